@@ -11,6 +11,7 @@ accepted wherever floats are.
 """
 
 from myoquat.joints.conversion.balls import ball_joint_obstacle
+from myoquat.joints.conversion.branches import with_branches
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.errors import ConstraintWarning, CoordinateWarning, ModelError
 from myoquat.joints.euler import (
@@ -190,5 +191,6 @@ __all__ = [
     "spatial_to_quaternion",
     "spatial_torque",
     "unreached_angle",
+    "with_branches",
     "with_rotations",
 ]

@@ -20,7 +20,8 @@ class OffSphereError(ValueError):
 
 
 class CoordinateWarning(UserWarning):
-    """A coordinate so far from any pose of a body that it may be in degrees.
+    """A coordinate that may not be what is meant: so far from any pose of a body that it may be in degrees, or one of
+    two triples of angles of a rotation.
 
     >>> import warnings
     >>> import myoquat as mq

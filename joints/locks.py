@@ -7,6 +7,7 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint, SphericalJoint
+from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint
 from myoquat.joints.types.follower import named_coordinates
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-__all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_sines", "near_locks"]
+__all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_joints", "followed_sines", "near_locks"]
 
 ANGLE_SINE = 1 / CONDITION_LIMIT  # distance from the lock of angles that are coordinates [rad]
 FOLLOWED_SINE = 1e-8  # of angles that come from a quaternion: nearer, rounding errors of their rates exceed the rates
@@ -140,7 +141,15 @@ def _check_followed(near: Iterable[_Lock], q: Array, function: str) -> None:
 def followed_sines(
     system: ArticulatedSystem, q: Array, bodies: Collection[str], angles: Collection[str]
 ) -> list[Array]:
-    """(...) each, |sin| of the angle to the lock of ball joints at q (..., nq), on floats and symbols.
+    """(...) each, |sin| of the angle to the lock of the `followed_joints` at q (..., nq), on floats and symbols."""
+    return [joint.angles.lock_sine(named_coordinates(joint, q[..., span]))
+            for joint, span in followed_joints(system, bodies, angles)]  # fmt: skip
+
+
+def followed_joints(
+    system: ArticulatedSystem, bodies: Collection[str], angles: Collection[str]
+) -> Iterator[tuple[Any, slice]]:
+    """The ball joints that have named angles, and where they are in q, on which other things depend.
 
     Some are the joints whose angles the `bodies`, or bodies that carry them, follow. The others are the joints with a
     quaternion to which the named `angles` belong.
@@ -152,13 +161,10 @@ def followed_sines(
         if body is not None:
             carried.add(body.parent)
             leaders |= {body.joint.leader} if isinstance(body.joint, FollowerJoint) else set()
-    found = []
+    named = {system.bodies[system.angle_names[name][0]].name for name in angles if name in system.angle_names}
     for body, span in zip(system.bodies, system.q_slices, strict=True):
-        joint, own = body.joint, getattr(body.joint, "angles", None)
-        named = own is not None and isinstance(joint, SphericalJoint) and not {*angles}.isdisjoint(own.names)
-        if own is not None and (named or body.name in leaders):
-            found.append(own.lock_sine(named_coordinates(joint, q[..., span])))
-    return found
+        if body.name in leaders | named:
+            yield body.joint, span
 
 
 def near_locks(system: ArticulatedSystem, q: Array) -> str:

@@ -1,6 +1,7 @@
 """The model: an articulated system and its muscles."""
 
 import importlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,9 +15,10 @@ from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.constraints import Constraint
+from myoquat.joints.conversion.branches import start_branches
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
 from myoquat.joints.conversion.pose import by_name, named_system
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
@@ -207,11 +209,12 @@ class Model(Record):
     def with_rotations(self, rotations: str | dict[str, str]) -> "Model":
         """The same model with its ball joints described otherwise.
 
-        rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a
-        mapping from body names to these. Lengths, torques and motion stay the same;
-        `myoquat.joints.convert_coordinates` takes states along. The start is converted too; what
-        `coordinates` says of ones that the new joints do not have is left out. A joint with a locked or a prescribed
-        angle stays as it is unless its body is named, since an angle of a quaternion cannot be locked alone.
+        rotations: "quaternion", one of the twelve Euler sequences, "sequence" (each joint's own), or a mapping from
+        body names to these. Lengths, torques and motion stay the same; `myoquat.joints.convert_coordinates` takes
+        states along. The start is converted too; what `coordinates` says of ones that the new joints do not have is
+        left out. Where the ranges hold both triples of angles of a rotation, that is meant which is nearer to the
+        start's (`myoquat.joints.with_branches`). A joint with a locked or a prescribed angle stays as it is unless its
+        body is named, since an angle of a quaternion cannot be locked alone.
         """
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
         driven = [coupler.dependent for coupler in self.couplers]
@@ -223,8 +226,12 @@ class Model(Record):
         known = {*system.coordinate_names, *system.angle_names}
         kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)
         changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept, "couplers": couplers}
+        with warnings.catch_warnings():  # the start's angles become those of reference
+            warnings.simplefilter("ignore", CoordinateWarning)
+            there = convert_coordinates(self.system, system, start_q)
+        changed["system"] = start_branches(system, self.system, there, start_q)
         if self.start_q is not None:
-            changed["start_q"] = tuple(map(float, convert_coordinates(self.system, system, start_q)))
+            changed["start_q"] = tuple(map(float, there))
         if self.start_u is not None:
             changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
         return replace(self, **changed)

@@ -311,6 +311,7 @@ WITHOUT_BACKEND = {
     "ball_joint_obstacle": "says in words why a joint is no ball joint",
     "quaternion_accelerations": "runs a kernel only; tested against forward dynamics",
     "quaternion_form": "runs a kernel only; tested against forward dynamics",
+    "with_branches": "makes a system",
     "with_rotations": "makes a system",
     "check_laws": "refuses models",
     "contact_pairs": "lists names",

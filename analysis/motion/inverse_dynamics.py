@@ -153,8 +153,8 @@ def inverse_dynamics_of_motion(
     """
     check_types(loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
+    model = motion.check_system(model)
     system = system_of(model)
-    motion.check_system(system)
     if motion.u is None or motion.udot is None:
         raise ValueError("the motion has no u and udot; smooth(motion) or differentiate(motion) finds them")
     check_jumps(motion, steady=True)

@@ -210,8 +210,9 @@ def joint_loads(
            [ 0.  ,  0.  , 28.62]])
     """
     check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
-    motion, system = motion_of(motion), model.system
-    motion.check_system(system)
+    motion = motion_of(motion)
+    model = motion.check_system(model)
+    system = model.system
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     if motion.udot is not None and torque is not None and not model.constraints:

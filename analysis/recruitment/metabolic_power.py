@@ -102,7 +102,7 @@ def metabolic_power(
     motion = motion_of(motion)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
-    motion.check_system(model)
+    model = motion.check_system(model)
     cost = cost or Umberger2010()
     fibers = MuscleFibers.of(model, cost, slow_twitch, masses)
     shape = (len(motion.time), len(model.muscles))

@@ -53,14 +53,15 @@ def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
 
 def with_quaternions(
     system: ArticulatedSystem, frame: "pd.DataFrame", in_degrees: bool | None, start: ArrayLike | None = None
-) -> "pd.DataFrame":
-    """The table with quaternions in place of named angles. Three columns of angles become the quaternion that the
-    system has instead, and three columns of their speeds its angular velocity.
+) -> tuple["pd.DataFrame", dict[str, Array]]:
+    """The table with quaternions in place of named angles, and these angles (t, 3) [rad] by body. Three columns of
+    angles become the quaternion that the system has instead, and three columns of their speeds its angular velocity.
 
     An angle that the table lacks comes from `start` (nq,); without it ValueError names what is missing.
     """
     given = {bare_name(str(label)): label for label in frame.columns}
     added: dict[str, Array] = {}
+    angles: dict[str, Array] = {}
     used = []
     degree = DEGREE if in_degrees else 1.0
     for ball in balls(system):
@@ -77,6 +78,7 @@ def with_quaternions(
             [frame[given[n]].to_numpy(dtype=float) * units[k] if n in given else np.full(len(frame), rest[k])
              for k, n in enumerate(names)], axis=-1,
         )  # fmt: skip
+        angles[system.body_names[ball.body]] = x
         Q = continuous_quaternions(ball.angles.quaternion(x))
         added |= {name: Q[:, i] for i, name in enumerate(system.coordinate_names[ball.quaternion])}
         used += [given[name] for name in present]
@@ -90,10 +92,10 @@ def with_quaternions(
         behind = [d.name for d in ball.angles.dependents]
         used += [given[n] for n in (*behind, *(f"{name}_u" for name in behind)) if n in given]
     if not added:
-        return frame
+        return frame, angles
     result = pd.concat([frame.drop(columns=used), pd.DataFrame(added, index=frame.index)], axis=1)
     result.attrs = dict(frame.attrs)
-    return result
+    return result, angles
 
 
 def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> "pd.DataFrame":

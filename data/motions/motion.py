@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, frames_in
 from myoquat.data.motions.showing import Shown
 from myoquat.data.storage import read_motion, write_motion
+from myoquat.joints.conversion.branches import continuous_branches, on_branches_of
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.checks import warn_far
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -24,6 +25,7 @@ from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["Motion", "load_motion", "selected_frames"]
 
+SystemT = TypeVar("SystemT", bound=SystemLike)
 QUANTITIES = ("q", "u", "udot")
 
 
@@ -32,8 +34,10 @@ class Motion(Shown):
     """q (t, nq), u and udot (t, nu) of a system at `time` (t,) [s], in its own coordinates, radians and metres.
 
     u and udot are None until they are computed. Quaternions have the sign that is nearer to the frame before, so that q
-    is continuous. `system` may be given as a Model. Raises ValueError for times that do not increase, other shapes and
-    numbers that are not finite. It is raised too for quaternions that are off the unit sphere by more than 1e-6.
+    is continuous. `system` is on the branches of the file's angles that are continuous along the motion
+    (`myoquat.joints.with_branches`), and analyses of the motion take the model on these. `system` may be given as a
+    Model. Raises ValueError for times that do not increase, other shapes and numbers that are not finite. It is raised
+    too for quaternions that are off the unit sphere by more than 1e-6.
 
     >>> import myoquat as mq
     >>> from myoquat.data import Motion
@@ -57,7 +61,7 @@ class Motion(Shown):
         q = self.system.check_q(q).copy()
         indices = self.system.layout.quaternion_indices
         q[:, indices] = continuous_quaternions(q[:, indices])
-        assign(self, q=q)
+        assign(self, q=q, system=continuous_branches(self.system, q))
         for name in ("u", "udot"):
             values = getattr(self, name)
             if values is not None:
@@ -106,10 +110,15 @@ class Motion(Shown):
         check_run(run, ())
         return self
 
-    def check_system(self, model: SystemLike) -> None:
-        """ValueError where the motion is not one of `model`'s system, in the same description of its joints."""
-        if self.system.content_key != system_of(model).content_key:
+    def check_system(self, model: SystemT) -> SystemT:
+        """`model` as it moves here: on the motion's branches of the file's angles (`myoquat.joints.with_branches`).
+
+        ValueError where the motion is not one of `model`'s system, in the same description of its joints.
+        """
+        found = on_branches_of(model, self.system)
+        if self.system.content_key != system_of(found).content_key:
             raise ValueError("the motion belongs to another system, or to another description of its joints")
+        return found
 
     def between(self, start: float, end: float) -> "Motion":
         """The frames from `start` to `end` [s], both included."""
@@ -233,9 +242,9 @@ def load_motion(
     try:
         if degrees is False:
             _warn_far(system, frame)
-        frame = with_quaternions(system, frame, degrees, start)
+        frame, angles = with_quaternions(system, frame, degrees, start)
         q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
-        return Motion(system, frame.index.to_numpy(dtype=float), q, u)
+        return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
     except ValueError as error:
         raise in_file(error, path) from None
 

@@ -1,5 +1,6 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,8 +18,9 @@ from myoquat.joints.conversion.balls import (
     followed,
     with_ranges,
 )
+from myoquat.joints.conversion.branches import differs, named_rotations
 from myoquat.joints.conversion.chains.find import Coupling, find_chains
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.euler import (
     SEQUENCES,
     euler_from_quaternion,
@@ -40,6 +42,7 @@ from myoquat.joints.types import (
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec
+from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
 
@@ -204,6 +207,9 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
 
     Euler angles come in their principal range, quaternions continuous in the angles (Q0 of either sign).
 
+    A CoordinateWarning tells where angles in their ranges become a quaternion whose angles are another triple, also in
+    their ranges (`myoquat.joints.with_branches`).
+
     >>> import numpy as np
     >>> import myoquat as mq
     >>> model = mq.load_model("two_link")
@@ -217,7 +223,28 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
         _coordinates(a.joint, b.joint, q[..., iq]) if (named := _of_chain(source, target, i)) is None else named.q(q)
         for i, (a, b, iq, _) in enumerate(_pairs(source, target))
     ]
-    return np.concatenate([q[..., :0], *parts], axis=-1)
+    there = np.concatenate([q[..., :0], *parts], axis=-1)
+    if not is_symbolic(there):
+        _warn_of_other_branch(source, target, q, there)
+    return there
+
+
+def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, there: Array) -> None:
+    """A CoordinateWarning for angles of the source that the target takes for the other triple of the same rotation,
+    although they lie in their ranges."""
+    for body, x, Q in named_rotations(source, target, q, there):
+        angles: Angles = body.joint.angles  # type: ignore[attr-defined]
+        lost = angles.is_open(Q) & differs(angles, angles.values(Q), x)
+        if np.any(lost):
+            first = tuple(int(i) for i in np.argwhere(lost)[0])
+            pose = f" of pose {list(first)}" if first else ""
+            given, taken = (np.round(values[first], 4).tolist() for values in (x, angles.values(Q)))
+            warnings.warn(
+                f"body {body.name!r}: the rotation{pose} has two triples of {', '.join(angles.names)} in their ranges. "
+                f"The quaternion stands for {taken} rad, not for {given}; `with_branches` chooses another branch",
+                CoordinateWarning,
+                stacklevel=3,
+            )
 
 
 @dataclass(frozen=True)
@@ -322,7 +349,7 @@ def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
     Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
     result = np.empty((*Q.shape[:-1], target.nq))
     own = getattr(source, "angles", None)  # which may know ranges
-    known = own if own is not None and replace(own, ranges=()) == ball.angles else ball.angles
+    known = own if own is not None and replace(own, ranges=(), branch=()) == ball.angles else ball.angles
     result[..., angles], result[..., offsets] = known.values(Q[..., -4:]), Q[..., : len(offsets)]
     return result
 

@@ -1,7 +1,7 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -21,11 +21,13 @@ from myoquat.joints.rotations.davenport import (
 )
 from myoquat.joints.vectors import matvec
 
-__all__ = ["Angles", "Dependent"]
+__all__ = ["Angles", "Branch", "Dependent"]
 
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
+OUT_OF_RANGE_WEIGHT = 1e6  # [rad] of angles outside their ranges against those farther from a triple of reference
 Vector3 = tuple[float, float, float]
+Branch = tuple[Vector3, ...]
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,15 @@ class Angles(Record):
     Orthogonal axes: with A = [a1 a2 a3], right-handed, A^T R A is the Euler sequence XYZ. A left-handed triple counts
     its third rotation backwards. Other axes: generalized Davenport angles (`myoquat.joints.davenport_from_quaternion`),
     which reach all rotations only if a2 is orthogonal to both others. `dependents` are coordinates that follow one of
-    the three. `ranges` of x, if there are any, choose between the two triples of a rotation. `units` of x are "rad", or
-    "1" where the file's coordinate is no angle (`myoquat.joints.CustomJoint`). Raises ValueError for axes that are not
-    unit vectors, for successive ones that are parallel, or a factor of zero.
+    the three.
+
+    `branch` and `ranges` choose between the two triples of a rotation. For orthogonal axes their outer rotations differ
+    by half a turn. Without a choice, f2 lies between the two locks around zero. With `ranges` of x, the triple is that
+    which leaves them less. If both lie in them, or without ranges, it is that which is nearer to one of the triples x
+    of `branch`, or to the middle of the ranges.
+
+    `units` of x are "rad", or "1" where the file's coordinate is no angle (`myoquat.joints.CustomJoint`). Raises
+    ValueError for axes that are not unit vectors, for successive ones that are parallel, or a factor of zero.
 
     >>> import numpy as np
     >>> from myoquat.joints import Angles
@@ -84,6 +92,7 @@ class Angles(Record):
     dependents: tuple[Dependent, ...] = ()
     ranges: tuple[tuple[float, float], ...] = ()
     units: tuple[str, str, str] = ("rad", "rad", "rad")
+    branch: Branch = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,17 +209,40 @@ class Angles(Record):
         return wrapped(f * np.array([1.0, -1.0, 1.0]) + np.pi) if second else f
 
     def values(self, Q: Array) -> Array:
-        """(..., 3) coordinates x [rad] of Q: the first solution of `triple`, or that which leaves the `ranges` less.
+        """(..., 3) coordinates x [rad] of Q: the first solution of `triple`, or that which `branch` or `ranges` choose.
 
         In the lock of orthogonal axes, f2 = +-pi/2, only the sum or the difference of the outer rotations is
         determined. One of them is then taken as zero.
         """
-        x = self._turned(self.triple(Q))
+        return self.both(Q)[0] if self.ranges or self.branch else self._turned(self.triple(Q))
+
+    def both(self, Q: Array) -> tuple[Array, Array]:
+        """(..., 3), (..., 3): the coordinates that `values` gives, and those of the other triple of the rotation."""
+        x, other = (self._turned(self.triple(Q, second)) for second in (False, True))
+        if not (self.ranges or self.branch):
+            return x, other
+        second = (self._cost(other) < self._cost(x))[..., None]
+        return np.where(second, other, x), np.where(second, x, other)
+
+    def is_open(self, Q: Array) -> Array:
+        """(...) whether the rotation alone leaves open which of its two triples is meant: both lie in the ranges."""
         if not self.ranges:
-            return x
-        other = self._turned(self.triple(Q, second=True))
-        chosen: Array = np.where((self._excess(other) < self._excess(x))[..., None], other, x)
-        return chosen
+            return np.zeros(Q.shape[:-1]) > 0
+        x, other = self.both(Q)
+        return (self._excess(x) <= 0.0) & (self._excess(other) <= 0.0)
+
+    def _cost(self, x: Array) -> Array:
+        """(...) what is less for the triple x (..., 3) that is meant."""
+        centers = self.branch or (tuple(np.mean(self.ranges, axis=1)),)
+        cost = reduce(np.minimum, [self._distance(x, np.array(center)) for center in centers])
+        return cost + OUT_OF_RANGE_WEIGHT * self._excess(x) if self.ranges else cost
+
+    def _distance(self, x: Array, center: Array) -> Array:
+        """(...) [rad^2] the squared difference of triples x (..., 3) and center (3,), full turns aside."""
+        difference = (x - center) / self.periods
+        turned = (difference - np.floor(difference + 0.5)) * self.periods
+        total: Array = np.sum(turned * turned, axis=-1)
+        return total
 
     def _turned(self, f: Array) -> Array:
         """(..., 3) coordinates of f (..., 3); one that sums several rotations within half a turn of zero."""

@@ -24,11 +24,12 @@ FACTS = JointFacts("follower", (), (), "", (), (), "")
 
 def named_coordinates(joint: Joint, q: Array) -> Array:
     """(..., 3) coordinates x of the named angles of a ball joint (its `angles`) at its q (..., nq)."""
-    if isinstance(joint, GimbalJoint):
-        return q
-    return angles_of(joint).values(
-        quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:]
-    )
+    return q if isinstance(joint, GimbalJoint) else angles_of(joint).values(ball_quaternion(joint, q))
+
+
+def ball_quaternion(joint: Joint, q: Array) -> Array:
+    """(..., 4) Q of a spherical, floating or Euler joint at its q (..., nq)."""
+    return quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:]
 
 
 def angles_of(joint: Joint) -> Angles:
@@ -100,14 +101,6 @@ class FollowerJoint(CoordinateJoint):
     def in_velocity_frame(self, frame: str) -> "FollowerJoint":
         ball = self.ball.in_velocity_frame(frame)
         return self if ball is self.ball else replace(self, ball=ball)
-
-    def _coordinates(self, q: Array) -> Array:
-        """(..., 3) x at the ball joint's q."""
-        if isinstance(self.ball, GimbalJoint):
-            return q
-        return self.angles.values(
-            quaternion_from_euler(q, self.ball.sequence) if isinstance(self.ball, EulerJoint) else q
-        )
 
     @property
     def _axes(self) -> list[Vector3]:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.locks import FOLLOWED_SINE, followed_sines
+from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.types import GimbalJoint
+from myoquat.joints.types.follower import ball_quaternion
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.segments.stops import contacts
@@ -37,6 +39,9 @@ class PathFlag(IntFlag):
     LOCKED      the path depends on named angles of a quaternion that are in gimbal lock, to 1e-8 rad. A point or a
                 surface of it is on a frame that follows them, or they drive a point. The angles have no rates there.
                 The Jacobian is not determined: it may be huge or NaN
+    OPEN        the path depends on named angles of a quaternion, and both triples of angles of its rotation lie in
+                their ranges. The length is that of one of them (`myoquat.joints.Angles`). Along a `Motion` the branch
+                is known, and the bit is not set
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -51,6 +56,7 @@ class PathFlag(IntFlag):
     COINCIDENT = 16
     OUTSIDE = 32
     LOCKED = 64
+    OPEN = 128
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -79,6 +85,7 @@ def _of(system: ArticulatedSystem, muscle: Muscle, pieces: tuple[Piece, ...], q:
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
         PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, muscle, q)],
+        PathFlag.OPEN: _open(system, muscle, q),
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     total: Array = sum(columns[1:], start=columns[0])
@@ -87,10 +94,25 @@ def _of(system: ArticulatedSystem, muscle: Muscle, pieces: tuple[Piece, ...], q:
 
 def lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     """(...) each, |sin| of the angle to the locks of the angles on which a path depends."""
+    return followed_sines(system, q, *_carriers_and_drivers(system, muscle))
+
+
+def _carriers_and_drivers(system: ArticulatedSystem, muscle: Muscle) -> tuple[set[str], set[str]]:
+    """The bodies of points and surfaces of a path, and the coordinates with which its points move."""
     bodies = {point.body for point in muscle.path} | {wrap.body for wrap in muscle.wraps}
     driven = (point for point in muscle.path if isinstance(point, DrivenPoint))
-    angles = {name for point in driven for name in point.driving(system)}
-    return followed_sines(system, q, bodies, angles)
+    return bodies, {name for point in driven for name in point.driving(system)}
+
+
+def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
+    """(...) each, whether a rotation on whose angles a path depends leaves open which of its two triples is meant."""
+    bodies, angles = _carriers_and_drivers(system, muscle)
+    angles |= {point.coordinate for point in muscle.path if isinstance(point, ConditionalPoint)}
+    return [
+        joint.angles.is_open(ball_quaternion(joint, q[..., span]))
+        for joint, span in followed_joints(system, bodies, angles)
+        if joint.angles.ranges and not isinstance(joint, GimbalJoint)
+    ]
 
 
 def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:

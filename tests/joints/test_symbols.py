@@ -20,6 +20,7 @@ FLOATS_ONLY = {
     "random_system": "draws a system",
     "rotation_from_quaternion": "gives a SciPy Rotation, which holds floats",
     "ball_joint_obstacle": "says in words why a joint is no ball joint",
+    "with_branches": "makes a system",
     "with_rotations": "makes a system",
 }
 FUNCTIONS = sorted(name for name in joints.__all__ if inspect.isfunction(getattr(joints, name)))

@@ -65,7 +65,7 @@ def with_speeds(motion: Motion, path: Path) -> Motion:
         raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
     for name in speeds:
         table[name] = np.interp(time, rows, given[name])
-    frame = with_quaternions(motion.system, table, False, None)
+    frame, _ = with_quaternions(motion.system, table, False, None)
     q, u = states_from_motion(motion.system, frame, in_degrees=False)
     return replace(motion, q=q, u=u)
 

@@ -14,6 +14,7 @@ from myoquat.data.motions.coordinates import states_from_motion
 from myoquat.data.motions.motion_like import check_motion
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics import Trajectory
+from myoquat.joints.conversion.branches import on_branches_of
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.muscle import Model
 
@@ -38,6 +39,8 @@ def film_of(model: Model, motion: MotionSource, run: tuple[int, ...] = (), name:
     run = check_run(run, found.q.shape[:-2])
     known = {"activation": found.activation, "force [N]": found.force}
     values = {key: x[run] if x.ndim > 2 else x for key, x in known.items() if x is not None}
+    if found.system.body_names == model.system.body_names:
+        model = on_branches_of(model, found.system)
     film = _film(model, name, found.system, found.time, found.q[run], values)
     return film if found.loads is None else replace(film, loads=_loads(found, run))
 

@@ -48,7 +48,7 @@ def prescribed_plant(
     motion of another system."""
     if isinstance(model, Equations):
         raise ValueError("prescribed is a motion of a model; equations of one's own have none")
-    motion.check_system(system_of(model))
+    model = motion.check_system(model)
     whole = model if isinstance(model, Model) else Model(system_of(model))
     torques, loads = acting
     return PrescribedPlant(whole, motion, Acting(torques, unknown=parameters_of_model(whole, parameters)), loads)

@@ -198,6 +198,7 @@ def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[
 
 def _record(model: Model, trial: Trial, velocities: Sequence[str] | None) -> _Record:
     motion, shape = trial.motion, (len(trial.motion.time), len(model.muscles))
+    model = motion.check_system(model)
     activation = real_array("activation", trial.activation)
     if activation.shape != shape:
         raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")

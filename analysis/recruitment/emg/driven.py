@@ -108,7 +108,7 @@ def emg_driven(
     """
     check_types(model=(model, Model), activations=(activations, Emg), loads=(loads, (Forces, NoneType)))
     motion = motion_of(motion)
-    model = model.with_rigid_tendons()
+    model = motion.check_system(model.with_rigid_tendons())
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
     names, C = free_velocities(model, motion.q)
     a = activations_at(model, motion.time, activations)

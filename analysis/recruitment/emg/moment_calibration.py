@@ -251,7 +251,7 @@ def calibrate_moments(
 def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) -> TrialArrays:
     """What a trial's moments are computed from, at the motion's times; NaN for moments that it does not hold."""
     motion = trial.motion
-    motion.check_system(model.system)
+    model = motion.check_system(model)
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     signal = _signal(model, trial.emg)

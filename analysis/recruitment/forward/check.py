@@ -89,6 +89,7 @@ def track(
     check_types(model=(model, Model), loads=(loads, (Forces, NoneType)))
     motion, model = motion_of(motion), driven_model(model, elastic=elastic)
     drive, frames = Drive(model, motion, bandwidth), len(motion.time)
+    model = drive.model
     a = np.zeros((frames, 0)) if activation is None else real_array("activation", activation)
     shapes = (frames, len(model.muscles)), (frames, model.system.nu)
     if a.shape != shapes[0]:

@@ -68,6 +68,7 @@ def computed_muscle_control(
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
     model = driven_model(model, elastic=False)
     drive = Drive(model, motion, bandwidth)
+    model = drive.model
     pushed, carried = np.zeros((len(motion.time), model.system.nu)), None
     if loads is not None:
         wrenches = external_wrenches(model, motion, loads)

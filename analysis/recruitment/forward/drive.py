@@ -71,7 +71,7 @@ class Drive:
     """
 
     def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:
-        motion.check_system(model)
+        model = motion.check_system(model)
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
         w = real_array("bandwidth", bandwidth)

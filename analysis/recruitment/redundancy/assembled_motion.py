@@ -15,6 +15,7 @@ from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, assemble, constraints_of
 from myoquat.dynamics.constraints.assemble import mobilities
 from myoquat.dynamics.rows import least_motions
+from myoquat.joints.conversion.branches import on_branches_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
@@ -47,6 +48,7 @@ def consistent_motion(model: Model, motion: MotionLike) -> Motion:
     """
     check_types(model=(model, Model))
     motion = motion_of(motion)
+    model = on_branches_of(model, motion.system)
     constraints = constraints_of(model)
     if not constraints:
         return motion

@@ -192,6 +192,7 @@ class Demands:
         cones: Sequence[StabilityRule],
     ) -> Self:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included."""
+        model = motion.check_system(model)
         needed = inverse_dynamics_of_motion(model, motion, loads)
         assert motion.u is not None
         controls = prescribed_controls(model, motion.time)

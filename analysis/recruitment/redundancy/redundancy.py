@@ -93,6 +93,7 @@ def redundancy(
     check_searched(cones, isinstance(dynamics, Coupled))
     if not len(motion.time):
         raise ValueError("the motion has no frames")
+    model = motion.check_system(model)
     rigid = model.with_rigid_tendons()
     demands = Demands.of_motion(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)

@@ -34,11 +34,12 @@ class TrialEngine:
         check_trial(study)
         assert study.trial is not None
         self.study, self.trial = study, study.trial
-        model, trial = study.model.with_rigid_tendons(), study.trial
+        trial = study.trial
+        model = trial.motion.check_system(study.model).with_rigid_tendons()
         parameters = Parameters.of(model, study.parameters.names)
         self.varied = VariedDemands(model, trial.motion, trial.loads, (trial.listed, trial.cones), parameters)
         self.effort = trial.effort or Effort()
-        self.elastic = trial.tendons == "elastic" and model is not study.model
+        self.elastic = trial.tendons == "elastic" and model.muscles != study.model.muscles
 
     def run(self, begin: int, end: int) -> tuple[dict[str, Array], float]:
         """(all that is kept of samples begin ... end - 1, seconds spent on them)."""

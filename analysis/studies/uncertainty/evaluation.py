@@ -118,6 +118,7 @@ def uncertain_torques(
     """
     trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_TORQUES)
     bare, rows = replace(model, muscles=(), groups=()), inputs.times(len(trial.poses.time))
+    bare = trial.poses.check_system(bare)
     numbers, moving = VariedNumbers.of(bare, sources), selected_frames(trial.steps.moving(model, trial.poses), rows)
     base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
 
@@ -161,6 +162,7 @@ def uncertain_loads(
     trial, inputs, sources, missing = _begun(model, recording, inputs, steps, None)
     wanted = wanted or LoadsWanted()
     rigid, rows = model.with_rigid_tendons(), inputs.times(len(trial.poses.time))
+    rigid = trial.poses.check_system(rigid)
     numbers = VariedNumbers.of(rigid, sources)
     if numbers is None:
         raise ValueError("the model has no strengths, attachments or inertias that could vary")
