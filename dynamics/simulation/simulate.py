@@ -27,6 +27,8 @@ from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.joints.compiled import traced_once
+from myoquat.joints.conversion.branches import branch_message
+from myoquat.joints.errors import CoordinateWarning
 from myoquat.joints.validation import SystemLike
 
 __all__ = ["SimulationWarning", "simulate"]
@@ -126,6 +128,7 @@ def _moved(
         arrays.warn_contradictions(trajectory.q, trajectory.u, trajectory.time)
     stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     _warn(stopped, SimulationWarning)
+    _warn(branch_message(trajectory.system, trajectory.time, trajectory.q), CoordinateWarning)
     _warn(None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h), StiffnessWarning)
     return trajectory
 

@@ -24,7 +24,7 @@ from myoquat.joints.types.angles import Angles, Branch
 from myoquat.joints.types.follower import ball_quaternion
 from myoquat.joints.validation import SystemLike, system_of
 
-__all__ = ["continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]
+__all__ = ["branch_message", "continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]
 
 SystemT = TypeVar("SystemT", bound=SystemLike)
 Choice = tuple[tuple[tuple[float, float], ...], Branch]  # `Angles.ranges` and `Angles.branch`
@@ -117,6 +117,21 @@ def continuous_branches(
     return _with_choices(system, found)
 
 
+def branch_message(system: ArticulatedSystem, time: Array, q: Array) -> str | None:
+    """Where the triple that is meant jumps to the other one along q (..., t, nq), as a sentence; None if nowhere."""
+    for body, s in _balls(system):
+        angles = body.joint.angles  # type: ignore[attr-defined]
+        if angles.ranges or angles.branch:
+            switched = _switched(angles, *angles.both(ball_quaternion(body.joint, q[..., s])))
+            if switched.any():
+                return (
+                    f"the angles {', '.join(angles.names)} of body {body.name!r} jump to the other triple of the same "
+                    f"rotation at {time[np.argwhere(switched)[0, -1]]:.4g} s, and with them what depends on them; "
+                    "`myoquat.joints.with_branches` chooses another branch"
+                )
+    return None
+
+
 def start_branches(system: ArticulatedSystem, source: ArticulatedSystem, q: Array, start: Array) -> ArticulatedSystem:
     """The system, at q (nq,), with the triples of the `source` at its coordinates `start` as those of reference.
 
@@ -183,12 +198,15 @@ def differs(angles: Angles, x: Array, y: Array) -> Array:
 
 
 def _switched(angles: Angles, own: Array, other: Array) -> Array:
-    """(t,) where the continuous triple is the other one. It changes at steps that are small to the other triple and
+    """(..., t) where the continuous triple is the other one. It changes at steps that are small to the other triple and
     large on one's own. Both triples step alike, so that it does not matter from which one a step starts."""
-    f, g = angles.rotations(own), angles.rotations(other)
-    stays, changes = (np.abs(_turn(b - a)).max(axis=-1) for a, b in ((f[:-1], f[1:]), (f[:-1], g[1:])))
-    switches = (changes < SMALL_STEP_RAD) & (stays > LARGE_STEP_RAD)
-    return np.concatenate([np.zeros(min(len(own), 1), dtype=bool), np.cumsum(switches) % 2 == 1])
+    switched = np.zeros(own.shape[:-1], dtype=bool)
+    if own.shape[-2] > 1:
+        f, g = np.moveaxis(angles.rotations(own), -2, 0), np.moveaxis(angles.rotations(other), -2, 0)
+        stays, changes = (np.abs(_turn(b - a)).max(axis=-1) for a, b in ((f[:-1], f[1:]), (f[:-1], g[1:])))
+        steps = np.cumsum((changes < SMALL_STEP_RAD) & (stays > LARGE_STEP_RAD), axis=0)
+        switched[..., 1:] = np.moveaxis(steps, 0, -1) % 2 == 1
+    return switched
 
 
 def _turn(f: Array) -> Array:
