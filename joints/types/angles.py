@@ -83,7 +83,7 @@ class Angles(Record):
     array([ 0.25,  0.75, -0.5 ])
     """
 
-    constants: ClassVar[tuple[str, ...]] = ("axes", "factors", "offsets", "mixing", "dependents", "ranges")
+    constants: ClassVar[tuple[str, ...]] = ("axes", "factors", "offsets", "mixing", "dependents", "ranges", "branch")
     names: tuple[str, str, str]
     axes: tuple[Vector3, Vector3, Vector3]
     factors: Vector3 = (1.0, 1.0, 1.0)
