@@ -118,7 +118,7 @@ def continuous_branches(
 
 
 def branch_message(system: ArticulatedSystem, time: Array, q: Array) -> str | None:
-    """Where the triple that is meant jumps to the other one along q (..., t, nq), as a sentence; None without a jump."""
+    """A sentence about a jump to the other triple of angles along q (..., t, nq); None without a jump."""
     for body, s in _balls(system):
         angles = body.joint.angles  # type: ignore[attr-defined]
         if angles.ranges or angles.branch:
