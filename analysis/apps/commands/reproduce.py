@@ -33,8 +33,8 @@ FOLDER_FREE = "quaternion_jacobians"
 @click.option("--poses", default=10_000, show_default=True, help="Random poses of quaternion_jacobians.")
 @click.option(
     "--prepare/--no-prepare",
-    default=True,
-    help="Of instrumented_shoulder: the model of the published solutions, or as its file has it.",
+    default=False,
+    help="Of instrumented_shoulder: the model saved with the lateral raise's solutions, or each file as it is.",
 )
 @click.option(
     "--model",
@@ -56,7 +56,8 @@ def command(
     instrumented_shoulder: from markers to the glenohumeral force under each stability rule, beside the force that an
     instrumented prosthesis measured. FOLDER holds model_TRIAL.osim, TRIAL.trc, published_ik_setup.xml,
     measured_force_TRIAL.txt and, with --published, published_ik_TRIAL.mot and published_activations_RULE.csv. The model
-    gets what the published solutions had and its file lacks; the page says what that is.
+    is as its file has it. With --prepare it is that of the lateral raise's published solutions, which fits no other
+    trial; the page says what changes, and where reserves carry the motion.
 
     belli_shoulder: activations of shoulder motions with and without a stable joint, beside published ones. FOLDER holds
     models and, for each trial, NAME.mot and NAME.npz. The model of a trial is that of --model, or NAME.osim. Without

@@ -36,6 +36,8 @@ from myoquat.analysis.recruitment import (
     published_rules,
     redundancy,
 )
+from myoquat.analysis.recruitment.forward.check import commands_of
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_motion
@@ -44,6 +46,7 @@ from myoquat.data.motions.angles import balls
 from myoquat.data.setups import InverseKinematicsSetup, read_setup
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.errors import ModelError
+from myoquat.joints.vectors import vecmat
 from myoquat.muscle.model import Model
 
 __all__ = [
@@ -55,6 +58,7 @@ __all__ = [
     "STUDY",
     "Comparison",
     "Trial",
+    "carried_by_reserves",
     "compare",
     "force_of",
     "force_with_bands",
@@ -74,6 +78,8 @@ CONVEX = ("none", "point", "circle", "ellipse")
 STUDY = "Hasan, Belli, Seth and Gutierrez-Farewik, IEEE TNSRE, 2025, 10.1109/TNSRE.2025.3635012"
 CUTOFF, FILTER_ORDER = 3.0, 8  # [Hz], of both passes together
 MIN_FRAMES = 16  # of a trial, for its derivatives
+MAX_RESERVE_SHARE = 0.2  # of the torque of a velocity; reserves that give more carry the motion
+MIN_ARM_M = 1e-3  # [m] of a muscle that acts on a velocity
 STRENGTHS = (("ground_thorax*", 100.0), ("elbow_flexion*", 20.0), ("pro_sup*", 20.0))  # [N m, N]; 1 for the others
 WEIGHTS = (("scapula_*", 10.0), ("clav_*", 10.0), ("plane_elv*", 10.0))
 FORCE_NAMES = ("magnitude", "forward", "upward", "lateral")
@@ -173,9 +179,9 @@ def measured_force(path: Path) -> tuple[Array, Array]:
     return rows[:, 0] - rows[0, 0], rows[:, 1:]
 
 
-def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: bool = True) -> Trial:
+def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: bool = False) -> Trial:
     """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`; prepare:
-    with the model of the published solutions (`as_solved`), not as its file has it."""
+    with the model of the lateral raise's published solutions (`as_solved`), not as its file has it."""
     model, said = study_model(folder, name, rotations, prepare)
     setup = _setup(folder, name)
     markers = _markers_of(folder, name, model, setup.times)
@@ -289,6 +295,25 @@ def table_of(compared: Sequence[Comparison]) -> pd.DataFrame:
         met = float(np.isin(each.found.status, (0, 3)).mean())
         rows[each.name] = {**each.numbers, "frames solved": met, "mean effort": float(each.found.effort.mean())}
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def carried_by_reserves(compared: Comparison) -> list[str]:
+    """A sentence for each free velocity on which muscles act, but reserves give more than a fifth of the torque.
+
+    The share is the root mean square over time of the reserves' torque, over the sum of that and the muscles'.
+    """
+    found, C = compared.found, free_velocities(compared.found.model, compared.found.motion.q)[1]
+    count = C.shape[-1]
+    muscles = np.einsum("tme,tm->te", found.arms[..., :count], found.force)
+    reserves = vecmat(commands_of(found)[1], C)
+    own, helped = (np.sqrt(np.mean(x**2, axis=0)) for x in (muscles, reserves))
+    reached = np.abs(found.arms[..., :count]).max(axis=(0, 1), initial=0.0) > MIN_ARM_M
+    return [
+        f"WARNING, rule {compared.name}: reserves carry {helped[e] / (own[e] + helped[e]):.0%} of the torque of "
+        f"{found.velocities[e]}; the model does not fit the trial, or its muscles are too weak."
+        for e in range(count)
+        if reached[e] and helped[e] > MAX_RESERVE_SHARE * (own[e] + helped[e])
+    ]
 
 
 def reserves_of_study(model: Model, motion: Motion) -> list[Reserve | ReserveActuator]:

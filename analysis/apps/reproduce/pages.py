@@ -59,7 +59,7 @@ class PageOptions:
     published: bool = True
     samples: int = 1000
     poses: int = 10_000
-    prepare: bool = True
+    prepare: bool = False
     models: Mapping[str, str] = field(default_factory=dict)
     tell: Callable[[str], None] = field(default=print)
 
@@ -82,6 +82,8 @@ def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
         lines.append(f"Model: that of the published solutions, against its file: {said}.")
     _tell(options, lines)
     compared = shoulder.compare(trial, options.rules, options.tell)
+    _tell(options, carried := [sentence for each in compared for sentence in shoulder.carried_by_reserves(each)])
+    lines += carried
     tables = {"Computed and measured force": shoulder.table_of(compared)}
     if options.published and (folder / f"published_ik_{name}.mot").is_file():
         table, gap = at_published_angles(folder, trial, options.rules)

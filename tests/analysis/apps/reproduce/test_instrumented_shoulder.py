@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from myoquat.analysis.apps.reproduce.credibility import FACTORS, credibility, pe
 from myoquat.analysis.apps.reproduce.files import file_states
 from myoquat.analysis.apps.reproduce.instrumented_shoulder import (
     HASHES,
+    carried_by_reserves,
     compare,
     force_with_bands,
     load_trial,
@@ -174,3 +176,21 @@ def test_headings_are_those_of_the_standard():
     assert said[FACTORS.index("Input pedigree")].sentences == ("No statement is made.",)
     with pytest.raises(ValueError, match="'Beauty' is no factor"):
         credibility({"Beauty": "much"})
+
+
+def test_reserves_that_carry_the_motion_are_named(folder):
+    """Muscles of a thousandth of the strength leave nearly all torque of the shoulder to the reserves."""
+    trial = load_trial(folder, "raise")
+
+    def sentences(factor):
+        muscles = tuple(
+            replace(m, law=replace(m.law, max_isometric_force=factor * m.law.max_isometric_force))
+            for m in trial.model.muscles
+        )
+        strong = replace(trial, model=replace(trial.model, muscles=muscles))
+        return carried_by_reserves(compare(strong, ["none"])[0])
+
+    weak = sentences(1e-3)
+    assert len(weak) == 3
+    assert all(re.match(r"WARNING, rule none: reserves carry (9\d|100)% of the torque of humerus", s) for s in weak)
+    assert "reserves carry 21% of the torque of humerus.omega_x" in sentences(1.0)[0]  # its five muscles do the rest
