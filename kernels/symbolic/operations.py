@@ -229,11 +229,11 @@ _ARITHMETIC = (
         emit=lambda b, x, y: b.copysign(x, y),
     ),
     Operation(
-        "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"), Spelling(np.fmin, "Min", "fmin")),
+        "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"),),
         arity=2, emit=_emit_extreme("olt"), choice=True,
     ),
     Operation(
-        "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"), Spelling(np.fmax, "Max", "fmax")),
+        "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"),),
         arity=2, emit=_emit_extreme("ogt"), choice=True,
     ),
 )  # fmt: skip

@@ -4,6 +4,7 @@ import casadi
 import numpy as np
 import pytest
 
+from myoquat import kernels
 from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
@@ -77,3 +78,10 @@ def test_an_operation_without_a_derivative_raises_when_it_is_differentiated():
     inputs = tracer.inputs(3)
     with pytest.raises(ValueError, match="the operation 'fma' has no derivative"):
         gradients(tracer, [tracer.again("fma", *inputs)], inputs)
+
+
+@pytest.mark.parametrize("function", [np.fmin, np.fmax])
+def test_extremes_that_pass_over_nan_are_no_operations(function):
+    """fmin(nan, 1) is 1 in NumPy; as the minimum of a kernel it was nan."""
+    with pytest.raises(TypeError, match=f"np.{function.__name__} has no meaning on symbols"):
+        kernels.compile(lambda x: function(x, 1.0), {"x": ()})
