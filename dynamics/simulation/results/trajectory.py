@@ -3,7 +3,7 @@
 import importlib
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from myoquat.data.motions.muscles import actuator_columns
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
+from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.describe import described, html_table
 from myoquat.dynamics.simulation.results.pushes import push_message
 from myoquat.dynamics.simulation.results.quantities import quantity
@@ -43,6 +44,9 @@ __all__ = ["Trajectory"]
 # matplotlib is imported only for figures: it takes half a second
 FIGURES = "myoquat.dynamics.simulation.results.figures"
 ANIMATION = "myoquat.data.motions.figures.animation"
+
+
+OVER_TIME = ("q", "u", "activation", "torque", "muscle_states", "excitation", "controls", "actuation")
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,8 @@ class Trajectory:
     @cached_property
     def acceleration(self) -> Array:
         """(..., t, nu) udot."""
+        if self._differs_under_constraints:
+            return self._by_run("acceleration")
         if self.constraints:
             arrays = self._constraint_arrays
             udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
@@ -221,6 +227,30 @@ class Trajectory:
         return self.kinetic_energy + self.potential_energy
 
     @property
+    def _differs_under_constraints(self) -> bool:
+        """Whether every run has constraints with numbers of its own."""
+        return bool(self.constraints) and self.parameters is not None
+
+    def _by_run(self, name: str) -> Array:
+        """A quantity of every run, by the model and the constraints with its numbers."""
+        equations = StateEquations(self.model, constraints=self.constraints)
+        varied = Parameters.of(self.model, self.parameter_names)
+        p = np.broadcast_to(self.parameters, (*self.batch, len(varied.names)))  # type: ignore[arg-type]
+        found = []
+        for run in np.ndindex(self.batch):
+            own = equations.of_model(varied.bind(p[run]))
+            arrays = {key: getattr(self, key) for key in OVER_TIME}
+            rows: dict[str, Any] = {
+                key: None if x is None else np.broadcast_to(x, (*self.batch, *x.shape[-2:]))[run]
+                for key, x in arrays.items()
+            }
+            alone = replace(
+                self, model=own.model, constraints=own.constraints, parameters=None, parameter_names=(), **rows
+            )
+            found.append(getattr(alone, name))
+        return np.reshape(found, (*self.batch, *found[0].shape))
+
+    @property
     def _constraint_arrays(self) -> ConstraintArrays:
         return ConstraintArrays(Constraints(self.system, self.constraints))
 
@@ -235,6 +265,8 @@ class Trajectory:
         Constraints between bodies act on them from outside, where they hold them. Of redundant ones the least forces
         are taken, since the motion does not determine them. Raises NotImplementedError for constraints on velocities.
         """
+        if self._differs_under_constraints:
+            return self._by_run("reactions")
         if self.constraints:
             arrays = self._constraint_arrays
             through = lambda q, u, tau, t, wrenches: arrays.joint_reactions(  # noqa: E731
@@ -268,6 +300,8 @@ class Trajectory:
         """(..., t, h) phi of every constraint on coordinates [m, rad]: zero but for what the method leaves."""
         if not self.constraints:
             return np.zeros((*self.q.shape[:-1], 0))
+        if self._differs_under_constraints:
+            return self._by_run("constraint_drift")
         arrays = self._constraint_arrays
         return self._along(lambda q, t: arrays.position(q, t[..., 0]), self.q, self._times)
 

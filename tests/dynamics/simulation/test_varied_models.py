@@ -145,5 +145,7 @@ def test_numbers_of_couplers_and_own_inputs_vary_with_each_run():
         tolerance = 2e-3 if method == "semi_implicit_euler" else 1e-9
         np.testing.assert_allclose(way.u[:, -1], np.stack([speed, k * speed], axis=-1), rtol=tolerance)
         np.testing.assert_allclose(way.q[:, -1, 1], k * way.q[:, -1, 0], atol=1e-12)
+    np.testing.assert_allclose(way.acceleration[:, -1, 0], f / (1.0 + k * k), rtol=1e-9)
+    assert abs(way.constraint_drift).max() < 1e-12
     with pytest.raises(ValueError, match="the start of run 1 violates the constraints with its own parameters"):
         mq.simulate(model, [1.0, 1.0], [0.0, 0.0], duration=1e-2, parameters={"couplers.gear.scale": k})
