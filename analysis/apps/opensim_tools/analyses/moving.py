@@ -12,20 +12,23 @@ from myoquat.analysis.apps.opensim_tools.moved import actuators_of, cut_motion, 
 from myoquat.analysis.motion.angle_smoothing import natural_spline, smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.coordinates import bare_name
 from myoquat.data.motions.muscles import actuation_from_motion
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
+from myoquat.dynamics.constraints import AssemblyError
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["Moving", "moving_of", "note", "unbounded"]
+__all__ = ["Moving", "assembled_motion", "moving_of", "note", "unbounded"]
 
 
 def note(message: str) -> None:
@@ -118,6 +121,20 @@ def unbounded(model: Model) -> Model:
     return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
 
 
+def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:
+    """The motion of a file with what couplers and constraints drive, whatever the file has for it, as OpenSim assembles
+    it. A warning where a frame cannot be assembled: the motion is then that of the file."""
+    given = {bare_name(str(label)) for label in load_table(path).columns}
+    driven = [c.dependent for c in model.couplers if c.dependent not in given]
+    if driven:
+        note(f"{path.name} has no column for {', '.join(driven)}: couplers of the model drive them")
+    try:
+        return consistent_motion(model, motion)
+    except AssemblyError as error:
+        note(f"the motion of {path.name} stays off the constraints of the model: {error}")
+        return motion
+
+
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     """The motion that a setup asks for, cut to its times."""
     model = load_model(setup.model, rotations)
@@ -132,11 +149,13 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
             raise in_file(error, setup.coordinates) from None
         if setup.speeds is not None:
             whole = with_speeds(whole, setup.speeds)
+        whole = assembled_motion(model, whole, setup.coordinates)
         assert whole.u is not None
         bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
         rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
         return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
     rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
+    motion = assembled_motion(model, motion, setup.states)
     if motion.u is None:
         raise ModelError("the file of states holds no speeds", file=setup.states)
     table = load_table(setup.states)
