@@ -1,6 +1,6 @@
 """The values at one instant: the arguments of goals, constraints and equations of one's own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,9 +8,27 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 
-__all__ = ["Names", "Point"]
+__all__ = ["Names", "Point", "field_of"]
 
 EMPTY = np.zeros(0)
+
+
+def field_of(name: str, fields: Mapping[str, Collection[str]]) -> tuple[str, str]:
+    """The field ("coordinates", "controls" ...) that a name is in, and the name; ("", name) for one that is in none.
+    'controls.NAME' means the one of this field. ValueError, with these spellings, for a name in several fields.
+
+    >>> from myoquat.analysis.control.points import field_of
+    >>> field_of("controls.knee", {"coordinates": ["knee"], "controls": ["knee"]})
+    ('controls', 'knee')
+    """
+    first, _, bare = name.partition(".")
+    if bare in fields.get(first, ()):
+        return first, bare
+    found = [field for field, names in fields.items() if name in names]
+    if len(found) > 1:
+        spelled = " or ".join(repr(f"{field}.{name}") for field in found)
+        raise ValueError(f"{name!r} is a name in {' and in '.join(found)}: write {spelled}")
+    return found[0] if found else "", name
 
 
 @dataclass(frozen=True)
@@ -44,7 +62,8 @@ class Point:
     parameters   (np,) the unknown ones
 
     point["name"] is a coordinate, an angle that a quaternion has replaced, a velocity, a state, a control or a
-    parameter by its name. The rate of a state is point.rate("name"). At the ends of a motion rates are empty.
+    parameter by its name; of two with one name 'coordinates.NAME' or 'controls.NAME'. The rate of a state is
+    point.rate("name"). At the ends of a motion rates are empty.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Equations
@@ -76,10 +95,11 @@ class Point:
         return self.names.system
 
     def __getitem__(self, name: str) -> Array:
-        for known, values in self._values().items():
-            if name in known:
-                return values(name)
-        known_names = [name for known in self._values() for name in known]
+        fields = {field: known for field, (known, _) in self._values().items()}
+        field, bare = field_of(name, fields)
+        if field:
+            return self._values()[field][1](bare)
+        known_names = [name for known in fields.values() for name in known]
         raise KeyError(
             f"{name!r} is no coordinate, velocity, state, control or parameter; known: {', '.join(known_names)}"
         )
@@ -92,16 +112,16 @@ class Point:
                 return found
         raise KeyError(f"{name!r} is no velocity and no state")
 
-    def _values(self) -> Mapping[tuple[str, ...], Callable[[str], Array]]:
+    def _values(self) -> Mapping[str, tuple[tuple[str, ...], Callable[[str], Array]]]:
         names = self.names
 
         def column(known: tuple[str, ...], values: Array) -> Callable[[str], Array]:
             return lambda name: values[..., known.index(name)]
 
         return {
-            names.coordinates: lambda name: self.system.coordinate(name, self.q),
-            names.velocities: column(names.velocities, self.u),
-            names.states: column(names.states, self.states),
-            names.controls: column(names.controls, self.controls),
-            names.parameters: column(names.parameters, self.parameters),
+            "coordinates": (names.coordinates, lambda name: self.system.coordinate(name, self.q)),
+            "velocities": (names.velocities, column(names.velocities, self.u)),
+            "states": (names.states, column(names.states, self.states)),
+            "controls": (names.controls, column(names.controls, self.controls)),
+            "parameters": (names.parameters, column(names.parameters, self.parameters)),
         }

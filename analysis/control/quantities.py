@@ -8,6 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.plants.bounds import Bound, interval
+from myoquat.analysis.control.points import field_of
 from myoquat.core.arguments import real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
@@ -45,7 +46,10 @@ class Quantities:
         if plant.system is not None:
             self.angles = tuple(plant.system.angle_names)
             self._add_coordinates()
-        for field, names in (("u", plant.velocity_names), ("w", plant.state_names), ("controls", plant.control_names)):
+        coordinates = (*self.unknowns, *self.angles)
+        self.fields = {"coordinates": coordinates, "velocities": plant.velocity_names, "states": plant.state_names,
+                       "controls": plant.control_names}  # fmt: skip
+        for field, names in zip(("u", "w", "controls"), list(self.fields.values())[1:], strict=True):
             for place, name in enumerate(names):
                 self.unknowns.setdefault(name, Unknown(field, place))
 
@@ -61,9 +65,13 @@ class Quantities:
                 self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
 
     def unknown(self, name: str, where: str) -> Unknown:
-        """The unknown of a name; ValueError with the nearest names for one that is not there."""
-        if name in self.unknowns:
-            return self.unknowns[name]
+        """The unknown of a name; ValueError with the nearest names for one that is not there, and for one that is both
+        a coordinate and a control."""
+        field, bare = self._field_of(name, where)
+        if field == "controls":
+            return Unknown("controls", self.plant.control_names.index(bare))
+        if bare in self.unknowns:
+            return self.unknowns[bare]
         if name in self.plant.unknown.names:
             raise ValueError(f"{where}: {name!r} is a parameter; its bounds are given as `parameters`")
         system = self.plant.system
@@ -76,12 +84,19 @@ class Quantities:
         near = difflib.get_close_matches(name, known, n=3) or known[:8]
         raise ValueError(f"{where}: {name!r} does not exist; nearest: {', '.join(near)}")
 
+    def _field_of(self, name: str, where: str) -> tuple[str, str]:
+        try:
+            return field_of(name, self.fields)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+
     def bounds(self, given: Mapping[str, Any], where: str) -> Ends:
         """Bounds by names; angles that a quaternion has replaced apart."""
         found, angles = {}, {}
         for name, value in given.items():
-            if name in self.angles and name not in self.unknowns:
-                angles[name] = interval(f"{where}: {name}", value)
+            field, bare = self._field_of(name, where)
+            if field == "coordinates" and bare in self.angles:
+                angles[bare] = interval(f"{where}: {name}", value)
             else:
                 found[self.unknown(name, where)] = interval(f"{where}: {name}", value)
         return Ends(found, angles, None)

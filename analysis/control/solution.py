@@ -10,6 +10,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
+from myoquat.analysis.control.points import field_of
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.analysis.control.solvers.statuses import Status, status_of
@@ -215,23 +216,29 @@ class Solution:
     def __getitem__(self, name: str) -> Array:
         """The values of a name: (t,) at the nodes, (k,) of a control at `control_time`, or () of a parameter.
 
-        At the nodes there are coordinates, angles that a quaternion has replaced, velocities and states. KeyError for a
+        Of a name that is both a coordinate and a control, 'coordinates.NAME' or 'controls.NAME' says which is meant. At
+        the nodes there are coordinates, angles that a quaternion has replaced, velocities and states. KeyError for a
         name that is none of these.
         """
         plant = self.statement.plant
-        for names, values in (
-            (plant.velocity_names, self.u),
-            (plant.state_names, self.states),
-            (plant.control_names, self.controls),
-        ):
-            if name in names:
-                column: Array = values[:, names.index(name)]
-                return column
-        if name in self.parameters:
-            return np.array(self.parameters[name])
-        if plant.system is None:
+        system = plant.system
+        coordinates = () if system is None else (*system.coordinate_names, *system.angle_names)
+        columns = {
+            "velocities": (plant.velocity_names, self.u),
+            "states": (plant.state_names, self.states),
+            "controls": (plant.control_names, self.controls),
+        }
+        fields = {"coordinates": coordinates} | {field: names for field, (names, _) in columns.items()}
+        field, bare = field_of(name, fields | {"parameters": tuple(self.parameters)})
+        if field in columns:
+            names, values = columns[field]
+            column: Array = values[:, names.index(bare)]
+            return column
+        if field == "parameters":
+            return np.array(self.parameters[bare])
+        if system is None:
             raise KeyError(f"{name!r} is no state and no control")
-        return plant.system.coordinate(name, self.q)
+        return system.coordinate(bare, self.q)
 
     def controls_at(self, time: Array) -> Array:
         """(t, nc) controls at any times [s]: the polynomials of the transcription, constant for the midpoint rule."""

@@ -1,0 +1,35 @@
+"""A name that is both a coordinate and a control: an error that says how to tell them apart, the same everywhere."""
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import Effort, Problem
+from myoquat.analysis.control.points import Names, Point
+from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint
+from myoquat.muscle.actuators import CoordinateActuator
+
+SLED = ArticulatedSystem((Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), coordinate_names=("x",), mass=1.0),),
+                         gravity=(0.0, 0.0, 0.0))  # fmt: skip
+MODEL = mq.Model(SLED, actuators=(CoordinateActuator("x", "x"),))
+BOTH = "'coordinates.x' or 'controls.x'"
+
+
+def test_points_and_bounds_ask_which_is_meant():
+    point = Point(Names(SLED, ("x_dot",), (), ("x",)), np.array(0.0), q=np.array([1.0]), controls=np.array([2.0]))
+    assert (point["coordinates.x"], point["controls.x"]) == (1.0, 2.0)
+    with pytest.raises(ValueError, match=BOTH):
+        point["x"]
+    with pytest.raises(ValueError, match=BOTH):
+        Problem(MODEL, 1.0, [Effort()], 4, bounds={"x": (-1.0, 1.0)})
+
+
+def test_a_solution_has_both():
+    """A sled moves by 1 m in 1 s from rest to rest at least effort: the force is 6 - 12 t."""
+    problem = Problem(MODEL, 1.0, [Effort()], 8, initial={"coordinates.x": 0.0, "u": 0.0},
+                      final={"coordinates.x": 1.0, "u": 0.0}, bounds={"controls.x": (-20.0, 20.0)})  # fmt: skip
+    found = problem.solve()
+    np.testing.assert_allclose(found["coordinates.x"][[0, -1]], [0.0, 1.0], atol=1e-8)
+    np.testing.assert_allclose(found["controls.x"], 6 - 12 * found.control_time, atol=0.3)
+    with pytest.raises(ValueError, match=BOTH):
+        found["x"]
