@@ -149,7 +149,7 @@ def _acceleration(case: Case, values: dict[str, np.ndarray], f_ext: np.ndarray) 
     return arrays.motion(*flat, float(case.t[0])).acceleration.reshape(*shape, -1)
 
 
-def _slope(function: Callable[[np.ndarray], np.ndarray], h: float = 1e-3) -> np.ndarray:
+def _slope(function: Callable[[np.ndarray], np.ndarray], h: float = 2e-4) -> np.ndarray:
     values = function(h * POINTS[:, None, None])
     return np.tensordot(WEIGHTS, np.broadcast_to(values, (len(POINTS), *values.shape[-2:])), 1) / h
 

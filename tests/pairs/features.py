@@ -209,6 +209,7 @@ JOINT = {
     "ellipsoid": _joint(lambda d: EllipsoidJoint((0.2, 0.3, 0.25), str(d.rng.choice(SEQUENCES)))),
     "constant curvature": _sampled("constant_curvature"),
     "reversed": _sampled("reversed"),
+    "follower": _follower,
 }
 
 

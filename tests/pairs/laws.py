@@ -355,6 +355,7 @@ BALLS = (
     "gimbal",
     "floating with angles",
     "custom ball",
+    "follower",
 )
 IN_OSIM = {
     "joint": ("revolute", "fixed", "prismatic", "spherical", "spherical with angles", "euler", "floating",
@@ -372,13 +373,16 @@ IN_OSIM = {
     "law": ("none", "thelen elastic", "thelen rigid", "millard elastic", "millard rigid", "degroote elastic",
             "degroote rigid", "schutte", "path actuator", "spring", "ligament", "blankevoort"),
 }  # fmt: skip
-IN_MJCF = dict.fromkeys(
-    ("limit", "constraint", "spring", "bushing", "contact", "timed", "actuator", "law"), ("none",)
-) | {
+IN_MJCF = dict.fromkeys(("limit", "constraint", "spring", "bushing", "contact", "timed", "activation"), ("none",)) | {
     "joint": ("revolute", "fixed", "prismatic", "spherical", "floating", "universal", "custom ball"),
     "tree": ("chain", "branch", "children first"),
-    "passive": ("none", "damping"),
+    "passive": ("none", "damping", "rotor"),
     "coupler": ("none", "linear", "polynomial"),
+    "actuator": ("none", "coordinate"),
+    "path": ("straight", "via", "pulley"),
+    "wrap": ("none", "sphere"),
+    "law": ("none", "path actuator", "mujoco"),
+    "input": ("none",),
 }
 # Paths past two surfaces on one piece need a solver that takes a second in NumPy: only laws of paths have them.
 ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")}
@@ -409,7 +413,7 @@ LAWS: dict[str, Law] = {
     "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
     "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
     "batches": Law(compiled.batches, ONE_SURFACE, 10),
-    "parameters": Law(compiled.parameters, ONE_SURFACE | FREE | {"parameters": ("bodies", "muscles", "actuators")}, 10),
+    "parameters": Law(compiled.parameters, ONE_SURFACE | FREE, 10),
     "derivatives": Law(compiled.derivatives, SMOOTH | SMOOTH_LAWS, 20),
     "steps": Law(compiled.steps, SMOOTH | FREE | SMOOTH_LAWS, 20),
     "Hessian": Law(compiled.second_derivatives, SMOOTH | FREE | SMOOTH_LAWS, 20),
