@@ -18,10 +18,12 @@ from myoquat.muscle.actuators import delayed
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.segments.lengths import lengths
 
-from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING, STATES, Draft
+from .draft import Draft
+from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING
 
 __all__ = ["POINTS", "STEP", "WEIGHTS", "Case", "made"]
 
+STATES = 4  # of every case: the others are near the first
 STEP = 1e-4  # [s] of central differences
 POINTS = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
 WEIGHTS = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60  # of the first derivative, sixth order

@@ -1,29 +1,44 @@
 """Laws of functions that are compiled: simulation, parameters and derivatives. Each kernel takes about a second."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.recruitment import joint_loads, redundancy
+from myoquat.data import Motion
 from myoquat.dynamics import (
     articulated,
     forward_dynamics_derivatives,
     forward_dynamics_hvp,
     inverse,
     inverse_dynamics_derivatives,
+    reactions,
     simulate,
     step_derivatives,
 )
 from myoquat.dynamics.constraints import ConstraintArrays
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation import Inputs
+from myoquat.joints import ModelError
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Parameters, parameter_names
+from myoquat.muscle import Parameters, acting, parameter_names
+from myoquat.muscle.acting import Instant
+from myoquat.muscle.segments.lengths import velocity_jacobian
 
 from .case import POINTS, WEIGHTS, Case, stream
 from .checks import NotHere, close
 
-__all__ = ["batches", "derivatives", "parameters", "second_derivatives", "steps"]
+__all__ = [
+    "batches",
+    "derivatives",
+    "loads_in_joints",
+    "parameters",
+    "recruitment",
+    "second_derivatives",
+    "steps",
+]
 
 
 UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range")  # numbers that cannot change alone
@@ -228,3 +243,39 @@ def second_derivatives(case: Case) -> None:
     udot = _acceleration(case, {"q": q, "u": u, **values}, np.zeros(case.f_ext.shape))
     second = np.array([2.0, -27, 270, -490, 270, -27, 2]) / 180 / h**2
     close("second derivative", products[2], np.tensordot(second, np.sum(weights * udot, axis=-1), 1), 1e-4)
+
+
+# ---- motions ------------------------------------------------------------------------------------------------------
+
+
+def _motion(case: Case) -> tuple[Motion, Instant]:
+    """The states as frames of a motion that follow each other at once, and what acts there."""
+    times = case.t + 1e-10 * np.arange(len(case.t))
+    motion = Motion(case.model, times, case.q, case.u, case.udot)
+    return motion, case.equations.instant(case.t, case.q, case.u, case.given())
+
+
+def loads_in_joints(case: Case) -> None:
+    """Joint loads are those of the Newton-Euler recursion under all that acts on bodies; external torques are left."""
+    m, (motion, at) = case.model, _motion(case)
+    try:
+        on_bodies = acting.wrenches(m, at)
+    except ModelError as error:
+        raise NotHere(str(error)) from error
+    found = joint_loads(m, motion, acting.tensions(m, at), controls=at.controls)
+    expected = reactions.joint_wrenches(case.system, case.q, case.u, case.udot, on_bodies)
+    close("joint loads", found.wrench, expected, 1e-7)
+    close("residual", found.residual, case.torque, 1e-7)
+
+
+def recruitment(case: Case) -> None:
+    """Muscles and reserves of redundancy, with all else that acts, give the torques that the motion needs."""
+    m, (motion, at) = case.model, _motion(case)
+    found = redundancy(m, motion, reserves=1000.0, backend="numpy")
+    rigid = found.model
+    controls = at.controls if m.inputs else None
+    passive = acting.torques(rigid, replace(at, activation=None, states=None, torque=None, controls=controls))
+    J = velocity_jacobian(case.system, rigid.muscles, case.q)
+    pull = -matvec(np.swapaxes(J, -1, -2), found.force)
+    needed = inverse.inverse(case.system, case.q, case.u, case.udot)
+    close("torques", passive + pull + found.reserve, needed, 1e-6)

@@ -401,17 +401,26 @@ SMOOTH = {
 SMOOTH_LAWS = {"law": ("none", "degroote elastic", "degroote rigid", "exponential", "cubic", "path actuator", "spring"),
                "start": ("zero",)}  # fmt: skip
 
+ON_BONES = {"path": ("straight", "via", "conditional", "pulley")}
+RECRUITED = {
+    "lock": ("none",),
+    "law": ("thelen elastic", "thelen rigid", "millard elastic", "millard rigid", "degroote elastic", "degroote rigid",
+            "rigid tendon", "exponential", "cubic", "mujoco", "path actuator"),
+}  # fmt: skip
+
 LAWS: dict[str, Law] = {
     "inverse": Law(inverse_and_forward, ONE_SURFACE),
     "momentum": Law(momentum, ONE_SURFACE | {"passive": ("none", "damping", "stiffness", "tip")}),
     "work": Law(work, ONE_SURFACE),
-    "wrenches": Law(wrenches, ONE_SURFACE | {"path": ("straight", "via", "conditional", "pulley")}),
+    "wrenches": Law(wrenches, ONE_SURFACE | ON_BONES),
     "rate": Law(path_rate, MUSCLES),
     "charts": Law(charts, ONE_SURFACE | {"joint": BALLS, "passive": ("none", "tip")}),
     "toml": Law(toml, ONE_SURFACE),
     "osim": Law(osim, ONE_SURFACE | IN_OSIM),
     "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
     "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
+    "joint loads": Law(compiled.loads_in_joints, ONE_SURFACE | FREE | ON_BONES, 10),
+    "redundancy": Law(compiled.recruitment, ONE_SURFACE | FREE | RECRUITED, 10),
     "batches": Law(compiled.batches, ONE_SURFACE, 10),
     "parameters": Law(compiled.parameters, ONE_SURFACE | FREE, 10),
     "derivatives": Law(compiled.derivatives, SMOOTH | SMOOTH_LAWS, 20),
