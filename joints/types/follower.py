@@ -23,8 +23,10 @@ FACTS = JointFacts("follower", (), (), "", (), (), "")
 
 
 def named_coordinates(joint: Joint, q: Array) -> Array:
-    """(..., 3) coordinates x of the named angles of a ball joint (its `angles`) at its q (..., nq)."""
-    return q if isinstance(joint, GimbalJoint) else angles_of(joint).values(ball_quaternion(joint, q))
+    """(..., 3) coordinates x of the named angles of a ball joint (`angles_of`) at its q (..., nq)."""
+    if isinstance(joint, GimbalJoint) or (isinstance(joint, EulerJoint) and joint.angles is None):
+        return q
+    return angles_of(joint).values(ball_quaternion(joint, q))
 
 
 def ball_quaternion(joint: Joint, q: Array) -> Array:
@@ -33,8 +35,12 @@ def ball_quaternion(joint: Joint, q: Array) -> Array:
 
 
 def angles_of(joint: Joint) -> Angles:
-    """The named angles of a ball joint; ValueError for a joint without."""
+    """The named angles of a ball joint. Those of an Euler joint without are its coordinates. ValueError for another
+    joint without."""
     angles = getattr(joint, "angles", None)
+    if isinstance(joint, EulerJoint) and angles is None:
+        x, y, z = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
+        return Angles(("p1", "p2", "p3"), (x, y, z))
     if not isinstance(angles, Angles):
         raise ValueError(f"a frame cannot follow a {joint.kind} joint without named angles")
     return angles

@@ -12,6 +12,7 @@ from myoquat.analysis.recruitment import moment_arms
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data import Motion
 from myoquat.joints import (
+    Angles,
     ArticulatedSystem,
     Body,
     CustomJoint,
@@ -19,6 +20,7 @@ from myoquat.joints import (
     GimbalJoint,
     RevoluteJoint,
     SphericalJoint,
+    Turn,
     convert_coordinates,
     convert_velocities,
     with_rotations,
@@ -273,3 +275,16 @@ def test_a_follower_without_its_leader_is_rejected():
     system = arm().with_rotations("quaternion").system
     with pytest.raises(ModelError, match="it follows 'arm'"):
         system.with_body("arm", joint=SphericalJoint())
+
+
+def test_a_frame_follows_the_coordinates_of_an_euler_joint(rng):
+    """Named angles that are an Euler sequence become the coordinates. Expected: the poses of the quaternion."""
+    axes = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+    ball = SphericalJoint(angles=Angles(("plane", "elevation", "turn"), axes))
+    frame = FollowerJoint("arm", ball, (Turn((0.0, 1.0, 0.0), (0.7, 0.2, 0.0), 0.1),))
+    system = ArticulatedSystem((Body("arm", "ground", ball, mass=1.0), Body("frame", "ground", frame)))
+    euler = with_rotations(system, "ZXY")
+    x = rng.uniform(0.2, 0.9, (5, 3))
+    assert euler.coordinate_names == ("plane", "elevation", "turn")
+    expected = system.poses(ball.angles.quaternion(x))["frame"][0]
+    np.testing.assert_allclose(euler.poses(x)["frame"][0], expected, atol=1e-14)

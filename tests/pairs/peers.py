@@ -51,8 +51,10 @@ OPENSIM = IN_OSIM | {  # what it is asked for: accelerations of models whose mus
 }
 
 
-MUJOCO = IN_MJCF | {  # its couplers are soft, and a free body inside a tree has several joints there
+MUJOCO = IN_MJCF | {  # its couplers are soft, it is given no controls, and a free body inside a tree has several joints
     "coupler": ("none",),
+    "actuator": ("none",),
+    "law": ("none",),
     "joint": ("revolute", "fixed", "prismatic", "spherical", "universal", "custom ball"),
 }
 
