@@ -44,6 +44,7 @@ for path in arguments:
 
 OPENSIM = IN_OSIM | {  # what it is asked for: accelerations of models whose muscles start from known states
     "lock": ("none",),
+    "path": ("straight", "via", "conditional", "polynomial"),
     "actuator": ("none", "coordinate", "body", "point", "torque", "two points"),
     "activation": ("piecewise",),
     "law": ("none", "thelen elastic", "millard elastic", "spring", "ligament", "blankevoort"),
@@ -53,6 +54,7 @@ OPENSIM = IN_OSIM | {  # what it is asked for: accelerations of models whose mus
 
 MUJOCO = IN_MJCF | {  # its couplers are soft, it is given no controls, and a free body inside a tree has several joints
     "coupler": ("none",),
+    "lock": ("none",),
     "actuator": ("none",),
     "law": ("none",),
     "joint": ("revolute", "fixed", "prismatic", "spherical", "universal", "custom ball"),
