@@ -99,11 +99,23 @@ def _name_of(step: Any) -> str:
 
 
 def _parts(function: Any) -> tuple[Any, ...]:
-    """What two functions share only if they compute the same: partial ones with equal arguments do."""
-    if not isinstance(function, partial):
-        return (function,)
-    arguments = (part for argument in function.args for part in _parts(argument))
-    return (*_parts(function.func), *arguments, *function.keywords.items())
+    """What two functions share only if they compute the same: partial ones with equal arguments do, arrays included.
+    TypeError for an argument that cannot be compared."""
+    if isinstance(function, np.ndarray):
+        return (
+            function.shape,
+            *(function.flat if function.dtype == object else (function.dtype.str, function.tobytes())),
+        )
+    if isinstance(function, partial):
+        arguments = (part for argument in function.args for part in _parts(argument))
+        named = (part for name, value in function.keywords.items() for part in (name, *_parts(value)))
+        return (*_parts(function.func), *arguments, *named)
+    if getattr(type(function), "__hash__", None) is None:
+        raise TypeError(
+            f"the body of a loop is a partial function with a {type(function).__name__}, which cannot be compared: "
+            "give it as an array, a tuple or a parameter of the loop"
+        )
+    return (function,)
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,8 @@ def while_loop(
     start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
     make: Callable[[], tuple[Traced, list[Term]]] = partial(_traced_step, step, len(start), len(constants))
     flat = list(np.asarray(result).flat)
-    if any(getattr(part, "__closure__", None) or hasattr(part, "__self__") for part in _parts(step)):
+    parts = _parts(step)
+    if any(getattr(part, "__closure__", None) or hasattr(part, "__self__") or is_term(part) for part in parts):
         traced = make()  # now, since what it closes over goes in
         constants += traced[1]
         make = lambda: traced  # noqa: E731

@@ -31,9 +31,9 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
     While a kernel is traced, it goes backwards from each row. On CasADi and SymPy symbols it is their own
-    differentiation. On floats it uses the complex step, which is exact to round-off. That needs a formula that is
-    analytic at the point: no absolute value, arctan2 or norm of a complex number. Derivatives nest on symbols; on
-    floats, where the steps would mix, that raises TypeError.
+    differentiation. On floats it uses the complex step, which is exact to round-off. An absolute value has the slope of
+    its side, and 0 at zero. Functions that NumPy does not have for complex numbers, such as arctan2, raise TypeError.
+    Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
 
     like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
@@ -56,10 +56,36 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
         for j in range(point.shape[-1]):
             moved = point.astype(complex)
             moved[..., j] += 1j * COMPLEX_STEP
-            columns.append(function(moved).imag / COMPLEX_STEP)
+            columns.append(np.asarray(function(moved.view(_Stepped))).imag / COMPLEX_STEP)
     finally:
         differentiating.reset(token)
     return np.stack(columns, axis=-1)
+
+
+class _Stepped(np.ndarray):
+    """Complex numbers of a complex step. For |z| NumPy takes the modulus, and for its sign z / |z|. Here both follow
+    the real part, as the derivatives of the functions on floats do."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        numbers = [x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in inputs]
+        if "out" in options:
+            options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in options["out"])
+        if method == "__call__" and ufunc in (np.absolute, np.fabs, np.sign) and np.iscomplexobj(numbers[0]):
+            side = np.sign(np.real(numbers[0]))
+            return _stepped(side + 0j if ufunc is np.sign else side * numbers[0])
+        return _stepped(getattr(ufunc, method)(*numbers, **options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return _stepped(super().__array_function__(function, types, args, options))
+
+
+def _stepped(result: Any) -> Any:
+    """A result with its complex arrays as `_Stepped`, which some functions of NumPy return as plain ones."""
+    if isinstance(result, tuple):
+        return tuple(map(_stepped, result))
+    if isinstance(result, np.ndarray | np.complexfloating) and np.iscomplexobj(result):
+        return np.asarray(result).view(_Stepped)
+    return result
 
 
 def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray) -> SymbolArray:

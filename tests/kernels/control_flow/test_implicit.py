@@ -182,3 +182,13 @@ def test_loop_inside_a_map_inside_a_scan_with_derivatives(lanes, rng):
     h = 1e-6
     differences = np.stack([(orbits(x + d) - orbits(x - d)) / (2 * h) for d in h * np.eye(4)], axis=-1)
     np.testing.assert_allclose(expected, differences, atol=1e-8)
+
+
+@pytest.mark.parametrize("formula", [np.abs, lambda x: np.abs(np.where(x > 1, x, 2 * x)), lambda x: np.sign(x) * x * x])
+def test_absolute_values_have_the_slope_of_their_side_on_floats_and_in_kernels(formula):
+    point = np.array([-2.0, 0.0, 3.0])
+    expected = kernels.compile(lambda x: jacobian_at(formula, x), {"x": 3}, ["J"])(point)
+    np.testing.assert_array_equal(jacobian_at(formula, point), expected)
+    step = 1e-6 * np.eye(3)
+    slopes = [(formula(point + h) - formula(point - h)) / 2e-6 for h in step]
+    np.testing.assert_allclose(expected, np.stack(slopes, axis=-1), atol=2e-6)  # x |x| is h at h

@@ -1,6 +1,7 @@
 """Loops over records: kernels give what NumPy gives, lane by lane, and convergence is tested on named fields."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -208,3 +209,26 @@ def test_two_loops_with_one_body_close_over_their_own_symbols():
 
 def _added(c):
     return while_loop(lambda s: s[1] < 5.0, lambda s: (s[0] + c, s[1] + 1.0), (c, 0.0 * c), max_steps=9)[0]
+
+
+def drawn_to(a, x):
+    return 0.5 * x + 0.1 * a
+
+
+def test_partial_bodies_with_arrays_compute_with_their_own_numbers():
+    """Two loops with other arrays are two formulas; an array of symbols goes in."""
+    point = np.array([8.0, 9.0])
+
+    def formula(a):
+        return lambda x: kernels.while_loop(lambda s: s[0] > 1.0, partial(drawn_to, a), x, max_steps=50)
+
+    for a in (np.array([2.0, 3.0]), np.array([4.0, 3.0])):
+        expected = point
+        while expected[0] > 1.0:
+            expected = drawn_to(a, expected)
+        for found in (formula(a)(point), kernels.compile(formula(a), {"x": 2})(point)):
+            np.testing.assert_array_equal(found, expected)
+        twice = kernels.compile(lambda x, a: formula(2.0 * a)(x), {"x": 2, "a": 2})(point, a / 2)
+        np.testing.assert_array_equal(twice, expected)
+    with pytest.raises(TypeError, match="a partial function with a list, which cannot be compared"):
+        kernels.compile(formula([2.0, 3.0]), {"x": 2})
