@@ -149,8 +149,8 @@ class _Block:
         self._factor_parts()
 
     def _factor_parts(self) -> None:
-        """h and its inverse square for each step, orthogonal, and the m with g_s = h_s + sum of m_ts h_t over t < s: g
-        are the parts along a direction of the rows as they are, not scaled."""
+        """h and its inverse square for each step, orthogonal, and the m with g_s = h_s + sum of m_ts h_t over t < s.
+        Here g are the parts along a direction of the rows as they are, not scaled."""
         self.row_space: list[tuple[Array, Array]] = []
         self.mixed: list[list[Array]] = []
         for _, _, inverse, parts in self.steps:
@@ -196,7 +196,7 @@ class _Block:
 
 def pose_tolerance(phi: Array, P: Array) -> Array:
     """(...) the tolerance of the rank at a pose. Rows that depend on each other where constraints hold, as those of
-    three parallel rods, are independent at a distance from there, by about this distance: the greatest of phi
+    three parallel rods, are independent at a distance from there, by about this distance. It is the greatest of phi
     (..., h) over the length of its row in P (..., h, nu) [rad, m]."""
     squares = np.sum(P * P, axis=-1)
     zero = 0.0 * np.sum(squares, axis=-1)

@@ -25,10 +25,10 @@ def prescribed_controls(model: Model, time: Array) -> Array | None:
     if not inputs.prescribed(time):
         return None
     values = np.array(inputs(time))
-    places = list(delayed(model))
-    if places:
+    columns = list(delayed(model))
+    if columns:
         start = np.array([actuator.activation for actuator in delayed(model).values()])
-        values[:, places] = _followed(time, start, lambda t, a: delayed_rates(model, inputs(t), a))
+        values[:, columns] = _followed(time, start, lambda t, a: delayed_rates(model, inputs(t), a))
     return values
 
 

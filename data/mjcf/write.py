@@ -114,8 +114,9 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)
     if joints.qpos:
-        given = {"ctrl": tuple(actuators.ctrl) or None, "act": tuple(actuators.act) or None}
-        add(add(root, "keyframe"), "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), **given)
+        ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
+        keyframe = add(root, "keyframe")
+        add(keyframe, "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl, act=act)
 
 
 def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateFriction]]:

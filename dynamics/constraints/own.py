@@ -45,19 +45,19 @@ def imposed(model: SystemLike, q: Array, u: Array, time: float) -> tuple[Array, 
     that these drive by couplers follow them, and locked ones are at rest."""
     if not isinstance(model, Model) or all(c.free for c in model.coordinates):
         return q, u
-    places = {name: i for i, name in enumerate(model.system.coordinate_names)}
+    index = {name: i for i, name in enumerate(model.system.coordinate_names)}
     velocities = model.system.indices.velocities_of_coordinate
     q, u, moved = np.array(q, dtype=float), np.array(u, dtype=float), set()
-    for coordinate in (c for c in model.coordinates if not c.free and c.name in places):
+    for coordinate in (c for c in model.coordinates if not c.free and c.name in index):
         u[..., list(velocities(coordinate.name))] = 0.0
         if coordinate.prescribed is not None and not coordinate.locked:
-            q[..., places[coordinate.name]] = coordinate.prescribed.value(np.asarray(time))
+            q[..., index[coordinate.name]] = coordinate.prescribed.value(np.asarray(time))
             u[..., list(velocities(coordinate.name))] = coordinate.prescribed.slope(np.asarray(time))
             moved.add(coordinate.name)
     for coupler in in_order(model.couplers):
-        if coupler.independent in moved and coupler.dependent in places:
-            driver, function = q[..., places[coupler.independent]], coupler.function
-            q[..., places[coupler.dependent]] = coupler.scale * function.value(driver)
+        if coupler.independent in moved and coupler.dependent in index:
+            driver, function = q[..., index[coupler.independent]], coupler.function
+            q[..., index[coupler.dependent]] = coupler.scale * function.value(driver)
             rate = u[..., list(velocities(coupler.independent))]
             u[..., list(velocities(coupler.dependent))] = coupler.scale * function.slope(driver)[..., None] * rate
             moved.add(coupler.dependent)

@@ -288,7 +288,7 @@ class ArticulatedSystem(Record):
         return tuple(chain)
 
     def velocities_moving(self, name: str) -> tuple[int, ...]:
-        """The places in u of the velocities that move a body, from the ground on: those of the joints between them, and
+        """The indices in u of the velocities that move a body, from the ground on: those of the joints between them, and
         of the leaders of joints that follow. KeyError for an unknown body.
 
         >>> import myoquat as mq

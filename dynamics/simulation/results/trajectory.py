@@ -233,8 +233,9 @@ class Trajectory:
 
     def _by_run(self, name: str) -> Array:
         """A quantity of every run, by the model and the constraints with its numbers."""
-        equations = StateEquations(self.model, constraints=self.constraints)
-        varied = Parameters.of(self.model, self.parameter_names)
+        model = self.model if isinstance(self.model, Model) else self.system
+        equations = StateEquations(model, constraints=self.constraints)
+        varied = Parameters.of(model, self.parameter_names)
         p = np.broadcast_to(self.parameters, (*self.batch, len(varied.names)))  # type: ignore[arg-type]
         found = []
         for run in np.ndindex(self.batch):
