@@ -288,8 +288,8 @@ class ArticulatedSystem(Record):
         return tuple(chain)
 
     def velocities_moving(self, name: str) -> tuple[int, ...]:
-        """The indices in u of the velocities that move a body, from the ground on: those of the joints between them, and
-        of the leaders of joints that follow. KeyError for an unknown body.
+        """The indices in u of the velocities that move a body, from the ground on: those of the joints between them,
+        and of the leaders of joints that follow. KeyError for an unknown body.
 
         >>> import myoquat as mq
         >>> mq.load_model("two_link").system.velocities_moving("A")
