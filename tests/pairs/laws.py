@@ -80,7 +80,7 @@ def momentum(case: Case) -> None:
         force = force + weight + wrench[:, :3]
         torque = torque + at + wrench[:, 3:] + np.cross(p, wrench[:, :3])
     rate = along(case, lambda q, u: _momentum(s, q, u))
-    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-7)
+    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-6)
 
 
 def _momentum(s: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -107,8 +107,8 @@ def work(case: Case) -> None:
     m, s = case.model, case.system
     needed = inverse.inverse(s, case.q, case.u, case.udot) if case.constraints else case.force
     rate = along(case, lambda q, u: energy.kinetic(s, q, u) + energy.potential(s, q))
-    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-7)
-    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
+    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-6)
+    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-6)
     storing = tuple(f for f in m.forces if not isinstance(f, STORE_NOTHING))
     bands = acting.elastic_muscles(m)
     only = replace(m, forces=storing, actuators=(), inputs=(), muscles=bands)

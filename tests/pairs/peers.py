@@ -44,6 +44,7 @@ for path in arguments:
 
 OPENSIM = IN_OSIM | {  # what it is asked for: accelerations of models whose muscles start from known states
     "lock": ("none",),
+    # beside a surface, its moment arm of a moving point is not the slope of its own length, which equals ours
     "path": ("straight", "via", "conditional", "polynomial"),
     "actuator": ("none", "coordinate", "body", "point", "torque", "two points"),
     "activation": ("piecewise",),
