@@ -389,7 +389,7 @@ ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")
 POINTS_ONLY = {"path": ("straight", "via", "pulley")}
 MUSCLES = {"law": tuple(name for name in FEATURES["law"] if name != "none")}
 
-FREE = {"constraint": ("none",), "coupler": ("none",)}
+FREE = {"constraint": ("none",), "coupler": ("none",), "lock": ("none",)}
 SMOOTH = {
     "joint": tuple(name for name in FEATURES["joint"] if name not in ("custom", "reversed")),
     "path": ("straight", "via", "moving", "pulley", "polynomial", "fitted"),
