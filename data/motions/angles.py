@@ -59,7 +59,8 @@ def with_quaternions(
 
     An angle that the table lacks comes from `start` (nq,); without it ValueError names what is missing.
     """
-    given = {bare_name(str(label)): label for label in frame.columns}
+    known = {f"{name}{ending}" for ball in balls(system) for name in ball.angles.names for ending in ("", "_u")}
+    given = {bare_name(str(label), known): label for label in frame.columns}
     added: dict[str, Array] = {}
     angles: dict[str, Array] = {}
     used = []

@@ -56,16 +56,17 @@ def states_from_motion(
     target = system_of(model)
     degrees = _degrees(motion, in_degrees)
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
-    system = in_angles(target, {bare_name(label) for label in labels})
+    named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
+    system = in_angles(target, {bare_name(label, named) for label in labels})
     following = {f"{name}{ending}" for name, (_, k) in system.angle_names.items() if k >= 3 for ending in ("", "_u")}
-    labels = [label for label in labels if bare_name(label) not in following]  # the joint says what they are
+    labels = [label for label in labels if bare_name(label, named) not in following]  # the joint says what they are
     known = _known(system)
     _check_known(labels, known)
     columns: dict[tuple[str, int], str] = {}
     for label in labels:
-        key = known[bare_name(label)]
+        key = known[bare_name(label, known)]
         if key in columns:
-            raise ValueError(f"the motion holds {bare_name(label)!r} twice: {columns[key]!r} and {label!r}")
+            raise ValueError(f"the motion holds {bare_name(label, known)!r} twice: {columns[key]!r} and {label!r}")
         columns[key] = label
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
@@ -84,7 +85,7 @@ def _is_passed_over(label: str, ignore: Collection[str]) -> bool:
 
 def _check_known(labels: Sequence[str], known: Collection[str]) -> None:
     """ValueError for columns that belong to nothing in the model."""
-    foreign = [label for label in labels if bare_name(label) not in known]
+    foreign = [label for label in labels if bare_name(label, known) not in known]
     if not foreign:
         return
     near = difflib.get_close_matches(bare_name(foreign[0]), known, n=3)
@@ -170,12 +171,13 @@ def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:
     return bool(own if given is None else given)
 
 
-def bare_name(label: str) -> str:
-    """'/jointset/hip/flexion/value' -> 'flexion', '.../speed' -> 'flexion_u'."""
-    parts = label.strip("/").split("/")
+def bare_name(label: str, known: Collection[str] = ()) -> str:
+    """'/jointset/hip/flexion/value' -> 'flexion', '.../speed' -> 'flexion_u', or 'hip.flexion' if that is `known`."""
+    parts, ending = label.strip("/").split("/"), ""
     if len(parts) > 1 and parts[-1] in ("value", "speed"):
-        return parts[-2] + ("_u" if parts[-1] == "speed" else "")
-    return parts[-1]
+        ending = "_u" if parts.pop() == "speed" else ""
+    with_joint = ".".join(parts[-2:]) + ending
+    return with_joint if with_joint in known else parts[-1] + ending
 
 
 def coordinate_labels(system: ArticulatedSystem) -> dict[str, tuple[str, ...]]:

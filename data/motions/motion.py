@@ -253,5 +253,5 @@ def _warn_far(system: ArticulatedSystem, frame: "pd.DataFrame") -> None:
     """A CoordinateWarning for angles that are beyond two turns, if they are radians."""
     angles = {name for name, unit in system.coordinate_units.items() if unit == "rad"}
     for label in frame:
-        if (name := bare_name(str(label))) in angles and len(frame):
+        if (name := bare_name(str(label), angles)) in angles and len(frame):
             warn_far(frame[[label]].abs().max().to_numpy(dtype=float)[None], [(0, name)])

@@ -83,7 +83,7 @@ class Frames:
             return None
         name = parts[-1]
         local = f"{parts[-2] if len(parts) > 1 else owner}/{name}"
-        element = self._offsets.get(local)
+        element = self._offsets.get("/".join((*parts[-3:-2], local)), self._offsets.get(local))
         if element is None:
             if name in self._bodies:
                 return Frame(name, np.eye(3), np.zeros(3))
@@ -144,11 +144,14 @@ def _names(path: str) -> list[str]:
 
 
 def _by_path(elements: Iterable[Any]) -> dict[str, Any]:
-    """Elements by their names, and by those behind the names of their owners."""
+    """Elements by their names, by those behind the names of their owners, and by those behind their owners' sets."""
     found: dict[str, Any] = {}
     for element in elements:
         owner = element.getparent().getparent()
         if owner is not None and owner.get("name"):
             found.setdefault(f"{owner.get('name')}/{element.get('name')}", element)
+            holders = [holder.tag.lower() for holder in owner.iterancestors()]
+            if len(holders) > 1:
+                found.setdefault(f"{holders[1]}/{owner.get('name')}/{element.get('name')}", element)
         found.setdefault(str(element.get("name")), element)
     return found

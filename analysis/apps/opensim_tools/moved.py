@@ -41,7 +41,7 @@ def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
     own = {*model.system.coordinate_names, *model.system.angle_names}
     own |= {f"{name}_u" for name in own} | {*model.system.velocity_names}
     names = [str(label) for label in table.columns]
-    ignore = [name for name in names if bare_name(name) not in own]
+    ignore = [name for name in names if bare_name(name, own) not in own]
     if len(ignore) == len(names):
         raise ModelError("no column is a coordinate of the model", file=path)
     said = table.attrs.get("in_degrees")
@@ -52,8 +52,8 @@ def with_speeds(motion: Motion, path: Path) -> Motion:
     """The motion with the speeds of a file, by linear interpolation between its rows, as in OpenSim's AnalyzeTool.
     Speeds are in radians and metres per second; a file that declares degrees raises an error."""
     given = load_table(path)
-    given.columns = [bare_name(str(label)) for label in given.columns]
     table = motion.angles()
+    given.columns = [bare_name(str(label), {*table}) for label in given.columns]
     speeds = [name for name in table if name.endswith("_u")]
     missing = [name for name in speeds if name not in given]
     if missing:

@@ -9,14 +9,14 @@ from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.constraints import weld
 from myoquat.data.osim.reading.geometry import geometry_of
-from myoquat.data.osim.tree.joints import OsimJoint, complete_joint, read_joint
+from myoquat.data.osim.tree.joints import OsimJoint, read_joint
 from myoquat.data.osim.tree.links import Way, linked
 from myoquat.data.osim.tree.scapula import TAG, scapular_bodies
 from myoquat.joints.constraints import Weld
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, check_inertia
 from myoquat.joints.multibody.scaling import PART_INFIX
-from myoquat.joints.types import CustomJoint, FixedJoint
+from myoquat.joints.types import FixedJoint
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["Skeleton", "is_massless", "read_skeleton"]
@@ -43,9 +43,8 @@ class Skeleton:
 def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     """Bodies and joints of a <Model>; ModelError for a frame that is missing, or a loop that cannot be cut.
 
-    Coordinates of one name in several joints are called after their joints: joint.name. A joint whose child hangs on
-    another one already, or is the ground, carries its parent instead. A body that no joint links with the ground
-    floats: it hangs there by a joint of six coordinates, as in OpenSim.
+    A joint whose child hangs on another one already, or is the ground, carries its parent instead. A body that no joint
+    links with the ground floats: it hangs there by a joint of six coordinates, as in OpenSim.
 
     A joint between two bodies that hang on others closes a loop. It then carries a part of its child, which is welded
     to the rest. The parts of a body are equal, in mass, center of mass and inertia. The further ones are called
@@ -53,19 +52,17 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
     """
     elements = {element.get("name"): element for element in model.findall("BodySet/objects/Body")}
     links, floating = linked(model, elements, frames)
-    for link in links:
-        complete_joint(link.element)
     parts = Counter(link.child.body for link in links if link.cuts)
     bodies: list[Body] = []
     joints: list[OsimJoint] = []
     welds: list[Weld] = []
-    shared, cut = _shared(model), Counter[str]()
+    cut = Counter[str]()
     for link in links:
         name = str(link.element.get("name"))
         if link.way is Way.LOOP and not link.cuts:
             welds.append(weld(link.parent, link.child, f"{name}_Loop"))
             continue
-        joints.append(_with_unique_names(read_joint(link.element, link.way is Way.BACKWARD), name, shared))
+        joints.append(read_joint(link.element, link.way is Way.BACKWARD))
         inner, outer = link.ends
         mass = _mass(elements[outer.body], parts[outer.body] + 1)
         if link.cuts:
@@ -82,26 +79,6 @@ def read_skeleton(model: Any, frames: Frames) -> Skeleton:
         tuple(welds),
         floating,
     )
-
-
-def _shared(model: Any) -> set[str]:
-    """The names of coordinates that more than one joint has, as OpenSim allows."""
-    joints = model.findall("JointSet/objects/*")
-    names = Counter(
-        name for joint in joints for name in {c.get("name") for c in joint.findall("coordinates/Coordinate")}
-    )
-    return {name for name, count in names.items() if count > 1}
-
-
-def _with_unique_names(joint: OsimJoint, owner: str, shared: set[str]) -> OsimJoint:
-    """The joint with its own name before the names of coordinates that other joints have too."""
-    if not any(c.name in shared for c in joint.coordinates):
-        return joint
-    named = tuple(replace(c, name=f"{owner}.{c.name}") if c.name in shared else c for c in joint.coordinates)
-    plain = joint.joint
-    if isinstance(plain, CustomJoint):
-        plain = replace(plain, coordinates=tuple(c.name for c in named))
-    return replace(joint, joint=plain, coordinates=named)
 
 
 def _mass(element: Any, parts: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from myoquat.data.document import number, text
+from myoquat.data.document import last_name, number, text
 from myoquat.data.xml import complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import CustomJoint, PrismaticJoint, RevoluteJoint, UniversalJoint
@@ -39,7 +39,7 @@ def unit_of(bodies: Sequence[Body], coordinate: str) -> float | None:
 
 def read_limit(element: Any, bodies: Sequence[Body]) -> CoordinateLimit:
     """A <CoordinateLimitForce>; ModelError with its line for a coordinate that is missing."""
-    coordinate = text(element, "coordinate")
+    coordinate = last_name(text(element, "coordinate"))
     unit = unit_of(bodies, coordinate)
     if unit is None:
         complain(element, f"<coordinate> names {coordinate!r}, which is no coordinate of the model")
@@ -64,7 +64,7 @@ def with_springs(bodies: Sequence[Body], elements: Sequence[Any]) -> tuple[tuple
     found: dict[str, list[_Spring]] = {}
     known = {name for body in bodies for name in body.names_of_coordinates}
     for element in elements:
-        coordinate = text(element, "coordinate")
+        coordinate = last_name(text(element, "coordinate"))
         if coordinate not in known:
             complain(element, f"<coordinate> names {coordinate!r}, which is no coordinate of the model")
         values = (number(element, tag, 0.0) for tag in ("stiffness", "rest_length", "viscosity"))

@@ -7,10 +7,11 @@ from lxml import etree
 
 from myoquat.data.included import IncludedFiles
 from myoquat.data.lenient import mended
-from myoquat.data.osim.document.names import close_names, part_from_ground, settle_names
+from myoquat.data.osim.document.names import close_names, part_coordinates, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST_VERSION, modernize
 from myoquat.data.osim.document.parts import FIRST_RELEASE, LAST_NESTED, complete, include_files
 from myoquat.data.osim.reading.components import sort_components
+from myoquat.data.osim.tree.joints import complete_joint
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import BASE, Element, parse
 from myoquat.joints.errors import ModelError
@@ -85,6 +86,9 @@ def in_current_schema(
     part_from_ground(model, implausible)
     sort_components(model)
     settle_names(model, implausible)
+    for joint in model.iterfind("JointSet/objects/*"):
+        complete_joint(joint)
+    part_coordinates(model)
     return model
 
 

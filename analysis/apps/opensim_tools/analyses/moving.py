@@ -124,7 +124,8 @@ def unbounded(model: Model) -> Model:
 def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:
     """The motion of a file with what couplers and constraints drive, whatever the file has for it, as OpenSim assembles
     it. A warning where a frame cannot be assembled: the motion is then that of the file."""
-    given = {bare_name(str(label)) for label in load_table(path).columns}
+    names = {c.dependent for c in model.couplers}
+    given = {bare_name(str(label), names) for label in load_table(path).columns}
     driven = [c.dependent for c in model.couplers if c.dependent not in given]
     if driven:
         note(f"{path.name} has no column for {', '.join(driven)}: couplers of the model drive them")
