@@ -192,5 +192,5 @@ def test_coordinates_of_one_name_are_called_after_their_joints(tmp_path):
     model.save(tmp_path / "again.osim")
     assert load_model(tmp_path / "again.osim", strict=True).system.coordinate_names == ("j.x", "y", "k.x", "z")
     spring = '<SpringGeneralizedForce name="s"><coordinate>x</coordinate></SpringGeneralizedForce><Millard'
-    with pytest.raises(ModelError, match="'x', which is no coordinate of the model"):
+    with pytest.raises(ModelError, match="'x', but the model has /jointset/j/x, /jointset/k/x"):
         load_model(written(tmp_path, text.replace("<Millard", spring, 1)))
