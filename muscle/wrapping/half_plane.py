@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.muscle.wrapping.side_site import SideCylinder
 from myoquat.muscle.wrapping.surfaces.base import Line
-from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, outside, tangent
+from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, outside, straight_pieces, tangent
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 
 __all__ = ["HalfPlaneCylinder", "HalfPlaneSphere", "half_plane_path"]
@@ -78,7 +78,7 @@ def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, 
     nearest = a[0] + share * d[0], a[1] + share * d[1]
     clear, towards = _dot(nearest, nearest) > radius * radius, _dot(nearest, side)
     forced = ~(clear & (towards >= 0)) & ~inside & (square > 0)  # known before the tangents
-    before, after = (np.sqrt(_dot(p, p) - radius * radius) for p in (a, b))
+    before, after = straight_pieces(a, b, radius)
     ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
     crossing = [_cross(a, P, b, Q) for P, Q in ways]
     on = forced & ~(crossing[0] & crossing[1])

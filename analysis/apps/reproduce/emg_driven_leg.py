@@ -19,6 +19,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Emg, load_table
+from myoquat.data.motions.series import rows_within
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import Muscle, path_jacobian, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -96,7 +97,7 @@ def calibrated(data: LegData, name: str, span: tuple[float, float] | None = None
 
 def part(trial: MomentTrial, start: float, end: float) -> MomentTrial:
     """The frames of a trial from start to end [s], with the whole envelopes."""
-    rows = (trial.motion.time >= start) & (trial.motion.time <= end)
+    rows = rows_within(trial.motion.time, start, end)
     moments = {name: np.asarray(values)[rows] for name, values in trial.moments.items()}
     return replace(trial, motion=trial.motion.between(start, end), moments=moments)
 

@@ -136,7 +136,8 @@ def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
     would pull the path around a surface that lies elsewhere. Contact is tested at the start and at 64 random poses
     within the coordinates' ranges that satisfy the couplers. If the quadrant is "all", a surface acts on every piece in
     contact, else on the piece that is in contact most often. Without any contact it acts on the piece that is nearest
-    at the start. A path whose file states these pieces in order is unchanged, as are the muscles in `resolved`.
+    at the start. A path whose file states these pieces in order is unchanged, as are the muscles in `resolved`, and
+    paths around one sphere or one cylinder (`_is_open`).
     """
     if not any(_is_open(muscle, resolved) for muscle in model.muscles):
         return model
@@ -151,7 +152,15 @@ def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
 
 
 def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
-    """Whether the pieces on which its surfaces act are still to be found."""
+    """Whether the pieces on which its surfaces act are still to be found.
+
+    A sphere or a cylinder that is the only surface of a path acts on all of them, because contact has a formula. A
+    cylinder with a quadrant then acts on one pair of points at each pose, as in OpenSim.
+    """
+    if len(muscle.wraps) == 1 and not muscle.wraps[0].solved:
+        wrap = muscle.wraps[0]
+        if wrap.quadrant == "all" or wrap.sided:
+            return False
     return bool(muscle.wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in muscle.wraps)
 
 

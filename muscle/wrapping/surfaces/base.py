@@ -248,8 +248,13 @@ class Wrap(Record, ABC):
 
     @property
     def sided(self) -> bool:
-        """Whether a path with both ends behind runs past the front."""
+        """Whether a path with both ends behind runs past the front. Of several pieces of a path between points, such a
+        surface acts on one (`contacts`)."""
         return False
+
+    def in_the_way(self, A: Array, B: Array) -> Array:
+        """(...) whether a `sided` surface lies across the straight line from A to B (..., 3), with an end in front."""
+        raise NotImplementedError
 
     @property
     def divides(self) -> bool:

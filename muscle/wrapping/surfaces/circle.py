@@ -7,8 +7,20 @@ import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["Direction", "Plane", "Winding", "among_surfaces", "around", "beside", "outside", "tangent"]
+__all__ = [
+    "SURFACE_TOLERANCE",
+    "Direction",
+    "Plane",
+    "Winding",
+    "among_surfaces",
+    "around",
+    "beside",
+    "outside",
+    "straight_pieces",
+    "tangent",
+]
 
+SURFACE_TOLERANCE = 2e-12  # of the square of the radius, up to which an end of a path lies on the surface: round-off
 Plane = tuple[Array, Array]  # x, y
 Direction = tuple[Array | float, Array | float]
 Both = tuple[Array, Array]  # a number for each end
@@ -60,7 +72,7 @@ def around(
     if ahead is not None:
         behind, sides = _behind(a, b, cross, ahead, sided)
         aside, sense = np.where(behind, -aside, aside), np.where(behind, -sense, sense)
-    before, after = (np.sqrt(_square(p) - radius * radius) for p in (a, b))
+    before, after = straight_pieces(a, b, radius)
     even, odd = radius * radius - before * after, radius * (before + after)
     real, imaginary = along * even + aside * odd, aside * even - along * odd
     angle = np.arctan2(imaginary, real)
@@ -147,7 +159,8 @@ def _either(condition: Array, yes: Any, no: Any) -> Any:
 
 def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Plane, Plane]:
     """Whether an end lies inside the circle, how near each is to it, and the ends, moved away where one lies inside."""
-    inside = ~((_square(a) > radius * radius) & (_square(b) > radius * radius))
+    edge = (1 - SURFACE_TOLERANCE) * (radius * radius)
+    inside = ~((_square(a) > edge) & (_square(b) > edge))
     depth = np.abs(np.sqrt(_square(a)) - radius), np.abs(np.sqrt(_square(b)) - radius)
     a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
     return inside, depth, a, b
@@ -156,6 +169,14 @@ def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Pla
 def _square(p: Plane) -> Array:
     result: Array = p[0] * p[0] + p[1] * p[1]
     return result
+
+
+def straight_pieces(a: Plane, b: Plane, radius: Array | float) -> Both:
+    """The lengths of the tangents from both ends. That of an end on the circle is not zero, so that it has a direction;
+    it changes the length of the string by less than round-off, as the cube of it."""
+    least = SURFACE_TOLERANCE * (radius * radius)
+    first, second = (np.sqrt(np.maximum(_square(p) - radius * radius, least)) for p in (a, b))
+    return first, second
 
 
 def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | float) -> Plane:

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, among_surfaces, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, Winding, among_surfaces, around, beside
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
 __all__ = ["WrapCylinder"]
@@ -93,6 +93,16 @@ class WrapCylinder(Wrap):
     def sided(self) -> bool:
         return self.ahead is not None
 
+    def in_the_way(self, A: Array, B: Array) -> Array:
+        """Beyond the ends of the cylinder too."""
+        d, ahead = B - A, self.ahead
+        assert ahead is not None  # as it is sided
+        square, along = (x[..., 0] * d[..., 0] + x[..., 1] * d[..., 1] for x in (d, A))
+        aside = A[..., 0] * d[..., 1] - A[..., 1] * d[..., 0]
+        through = (along < 0) & (square + along > 0) & (aside * aside < as_array(self.radius) ** 2 * square)
+        found: Array = through & ((dot(A, ahead) > 0) | (dot(B, ahead) > 0))
+        return found
+
     @property
     def divides(self) -> bool:
         return self.ahead is None and self.hint is None
@@ -135,7 +145,9 @@ class WrapCylinder(Wrap):
 
     def holds(self, x: Array) -> Array:
         """Beyond the ends of the cylinder too."""
-        result: Array = x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] <= self.radius * self.radius
+        result: Array = (
+            x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1] <= (1 - SURFACE_TOLERANCE) * self.radius * self.radius
+        )
         return result
 
     def onto(self, x: Array) -> Array:

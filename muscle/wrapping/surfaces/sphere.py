@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Direction, Plane, Winding, around, beside
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
@@ -82,7 +82,7 @@ class WrapSphere(Wrap):
         return self.holds(nearest(A, B))
 
     def holds(self, x: Array) -> Array:
-        result: Array = dot(x, x) <= self.radius * self.radius
+        result: Array = dot(x, x) <= (1 - SURFACE_TOLERANCE) * self.radius * self.radius
         return result
 
     def onto(self, x: Array) -> Array:

@@ -16,7 +16,7 @@ from myoquat.data import load_table, motion_from_states
 from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
-from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.states import state_names
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
@@ -42,7 +42,7 @@ def arm():
                 position=(0.0, -0.4, 0.0), **bones),
     )  # fmt: skip
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
-    muscle = Muscle("calf", path, law=Thelen2003(500.0, 0.3, 0.25, tendon="rigid"))
+    muscle = Muscle("calf", path, law=Millard2012(500.0, 0.3, 0.25, tendon="rigid", damping=0.0))
     return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)), (muscle,), name="arm")
 
 

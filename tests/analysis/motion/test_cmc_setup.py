@@ -13,7 +13,7 @@ from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint
-from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.laws import Millard2012
 
 SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
@@ -36,7 +36,7 @@ def folder(tmp_path):
     muscles = []
     for name, side in (("front", 0.1), ("back", -0.1)):
         path = (PathPoint("ground", (side, 0.2, 0.0)), PathPoint("limb", (side / 2, -0.1, 0.0)))
-        muscles.append(Muscle(name, path, law=Thelen2003(400.0, 0.15, 0.15, tendon="rigid")))
+        muscles.append(Muscle(name, path, law=Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0)))
     model = mq.Model(mq.ArticulatedSystem((limb,), gravity=(0.0, -9.81, 0.0)), tuple(muscles), name="limb")
     model.save(tmp_path / "limb.osim")
     t = np.arange(0.0, 0.35, 0.005)

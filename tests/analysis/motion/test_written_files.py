@@ -14,7 +14,7 @@ from myoquat.data.files import file_name, write_text
 from myoquat.data.setups import read_setup
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint
-from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.laws import Millard2012
 
 SETUP = """<OpenSimDocument Version="40000"><AnalyzeTool name="swing"><model_file>limb.osim</model_file>
 <coordinates_file>swing.mot</coordinates_file><results_directory>out</results_directory><AnalysisSet><objects>
@@ -32,7 +32,7 @@ def folder(tmp_path):
     limb = mq.Body("limb", "ground", RevoluteJoint(), mass=1.0, coordinate_names=("knee",))
     foot = mq.Body("foot", "limb", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0, coordinate_names=("ankle",))
     path = (PathPoint("ground", (0.1, 0.2, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
-    muscle = Muscle("front", path, law=Thelen2003(400.0, 0.15, 0.15, tendon="rigid"))
+    muscle = Muscle("front", path, law=Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0))
     mq.Model(mq.ArticulatedSystem((limb, foot)), (muscle,), name="limb").save(place / "limb.osim")
     rows = "".join(f"{t:.17g}\t{20 * np.sin(6 * t):.17g}\n" for t in np.arange(0.0, 0.35, 0.05))
     (place / "swing.mot").write_text(f"swing\nnRows=7\nnColumns=2\ninDegrees=yes\nendheader\ntime\tknee\n{rows}")

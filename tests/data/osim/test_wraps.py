@@ -101,9 +101,15 @@ def test_surfaces_are_read(read):
 
 
 def test_a_surface_acts_where_it_is_met(read):
-    """Of the three pieces of the long path only the one across the elbow comes near the elbow's cylinder."""
-    assert read()[0].muscles[-1].wraps[0].points == (1, 2)
-    assert read(quadrant="-x")[0].muscles[-1].wraps[0].points == (1, 2)
+    """Of the three pieces of the long path only the one across the elbow comes near the elbow's cylinder. As its only
+    surface it stays open to all pieces; beside another surface the piece is found."""
+    model, _ = read()
+    long = model.muscles[-1]
+    assert [long.wraps[0].points, read(quadrant="-x")[0].muscles[-1].wraps[0].points] == [None, None]
+    pair = replace(long, wraps=(replace(long.wraps[0], points=(1, 2)),), name="pair")
+    q = np.random.default_rng(0).uniform(-0.5, 2.2, (40, 2))
+    lengths = path_lengths(replace(model, muscles=(long, pair)), q)
+    np.testing.assert_array_equal(lengths[:, 0], lengths[:, 1])
 
 
 def test_surfaces_of_one_piece_lie_in_its_order(read):

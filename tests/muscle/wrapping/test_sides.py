@@ -9,7 +9,7 @@ from models import past, poses
 
 from benchmarks.wrapping import certificate
 from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
-from myoquat.joints.types import RevoluteJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import (
     Model,
     Muscle,
@@ -225,3 +225,32 @@ def test_a_path_past_several_surfaces_jumps_where_both_senses_around_the_front_a
     jump = CLOSE.contact(A, BESIDE, (A, BESIDE)).jump
     cross = A[0] * BESIDE[1] - A[1] * BESIDE[0]
     np.testing.assert_allclose(jump, abs(cross) / np.array([np.hypot(*BESIDE[:2]), np.hypot(*A[:2])]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("heights", "expected"),
+    [((0.2, -0.2), 0.439695), ((0.2, 0.1, -0.1, -0.2), 0.475168), ((0.2, 0.05, -0.2), 0.483623)],
+)
+def test_a_side_is_kept_on_one_pair_of_points(heights, expected):
+    """All points of the path are behind. The lengths are those of OpenSim 4.6, which wraps the pair with the least
+    change of length."""
+    half = len(heights) // 2
+    body = Body("b", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0)
+    path = tuple(PathPoint("ground" if k < half else "b", (0.05, y, 0.0)) for k, y in enumerate(heights))
+    for points in (path, path[::-1]):
+        wrap = WrapCylinder(body="ground", radius=0.04, length=1.0, quadrant="-x")
+        model = Model(ArticulatedSystem((body,)), (Muscle("m", points, wraps=(wrap,)),))
+        assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("surface", [WrapSphere, WrapCylinder])
+@pytest.mark.parametrize("off", [0.0, 1e-17, -1e-14])
+def test_an_end_on_the_surface_is_outside(surface, off):
+    """A quarter turn and another, and 0.2 m down: pi / 2 0.1 + 0.2 m; MuJoCo 4.0 and OpenSim 4.6 have 0.357080."""
+    slide = Body("b", "ground", PrismaticJoint((0.0, 1.0, 0.0)), mass=1.0)
+    path = (PathPoint("ground", (0.05 + off, 0.0, 0.0)), PathPoint("b", (-0.05, -0.2, 0.0)))
+    wrap = surface(body="ground", radius=0.05, quadrant="+y")
+    model = Model(ArticulatedSystem((slide,)), (Muscle("m", path, wraps=(wrap,)),))
+    assert path_lengths(model, [0.0])[0] == pytest.approx(0.05 * np.pi + 0.2, rel=1e-12)
+    assert path_jacobian(model, [0.0])[0, 0] == pytest.approx(-1.0, rel=1e-12)
+    assert not path_flags(model, [0.0])[0] & PathFlag.INSIDE

@@ -16,7 +16,7 @@ from myoquat.data import Emg
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 from myoquat.muscle.laws import Thelen2003
 
 MUSCLES = {"soleus": (-0.04, "shank", "foot", 3000.0), "tibialis": (0.04, "shank", "foot", 900.0),
@@ -60,7 +60,8 @@ def folder(tmp_path_factory):
                                                    ("foot", "shank", (0, -0.4, 0), "ankle_angle_r")))  # fmt: skip
     law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.25)
     muscles = tuple(Muscle(name, (PathPoint(a, (x, 0.3 if a == "ground" else -0.06, 0.0)),
-                                  PathPoint(b, (x, -0.05, 0.0))), law)
+                                  PathPoint(b, (x, -0.05, 0.0))), law,
+                           activation_dynamics=ActivationDynamics(form="piecewise", minimum_activation=0.01))
                     for name, (x, a, b, _) in MUSCLES.items())  # fmt: skip
     Model(ArticulatedSystem(bodies, name="leg"), muscles).save(folder / "gait2392_subject.osim")
     for file, strength in (("subjectCalibrated.xml", 0.5), ("subjectUncalibrated.xml", 1.0)):
