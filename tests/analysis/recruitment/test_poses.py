@@ -54,7 +54,7 @@ def test_poses_lie_on_the_constraints_and_the_text_says_so():
     text = sample.to_text()
     for words in ("in their ranges: one", "of the start", "as couplers say: three", "locked, at the start: four"):
         assert words in text
-    assert f"brought onto 2 constraints and kept: {len(sample.q)}" in text
+    assert f"brought onto 3 constraints and kept: {len(sample.q)}" in text
     assert text in power_check(two_hinges((held,)), 50).to_text()
 
 
