@@ -1,6 +1,7 @@
 """How the maps behave as a pose approaches gimbal lock, or the place where the constrained chart breaks down."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from myoquat.joints import (
     constrained_to_spatial,
     convert_coordinates,
     normalize,
+    with_branches,
 )
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.muscle import path_jacobian
@@ -69,6 +71,7 @@ def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> l
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
     phi[:, ball.phi] = angles  # the pose itself: an angle of 1e-14 read back from Q would be rounded
     J_phi = path_jacobian(pair.euler, phi, "coordinates")[..., ball.phi]
+    pair = _on_branch(pair, ball, angles)
 
     def mapped(i: int) -> Array:
         if ball.reading.condition(angles[i]) > CONDITION_LIMIT:
@@ -77,6 +80,17 @@ def _to_lock(pair: Pair, ball: Ball, base: Array, rng: np.random.Generator) -> l
 
     condition = ball.reading.condition(angles)
     return _rows(pair, ball, "gimbal lock", distance, q, condition, J_phi, mapped)
+
+
+def _on_branch(pair: Pair, ball: Ball, angles: Array) -> Pair:
+    """The pair whose quaternion model takes these triples of angles (k, 3) of the ball joint. Beside the lock both
+    triples of a rotation may lie in the ranges."""
+    model = pair.quaternion
+    body = model.system.bodies[model.system.body_names.index(ball.body)]
+    if getattr(body.joint, "angles", None) is None:
+        return pair
+    system = with_branches(model.system, {ball.body: tuple(tuple(map(float, x)) for x in angles)})
+    return replace(pair, quaternion=replace(model, system=system))
 
 
 def _to_chart_edge(pair: Pair, ball: Ball, base: Array) -> list[dict[str, Any]]:

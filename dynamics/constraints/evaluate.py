@@ -133,10 +133,11 @@ class ConstraintArrays:
     def warn_contradictions(self, q: Array, u: Array, t: ArrayLike) -> None:
         """A ConstraintWarning if no acceleration satisfies the rows A udot = b at a state (..., nq), (..., nu), to 1e-6
         of b and to the distance of the state from the constraints. States that are not finite are left out."""
-        batch = np.broadcast_shapes(q.shape[:-1], np.shape(t))
+        time = real_array("t", t)
+        batch = np.broadcast_shapes(q.shape[:-1], time.shape)
         q, u = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u))
         finite = np.isfinite(q).all(axis=-1) & np.isfinite(u).all(axis=-1)
-        q, u, times = q[finite], u[finite], np.broadcast_to(np.asarray(t, dtype=float), batch).reshape(-1)[finite]
+        q, u, times = q[finite], u[finite], np.broadcast_to(time, batch).reshape(-1)[finite]
         b, tolerance = self.bias(q, u, times), self.tolerance(q, times)
         Y = np.linalg.solve(np.linalg.cholesky(self.metric(q, times)), np.swapaxes(self.jacobian(q, times), -1, -2))
         off = np.abs(vecmat(Rows(Y, tolerance).motion(b), Y) - b)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import followed
 from myoquat.joints.errors import CoordinateWarning, ModelError
@@ -64,6 +65,7 @@ def with_branches(system: ArticulatedSystem, branches: Mapping[str, Branch]) -> 
     >>> float(beside.coordinate("elevation", Q).round(6))
     -0.1
     """
+    check_types(system=(system, ArticulatedSystem), branches=(branches, Mapping))
     known = [body.name for body, _ in _balls(system)]
     for name in branches:
         if name not in known:

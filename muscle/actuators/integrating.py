@@ -24,7 +24,7 @@ class IntegratingCoordinateActuator(CoordinateActuator):
 
     >>> from myoquat.muscle.actuators import IntegratingCoordinateActuator
     >>> servo = IntegratingCoordinateActuator("servo", "knee", optimal_force=50.0)
-    >>> servo.activation_rate(0.2, 0.7)  # [1/s]
+    >>> float(servo.activation_rate(0.2, 0.7))  # [1/s]
     0.2
     """
 

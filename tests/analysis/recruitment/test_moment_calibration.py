@@ -86,6 +86,8 @@ def test_log_density_has_its_gradient_and_is_greatest_at_the_calibration(calibra
     difference = found.log_density(z + step)[0] - found.log_density(z - step)[0]
     assert found.log_density(z)[0] < value
     np.testing.assert_allclose(difference, 2 * step @ found.log_density(z)[1], rtol=1e-6)
+    with pytest.raises(ValueError, match="z"):
+        found.log_density(np.ma.masked_array(z, mask=z > 0))
 
 
 def test_bands_of_the_posterior_cover_the_truth():

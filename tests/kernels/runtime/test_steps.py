@@ -140,7 +140,7 @@ def test_long_states_are_moved_in_loops_with_the_same_bits():
     runs = [
         step_loop(
             n, rhs=lambda t, x, drive: drive * x[::-1], inputs={"drive": n}, method="euler", lanes=lanes,
-            project=lambda t, x: x / np.sqrt(np.sum(x * x)),
+            project=lambda t, x, *inputs: x / np.sqrt(np.sum(x * x)),
         )(x0, h=0.1, steps=3, drive=LinearInterpolation([0.0, 0.5], rows))
         for lanes in (1, 8)
     ]  # fmt: skip
