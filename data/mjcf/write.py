@@ -19,6 +19,7 @@ from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.writing.tendons import add_tendons, combination_of
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
+from myoquat.joints.constraints import PolynomialCoupler
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -76,8 +77,11 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     biases, frictions = _forces(model)
+    held: dict[str, float] = {}
     for constraint in model.constraints:
-        raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
+        if not (isinstance(constraint, PolynomialCoupler) and not np.any(constraint.powers)):
+            raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
+        held[constraint.dependent] = constraint.scale * sum(constraint.coefficients)
     for given in model.inputs:
         unwritten.count("inputs over time", given.name)
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
@@ -109,7 +113,8 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             unwritten.count("actuators", actuator.name)
     _add_friction(root, frictions, joints, unwritten)
     start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
-    add_equalities(root, joints, coordinates, start, unwritten)
+    held |= {name: start[name] for name, c in coordinates.items() if c.locked and name in start}
+    add_equalities(root, joints, coordinates, held, unwritten)
     add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)

@@ -22,12 +22,13 @@ ROUND_OFF = 1e-13
 
 
 def add_equalities(
-    root: Element, joints: Joints, coordinates: dict[str, Coordinate], start: dict[str, float],
+    root: Element, joints: Joints, coordinates: dict[str, Coordinate], held: dict[str, float],
     unwritten: UnwrittenParts,
 ) -> None:  # fmt: skip
-    """An <equality> for every axis that a coordinate moves by a function, every coupler, and every locked coordinate.
+    """An <equality> for every axis that a coordinate moves by a function, every coupler, and every coordinate that is
+    locked or held.
 
-    A locked one stays at its `start`. The others satisfy
+    These stay at the values `held`. The others satisfy
     y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
     """
     followers = joints.driven()
@@ -35,8 +36,8 @@ def add_equalities(
         if coordinate.prescribed is not None:
             unwritten.count("coordinates prescribed over time", coordinate.name)
     driven = {follower.name for follower in followers}
-    locked = [name for name, c in coordinates.items() if c.locked and name in joints.refs and name not in driven]
-    if not followers and not locked:
+    fixed = {name: x for name, x in held.items() if name in joints.refs and name not in driven}
+    if not followers and not fixed:
         return
     holder = add(root, "equality")
     for follower in followers:
@@ -49,8 +50,8 @@ def add_equalities(
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(around.coef)] = around.coef
         add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
-    for name in locked:
-        add(holder, "joint", joint1=name, polycoef=(start[name] - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
+    for name, x in fixed.items():
+        add(holder, "joint", joint1=name, polycoef=(x - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
