@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -127,6 +127,12 @@ class MetabolicCost(Record, ABC):
         """(...) what heat is not below [W]."""
         floors: list[Array | float] = [-self.work(fiber)] if self.forbid_negative_power else []
         return [*floors, LEAST_HEAT * fiber.mass] if self.enforce_minimum_heat else floors
+
+    corner_count: ClassVar[int] = 0  # length of `corners`
+
+    def corners(self, fiber: Fiber) -> list[Array]:
+        """Numbers (...) with a corner of the heat, as a function of the activation, where they change their signs."""
+        return []
 
 
 def recruited(excitation: Array | float, slow: Array | float) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """Bhargava's model of metabolic power."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Bhargava2004(MetabolicCost):
     activation   m (A_s u_s + A_f u_f), where u_s and u_f are the slow and fast fibers that the excitation recruits
     maintenance  m L (M_s u_s + M_f u_f), where L(l~) = 0.5 up to l~ = 0.5, 1 at 1, 0 from 1.5, straight between
     shortening   -alpha v with alpha = 0.25 F while the fiber shortens and 0 else. If force_dependent, alpha is 0.16 a
-                 f_L F0 + 0.18 F and 0.157 F. F is the whole force along the fiber
+                 f_L F0 + 0.18 F and 0.157 F. F is the whole force along the fiber, 0 where it pushes
 
     The mass is m, and heat coefficients are in [W/kg].
 
@@ -63,8 +64,13 @@ class Bhargava2004(MetabolicCost):
         result: Array = 0.5 + above[0] - 3 * above[1] + 2 * above[2]
         return result
 
+    corner_count: ClassVar[int] = 1
+
+    def corners(self, fiber: Fiber) -> list[Array]:
+        return [np.asanyarray(fiber.active_force + fiber.passive_force)]
+
     def _alpha(self, fiber: Fiber) -> Array:
-        """(...) shortening heat over shortening [N]."""
+        """(...) shortening heat over shortening [N]; none of a fiber that pushes."""
         force = np.maximum(fiber.active_force + fiber.passive_force, 0.0)
         if self.force_dependent:
             isometric = fiber.activation * fiber.isometric * fiber.max_isometric_force

@@ -21,6 +21,7 @@ __all__ = ["MetabolicCurves", "MetabolicEffort"]
 
 GRID_POINTS = 33  # activations; between neighbours, at most one corner of each pair of heats is found
 MAX_HALVINGS = 40  # of the interval around a corner
+CORNERS = 2  # of each sort, at the least activation where there are fewer: no frame's points depend on other frames
 
 
 @dataclass(frozen=True)
@@ -75,36 +76,36 @@ class MetabolicCurves:
         return found
 
     def corners(self) -> Array:
-        """(t, m, q) activations at which two of the heats and their lower limits are equal: corners of the effort. The
-        least activation where there is none."""
+        """(t, m, q) activations at which two of the heats and their lower limits are equal, or one of the cost's own
+        `corners` changes its sign. These are corners of the effort. The least activation where there is none."""
         low, high = self.demands.low[..., None], self.demands.high[..., None]
         rows, part = np.arange(len(low)), np.linspace(0.0, 1.0, GRID_POINTS)
         grid = low * (1 - part) + high * part
-        heats = self._powers(rows, grid)[..., 1:]
+        signs = self._powers(rows, grid)[..., 1:] > 0
         found = [np.empty((*low.shape[:2], 0))]
-        for pair in combinations(range(heats.shape[-1]), 2):
-            positive = heats[..., pair[0]] > heats[..., pair[1]]
+        for number in range(signs.shape[-1]):
+            positive = signs[..., number]
             change = positive[..., 1:] != positive[..., :-1]
-            for k in range(int(change.sum(axis=-1).max(initial=0))):
+            for k in range(max(CORNERS, int(change.sum(axis=-1).max(initial=0)))):
                 here = np.argsort(~change, axis=-1, kind="stable")[..., k : k + 1]
                 ends = [np.take_along_axis(grid, here + off, axis=-1) for off in (0, 1)]
                 start = np.take_along_axis(positive, here, axis=-1)
-                at = self._changing(rows, pair, ends, start)
-                found.append(np.where(np.take_along_axis(change, here, axis=-1), at, low))
+                changes = np.take_along_axis(change, here, axis=-1)
+                at = self._changing(rows, number, ends, start) if changes.any() else low
+                found.append(np.where(changes, at, low))
         return np.concatenate(found, axis=-1)
 
-    def _changing(self, rows: Array, pair: tuple[int, int], ends: list[Array], start: Array) -> Array:
-        """(k, m, 1) where, between the ends, which of two heats is greater changes from what it is at the first."""
+    def _changing(self, rows: Array, number: int, ends: list[Array], start: Array) -> Array:
+        """(k, m, 1) where, between the ends, one of the numbers behind the power changes its sign from `start`."""
         left, right = ends
         for _ in range(MAX_HALVINGS):
             middle = (left + right) / 2
-            heats = self._powers(rows, middle)[..., 1:]
-            same = (heats[..., pair[0]] > heats[..., pair[1]]) == start
+            same = (self._powers(rows, middle)[..., 1 + number] > 0) == start
             left, right = np.where(same, middle, left), np.where(same, right, middle)
         return right
 
     def _powers(self, rows: Array, a: Array) -> Array:
-        """(k, m, p, c) power, heat, and what heat is not below [W] at activations (k, m, p)."""
+        """(k, m, p, c) power [W], and numbers whose change of sign is a corner of it, at activations (k, m, p)."""
         flat = np.swapaxes(a, -1, -2)
         l, v = (np.broadcast_to(x[rows][:, None], flat.shape) for x in (self.demands.lengths, self.demands.speeds))
         return np.moveaxis(np.asarray(self._formula_or_kernel(l, v, flat)), 1, 2)
@@ -135,7 +136,8 @@ class MetabolicCurves:
         for i, (slow, mass) in enumerate(zip(self.slow, masses, strict=True)):
             at = [x[..., i] for x in (lengths, speeds, a)]
             rows.append(np.stack([*at, *(0.0 * at[0] + x for x in (slow, mass))], axis=-1))
-        size = 2 + self.cost.forbid_negative_power + self.cost.enforce_minimum_heat
+        heats = 1 + self.cost.forbid_negative_power + self.cost.enforce_minimum_heat
+        size = 1 + heats * (heats - 1) // 2 + self.cost.corner_count
         found = of_laws(laws, self._of_law, rows, size)
         return np.stack(np.broadcast_arrays(*found, subok=True), axis=-2)
 
@@ -145,4 +147,5 @@ class MetabolicCurves:
     def _heats(self, law: Any, row: Array) -> list[Array | float]:
         l, v, a, slow, mass = (row[..., k] for k in range(5))
         fiber = Fiber.of(law, (l, v, a), a, mass=mass, slow=slow)
-        return [self.cost.power(fiber), self.cost.heat(fiber), *self.cost.least_heats(fiber)]
+        heats = [self.cost.heat(fiber), *self.cost.least_heats(fiber)]
+        return [self.cost.power(fiber), *(x - y for x, y in combinations(heats, 2)), *self.cost.corners(fiber)]
