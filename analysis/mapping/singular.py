@@ -89,7 +89,7 @@ def _on_branch(pair: Pair, ball: Ball, angles: Array) -> Pair:
     body = model.system.bodies[model.system.body_names.index(ball.body)]
     if getattr(body.joint, "angles", None) is None:
         return pair
-    system = with_branches(model.system, {ball.body: tuple(tuple(map(float, x)) for x in angles)})
+    system = with_branches(model.system, {ball.body: tuple((float(a), float(b), float(c)) for a, b, c in angles)})
     return replace(pair, quaternion=replace(model, system=system))
 
 

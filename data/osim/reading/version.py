@@ -86,7 +86,7 @@ def in_current_schema(
     part_from_ground(model, implausible)
     sort_components(model)
     settle_names(model, implausible)
-    for joint in model.iterfind("JointSet/objects/*"):
+    for joint in model.findall("JointSet/objects/*"):
         complete_joint(joint)
     part_coordinates(model)
     return model
