@@ -9,7 +9,7 @@ from pathlib import Path
 
 from setuptools import find_namespace_packages, setup
 
-FOLDERS = ("analysis", "data", "dynamics", "environments", "joints", "kernels", "muscle")
+FOLDERS = ("analysis", "apps", "data", "dynamics", "environments", "joints", "kernels", "muscle")
 HERE = Path(__file__).parent
 
 

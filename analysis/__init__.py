@@ -1,5 +1,7 @@
-"""Mapping analysis, studies, figures and the command line. Each part is imported when it is first asked for. The
-command line therefore starts faster, and a process that needs one part does not wait for the others."""
+"""Recorded motion, muscle forces, optimal control, studies, the mapping analysis and figures.
+
+Each part is imported when it is first asked for. So a process that needs one part does not wait for the others.
+"""
 
 import lazy_loader
 

@@ -1,6 +1,10 @@
-from .apps.viewer import Viewer as Viewer
-from .apps.viewer import film as film
-from .apps.viewer import view as view
+from . import comparison as comparison
+from . import control as control
+from . import fits as fits
+from . import mapping as mapping
+from . import motion as motion
+from . import recruitment as recruitment
+from . import studies as studies
 from .comparison import ModelComparison as ModelComparison
 from .comparison import compare_models as compare_models
 from .comparison import compare_with_engine as compare_with_engine

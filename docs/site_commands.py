@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 from site_reference import escaped, plain
 
-from myoquat.analysis.apps.command import COMMANDS, myoquat
+from myoquat.apps.command import COMMANDS, myoquat
 
 __all__ = ["listed", "pages"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from myoquat.analysis.apps.viewer.frame_cache import frames
-from myoquat.analysis.apps.viewer.offscreen import Colored, Painter
-from myoquat.analysis.apps.viewer.opening import opened
+from myoquat.apps.viewer.frame_cache import frames
+from myoquat.apps.viewer.offscreen import Colored, Painter
+from myoquat.apps.viewer.opening import opened
 from myoquat.core.typing import Array
 from myoquat.muscle.model import Model
 

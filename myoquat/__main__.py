@@ -2,7 +2,7 @@
 
 import sys
 
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("myoquat/core", "kernels", "joints", "muscle", "data", "dynamics", "analysis", "environments")
-FOLDERS += ("benchmarks", "tests")
+FOLDERS = ("myoquat/core", "kernels", "joints", "muscle", "data", "dynamics", "analysis", "apps", "environments")
+FOLDERS += ("benchmarks", "tests", "validation")
 PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 
 WORDS = {

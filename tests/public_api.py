@@ -41,8 +41,9 @@ PACKAGES = (
     "myoquat.analysis.recruitment",
     "myoquat.analysis.control",
     "myoquat.analysis.studies",
-    "myoquat.analysis.apps.explorer",
-    "myoquat.analysis.apps.viewer",
+    "myoquat.apps.explorer",
+    "myoquat.apps.moco",
+    "myoquat.apps.viewer",
     "myoquat.environments",
     "myoquat",
 )

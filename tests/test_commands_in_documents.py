@@ -7,7 +7,7 @@ import click
 import documents
 import pytest
 
-from myoquat.analysis.apps.command import COMMANDS, myoquat
+from myoquat.apps.command import COMMANDS, myoquat
 
 PAGES = [path for path in documents.DOCUMENTS if path.name != "CHANGELOG.md"]  # it tells of the past
 CODE = re.compile(r"```(?:sh|bash|console)?\n(.*?)```|`([^`\n]+)`", re.DOTALL)

@@ -31,7 +31,7 @@ importlib.util.find_spec = lambda name, *more: None if name.partition(".")[0] in
 BASE = """
 import numpy as np
 import myoquat as mq
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 model = mq.load_model("two_link")
 assert mq.path_jacobian(model, model.start_q).shape == (6, 6)
 assert np.isfinite(mq.simulate(model, duration=0.01, step=1e-3).energy).all()
@@ -49,7 +49,7 @@ FEATURES = {
     "jax": "from myoquat import kernels; kernels.as_jax(kernels.compile(lambda x: x, {'x': ()}))(1.0)",
     "learning": "import myoquat.environments",
     "torch": "from myoquat import kernels; kernels.as_torch(kernels.compile(lambda x: x, {'x': ()}))",
-    "notebooks": "from myoquat.analysis.apps.explorer import explore",
+    "notebooks": "from myoquat.apps.explorer import explore",
 }
 
 
@@ -104,7 +104,7 @@ def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):
 
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
     for arguments, extra in ((["sweep", "study.toml"], "studies"), (["view", "two_link", "--no-browser"], "view")):
-        done = run(f"from myoquat.analysis.apps.command import main; main({arguments})", tmp_path)
+        done = run(f"from myoquat.apps.command import main; main({arguments})", tmp_path)
         assert done.returncode == 2
         assert len(done.stderr.strip().splitlines()) == 1
         assert f".[{extra}]" in done.stderr

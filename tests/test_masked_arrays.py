@@ -19,12 +19,12 @@ from packed_loop import iterate
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.analysis.apps.explorer import Explorer
 from myoquat.analysis.control import Effort as ControlEffort
 from myoquat.analysis.control import PathConstraint, Problem
 from myoquat.analysis.fits import JointForceFits, PathFits
 from myoquat.analysis.motion import FilteredMotion
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
+from myoquat.apps.explorer import Explorer
 from myoquat.core.arguments import real_array_with_gaps
 from myoquat.data.motions import Emg, Forces, Markers, Motion, Orientations
 from myoquat.dynamics import Gamma, Simulator

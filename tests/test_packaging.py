@@ -18,7 +18,7 @@ import pytest
 import myoquat
 
 ROOT = Path(__file__).parents[1]
-NO_PACKAGES = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests"}
+NO_PACKAGES = {"benchmarks", "build", "docs", "myoquat", "notebooks", "tests", "validation"}
 DATA_FILES = ("py.typed", "*.pyi", "models/*.toml", "models/geometry/*.obj")
 BUILD = "import sys, setuptools.build_meta as build; getattr(build, sys.argv[1])(sys.argv[2])"
 
@@ -318,7 +318,7 @@ def test_what_simulates_optimizes_and_shows_imports_little():
     """Tables, statistics and symbolic mathematics are imported where they are used, not by those who do without."""
     script = (
         "import sys; from myoquat.data import load_model; from myoquat.dynamics import simulate; "
-        "from myoquat.analysis.recruitment import static_optimization; from myoquat.analysis.apps.viewer import view; "
+        "from myoquat.analysis.recruitment import static_optimization; from myoquat.apps.viewer import view; "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

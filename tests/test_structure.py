@@ -14,7 +14,7 @@ from tests.language import WORDS, uses
 from tests.sentences import LONGEST, long_sentences
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis", "environments")
+PACKAGES = ("kernels", "joints", "muscle", "data", "dynamics", "analysis", "apps", "environments")
 FILES = sorted(
     [
         *ROOT.glob("myoquat/*.py"),
@@ -194,6 +194,8 @@ CLEAN = (
     "benchmarks",
     "analysis",
     "muscle",
+    "apps",
+    "validation",
     "environments",
     *PAGES,
 )  # grows until it holds all
@@ -205,6 +207,8 @@ TEST_FOLDERS = (
     "data",
     "muscle",
     "analysis",
+    "apps",
+    "validation",
     "fuzz",
     "environments",
     "pictures",

@@ -19,7 +19,6 @@ from myoquat.analysis.control.goals.tracking import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.analysis.control.moco.study import MocoStudy, load_moco_study
 from myoquat.analysis.control.phases.joins import Join
 from myoquat.analysis.control.phases.phases import PhasedSolution, Phases
 from myoquat.analysis.control.plants import Equations
@@ -69,7 +68,6 @@ __all__ = [
     "MeasuredMesh",
     "MetabolicPower",
     "Midpoint",
-    "MocoStudy",
     "MocoTrajectory",
     "MultipleShooting",
     "OwnEndGoal",
@@ -96,7 +94,6 @@ __all__ = [
     "TrackSpeeds",
     "Transcription",
     "Trapezoid",
-    "load_moco_study",
     "load_moco_trajectory",
     "moco_trajectory",
 ]

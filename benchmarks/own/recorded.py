@@ -36,7 +36,7 @@ MARKERS = {"pelvis": 4, "trunk": 5, "thigh": 3, "shank": 3, "sole": 3, "toes": 1
 CHAIN = """
 import time
 begin = time.perf_counter()
-from myoquat.analysis.apps.opensim_tools import run_setup
+from myoquat.apps.opensim_tools import run_setup
 import sys
 for path in sys.argv[1:]:
     run_setup(path, anywhere=True)

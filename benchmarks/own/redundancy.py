@@ -22,7 +22,6 @@ from scipy.sparse import csc_matrix
 
 from benchmarks.measure import Route, alternate, rows
 from benchmarks.own.walk import walking
-from myoquat.analysis.apps.reproduce.belli_shoulder import cone_of, load_shoulder, moving, reserves
 from myoquat.analysis.recruitment import (
     Coupled,
     Effort,
@@ -38,6 +37,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.data import Motion, load_motion
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
+from validation.belli_shoulder import cone_of, load_shoulder, moving, reserves
 
 __all__ = ["moving_abduction", "run"]
 

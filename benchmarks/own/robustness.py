@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.own.redundancy import moving_abduction
-from myoquat.analysis.apps.reproduce.belli_shoulder import reserves
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
 from myoquat.muscle import Model
+from validation.belli_shoulder import reserves
 
 __all__ = ["run"]
 

@@ -30,7 +30,7 @@ began = time.perf_counter()
 import warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from myoquat.analysis.apps.viewer import view
+from myoquat.apps.viewer import view
 from myoquat.data import load_model
 model, motion = load_model(sys.argv[1]), None
 if sys.argv[2] == "moving":
@@ -40,7 +40,7 @@ if sys.argv[2] == "moving":
     q = [model.system.integrate(model.start, u * np.sin(np.pi * s / 2)) for s in t]
     motion = Motion(model.system, t, np.array(q))
 sent = []
-import myoquat.analysis.apps.viewer.window as window
+import myoquat.apps.viewer.window as window
 seek = window.Viewer.seek
 window.Viewer.seek = lambda self, t: (seek(self, t), sent.append(time.perf_counter()))[0]
 viewer = view(model, motion, browser=False, port=0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import inverse_kinematics
 from myoquat.analysis.recruitment import power_check
+from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Forces, Markers, Orientations, load_emg, load_forces, load_markers, load_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.joints.errors import in_file

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, UnwrittenWarning, load_model
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from myoquat import kernels
-from myoquat.analysis.control import load_moco_study
 from myoquat.analysis.studies import Study, open_results
 from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.verification import verify_results
+from myoquat.apps.moco import load_moco_study
 from myoquat.data import load_forces, load_model, load_orientations, motions
 from myoquat.data.meshes import read_mesh
 from myoquat.data.osim.force_set import read_force_set

@@ -53,7 +53,7 @@ def main() -> None:
 
 def _windows(out: Path) -> None:
     """Pictures of the viewer and the explorer, as their own tests leave them."""
-    tests = [f"tests/analysis/apps/{name}" for name in ("viewer/test_viewer_browser.py", "explorer/test_browser.py")]
+    tests = [f"tests/apps/{name}" for name in ("viewer/test_viewer_browser.py", "explorer/test_browser.py")]
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     subprocess.run(call, env={**os.environ, "MYOQUAT_SCREENSHOTS": str(out.resolve())}, check=False)
 

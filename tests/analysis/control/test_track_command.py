@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 from myoquat.data import Motion, load_motion
 
 

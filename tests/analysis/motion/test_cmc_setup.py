@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.opensim_tools import control, run_setup
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.recruitment import computed_muscle_control
+from myoquat.apps.opensim_tools import control, run_setup
 from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError, RevoluteJoint

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fuzz.setups import PLACER, TRACKING
 
-from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import Sensor, calibrate_orientations, inverse_kinematics
+from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, Orientations, load_model, load_motion, load_orientations, load_table
 from myoquat.data.osim.reading.sensor_frames import read_sensor_frames
 from myoquat.joints import ModelError, quaternion_multiply

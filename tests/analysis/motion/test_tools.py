@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from fuzz.setups import ID, IK, REACTION, SCALE
 
-from myoquat.analysis.apps.command import main
-from myoquat.analysis.apps.opensim_tools import run_setup
 from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics, scale_model
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.recruitment import joint_loads
+from myoquat.apps.command import main
+from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, load_markers, load_model, load_motion, load_table, save_table
 from myoquat.joints import ModelError
 
@@ -183,7 +183,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
     def broken(*_, **__):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("myoquat.analysis.apps.opensim_tools.outputs.write_text", broken)
+    monkeypatch.setattr("myoquat.apps.opensim_tools.outputs.write_text", broken)
     setup = folder / "scale.xml"
     setup.write_text(setup.read_text().replace("ghost", "thigh"))
     with pytest.raises(OSError, match="disk is full"):

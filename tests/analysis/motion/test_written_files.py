@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.command import main
-from myoquat.analysis.apps.opensim_tools import run_setup
-from myoquat.analysis.apps.opensim_tools.outputs import Outputs
+from myoquat.apps.command import main
+from myoquat.apps.opensim_tools import run_setup
+from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.setups import read_setup

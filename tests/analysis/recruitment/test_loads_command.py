@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.apps.command import main
-from myoquat.analysis.apps.commands.loads import Wanted, _smoothed
-from myoquat.analysis.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
 from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointCone, published_rules
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.apps.command import main
+from myoquat.apps.commands.loads import Wanted, _smoothed
+from myoquat.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.data import Markers, Motion, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body

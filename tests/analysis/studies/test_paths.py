@@ -9,10 +9,10 @@ import pytest
 import xarray as xr
 import zarr
 
-from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import Study, recompute, study_of
 from myoquat.analysis.studies.storage.describe import description
 from myoquat.analysis.studies.storage.machine import surroundings
+from myoquat.apps.command import main
 from myoquat.data import load_model
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from myoquat.analysis import open_results
-from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import Study
+from myoquat.apps.command import main
 from myoquat.data import load_model
 from myoquat.kernels import Outcome
 

@@ -9,13 +9,13 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import StoreError, Study, open_results, verify_results
 from myoquat.analysis.studies.run import RunOptions, compute
 from myoquat.analysis.studies.storage import machine as machine_module
 from myoquat.analysis.studies.storage import store
 from myoquat.analysis.studies.storage.machine import SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.storage.verification import verify
+from myoquat.apps.command import main
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))

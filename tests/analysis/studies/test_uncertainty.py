@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.command import main
 from myoquat.analysis.studies import (
     LoadsWanted,
     MotionSteps,
@@ -17,6 +16,7 @@ from myoquat.analysis.studies import (
     uncertain_loads,
     uncertain_torques,
 )
+from myoquat.apps.command import main
 from myoquat.data import Markers, Motion
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import PathPoint, path_jacobian, path_lengths

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.data.reports import UnwrittenWarning
 from myoquat.muscle import ModelError, MuscleGroup

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from myoquat.analysis.apps.command import main
+from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.data.osim.reading.left_out import CHANGES, COSMETIC, change_of
 

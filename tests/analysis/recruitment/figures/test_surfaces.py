@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.apps.command import main
 from myoquat.analysis.recruitment import compare_models, moment_arm_surface, moment_arms
 from myoquat.analysis.recruitment.figures.muscles import plot_surface
+from myoquat.apps.command import main
 from myoquat.data import load_model
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere

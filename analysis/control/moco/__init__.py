@@ -1,1 +1,0 @@
-"""Problems of OpenSim Moco, .omoco, as problems here: one file for each part of a study."""

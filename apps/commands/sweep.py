@@ -1,0 +1,100 @@
+"""`myoquat sweep`."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from myoquat.analysis.studies.export import check_export, export
+from myoquat.analysis.studies.run import ANY_CODE, RunOptions, compute
+from myoquat.analysis.studies.storage import verification
+from myoquat.analysis.studies.study import Study
+from myoquat.apps.report import check_report
+from myoquat.kernels import Outcome
+
+__all__ = ["command"]
+
+
+@click.command("sweep")
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Zarr store for the results.")
+@click.option("--resume", is_flag=True, help="Continue the store, if it exists and belongs to this study.")
+@click.option(
+    "--any-code", is_flag=True, help="Continue also what another version began; each block records its version."
+)
+@click.option("--verify", is_flag=True, help="Only read the store, and report damaged or missing blocks.")
+@click.option("--repair", is_flag=True, help="Only compute the damaged blocks again.")
+@click.option("--threads", type=int, help="Threads; by default all cores.")
+@click.option("--block", type=int, help="Samples per block; by default about 2048.")
+@click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
+@click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")
+@click.option("--report", "page", type=click.Path(path_type=Path), help="Show results and what moves them: .html.")
+@click.option("--force", is_flag=True, help="Replace a table or report that exists.")
+def command(
+    study: Path, output: Path, verify: bool, table: Path | None, page: Path | None, force: bool, **options: Any
+) -> None:
+    """Run the study in the TOML file STUDY.
+
+    \b
+    format = "myoquat-study"
+    version = 1
+    model = "two_link"  # or a file beside this one
+    [sample]
+    design = "latin_hypercube"  # or grid, table, random, sobol, saltelli
+    samples = 1000
+    [vary]
+    "muscles.*.max_isometric_force" = { uniform = [0.8, 1.2], relative = true }
+    [simulate]
+    duration = 1.0  # [s]
+    [keep]
+    summaries = ["peak_force", "range_of_motion"]
+
+    All keys: python -c "help('myoquat.analysis.studies.definition.study_files')".
+
+    Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
+    """
+    if verify:
+        _tell_verification(verification.verify(Study.load(study), output))
+        return
+    if table is not None:
+        check_export(table, force)
+    check_report(page, force)
+    if options.pop("any_code"):
+        options["resume"] = ANY_CODE
+    try:
+        results, report = compute(Study.load(study), output, RunOptions(**options))
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; the blocks in {output} stay, and the same command with --resume goes on", err=True)
+        raise
+    for number, fault in (report.damaged or {}).items():
+        click.echo(f"block {number} was damaged and is computed again: {fault}")
+    found = results.dataset()
+    click.echo(f"computed {report.samples} of {found.sizes['sample']} samples in {report.wall:.1f} s")
+    status = found.status.values
+    for outcome in Outcome:
+        if (status == outcome).any():
+            click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
+    click.echo(f"wrote {output}")
+    if table is not None:
+        export(found, table, overwrite=force)
+        click.echo(f"wrote {table}")
+    if page is not None:
+        write = importlib.import_module("myoquat.apps.study_report").write_study_report  # matplotlib
+        write(found, page, f"Study {study.name}")
+        click.echo(f"wrote {page}")
+    if (status > Outcome.COMPLETED).any():
+        raise click.exceptions.Exit(1)
+
+
+def _tell_verification(found: verification.Verification) -> None:
+    """What is wrong, line by line; exit code 1 if anything is."""
+    for number, fault in found.damaged.items():
+        click.echo(f"block {number} is damaged: {fault}")
+    for name in found.labels:
+        click.echo(f"the labels {name!r} are damaged")
+    good = found.blocks - len(found.damaged) - len(found.missing)
+    click.echo(f"{good} of {found.blocks} blocks are intact, {len(found.missing)} are not there")
+    if not (found.intact and found.complete):
+        raise click.exceptions.Exit(1)

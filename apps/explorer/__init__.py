@@ -1,0 +1,17 @@
+"""Looking at a model in Jupyter: `explore` with sliders, `play` for a trajectory. Needs the extra `notebooks`."""
+
+from myoquat.core.lazy_imports import missing_extra
+
+try:
+    import anywidget
+    import ipywidgets
+    import plotly
+except ModuleNotFoundError as error:
+    raise missing_extra(error) from None
+
+from myoquat.apps.explorer.explorer import Explorer, explore
+from myoquat.apps.explorer.player import Player, play
+
+__all__ = ["Explorer", "Player", "explore", "play"]
+
+_WIDGETS = anywidget, ipywidgets, plotly  # what the modules below stand on

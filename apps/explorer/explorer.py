@@ -1,0 +1,275 @@
+"""A model with sliders: joints and activations in, stick figure, tensions and moment arms out."""
+
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import plotly.graph_objects as go
+
+from myoquat.apps.explorer.controls import BallControl, controls_of
+from myoquat.apps.explorer.view import LiveFigure, View
+from myoquat.core.arguments import check_types
+from myoquat.core.typing import ArrayLike
+from myoquat.data import load_model
+from myoquat.data.motions import Motion, MotionLike, motion_of
+from myoquat.joints import convert_coordinates, euler_from_quaternion, spatial_to_euler
+from myoquat.joints.labels import markup, unique, widget_label
+from myoquat.joints.multibody.body import Body
+from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
+from myoquat.muscle.tensions_at_rest import tensions_at_rest
+
+__all__ = ["Explorer", "explore"]
+
+SAMPLED_POSES = 60  # random ones, for the scale of colours; of a motion, for the extent of the figure
+ALL_JOINTS = "all joints"
+MAX_CELLS = 100  # moment arms shown together
+MIN_ARM_M = 5e-4  # [m] of a muscle that turns a joint
+MAX_FRAMES = 200  # of a motion that are played
+WIDE_LABEL = {"description_width": "150px"}  # names are not cut
+
+
+def explore(model: Model | str, q: ArrayLike | None = None, *, motion: MotionLike | None = None) -> widgets.VBox:
+    """An interactive view of a model in a notebook, with sliders for joints and activations.
+
+    Sliders move joints as rotations about an axis or as Euler angles. The view shows the stick figure, its muscles
+    coloured by tension, and the moment arms.
+
+    model   a Model or what `load_model` takes
+    q       (nq,) the first pose, the model's start by default
+    motion  anything that holds a motion of the model. It then plays, and the sliders follow it.
+
+    Moment arms [mm] are those of one joint and of the muscles that turn it; small models show all joints. `Explorer` is
+    the same with its parts at hand. Raises ValueError or ModelError as those do.
+
+    >>> from myoquat.apps.explorer import explore
+    >>> type(explore("two_link")).__name__  # as the last line of a notebook's cell it is shown
+    'VBox'
+    """
+    check_types(model=(model, (Model, str)))
+    return Explorer(model, q, motion=motion).widget
+
+
+class Explorer:
+    """The view and its parts: `q` (nq,) as the sliders set it, `forces` (m,), `moment_arms` (m, n), `widget`.
+
+    >>> import myoquat as mq
+    >>> from myoquat.apps.explorer import Explorer
+    >>> arm = mq.load_model("two_link")
+    >>> explorer = Explorer(arm)
+    >>> explorer.set_q(arm.start)
+    >>> explorer.q.shape
+    (8,)
+    """
+
+    def __init__(self, model: Model | str, q: ArrayLike | None = None, *, motion: MotionLike | None = None) -> None:
+        self.model = load_model(model) if not isinstance(model, Model) else model
+        system = self.model.system
+        start = system.neutral() if self.model.start_q is None else self.model.start_q
+        self.motion = None if motion is None else _rows(self.model, motion)
+        if self.motion is not None and q is None:
+            start = self.motion.q[0]
+        self.q = np.array(system.check_q(start if q is None else q), dtype=float)
+        self._ready = False
+        self.controls = [controls_of(b, self.q[s], self.update) for b, s in self._joints]
+        self.activations = [_activation(muscle, self.update) for muscle in self.model.muscles]
+        self.forces, self.label = self._values()
+        shown = self.q[None] if self.motion is None else self.motion.q[:: max(1, len(self.motion.q) // SAMPLED_POSES)]
+        self.view = View(self.model, shown, self._greatest(), self.label)
+        self.arms = LiveFigure(layout=ARMS)
+        self.arms.add_trace(go.Heatmap(colorscale="RdBu", zmid=0, texttemplate="%{text}", showscale=False))
+        self.joint = self._chooser()
+        self._ready = True
+        self.update()
+        for figure in (self.view.figure, self.arms):
+            figure.publish()
+        self.widget = self._assembled()
+
+    @property
+    def _joints(self) -> list[tuple[Body, slice]]:
+        system = self.model.system
+        return [(b, s) for b, s in zip(system.bodies, system.q_slices, strict=True) if b.joint.nq]
+
+    def update(self) -> None:
+        """Read the sliders and draw."""
+        if not self._ready:
+            return
+        for controls, (_, s) in zip(self.controls, self._joints, strict=True):
+            for control in controls:
+                control.put(self.q[s])
+        self.forces, _ = self._values()
+        self.view.show(self.q, self.forces)
+        self._show_arms()
+
+    def set_q(self, q: ArrayLike) -> None:
+        """Move the sliders, and the view, to coordinates q (nq,)."""
+        q = self.model.system.check_q(q)
+        self._ready = False  # every slider tells that it moved
+        try:
+            for controls, (_, s) in zip(self.controls, self._joints, strict=True):
+                for control in controls:
+                    control.take(q[s])
+        finally:
+            self._ready = True
+        self.update()
+
+    def seek(self, row: int) -> None:
+        """Show a row of the motion."""
+        if self.motion is None:
+            raise ValueError("no motion was given")
+        self.set_q(self.motion.q[row])
+
+    # ---- numbers ---------------------------------------------------------------------------------------------
+
+    def _values(self) -> tuple[np.ndarray, str]:
+        """What colours the muscles: tensions at rest, or lengths where the model leaves force laws open."""
+        if not self.model.muscles:
+            return np.zeros(0), ""
+        a = np.array([slider.value for slider in self.activations])
+        try:
+            return tensions_at_rest(self.model, self.q, a), "tension [N]"
+        except ModelError:
+            return path_lengths(self.model, self.q), "length [m]"
+
+    def _sampled_poses(self) -> np.ndarray:
+        return np.concatenate([[self.q], self.model.system.random(SAMPLED_POSES, np.random.default_rng(0))])
+
+    def _greatest(self) -> float:
+        """The top of the colour scale: the greatest tension at full activation in the sampled poses, outliers apart."""
+        if not self.model.muscles:
+            return 1.0
+        poses, m = self._sampled_poses(), len(self.model.muscles)
+        if self.label.startswith("length"):
+            return float(path_lengths(self.model, poses).max())
+        strongest: list[Any] = [getattr(muscle.law, "max_isometric_force", None) for muscle in self.model.muscles]
+        if None not in strongest:
+            return float(max(strongest))
+        forces = tensions_at_rest(self.model, poses, np.ones(m))
+        return float(np.quantile(forces, 0.95))
+
+    @property
+    def moment_arms(self) -> tuple[np.ndarray, list[str]]:
+        """(m, n) moment arms -dl/dx [m], and the names of x: velocities, or the Euler angles where these are shown."""
+        J = path_jacobian(self.model, self.q)
+        columns, names = [], []
+        system = self.model.system
+        for controls, (body, _) in zip(self.controls, self._joints, strict=True):
+            u = system.u_slices[system.bodies.index(body)]
+            ball = controls[-1] if isinstance(controls[-1], BallControl) else None
+            if ball is None or ball.sequence is None or system.velocity_frame != "child":
+                columns.append(J[:, u])
+                names += list(body.names_of_velocities)
+                continue
+            turning = slice(u.stop - 3, u.stop)
+            phi = euler_from_quaternion(ball.Q, ball.sequence)
+            columns += [J[:, u.start : turning.start], spatial_to_euler(J[:, turning], phi, ball.sequence)]
+            names += list(body.names_of_velocities)[:-3]
+            names += [f"{body.name}.{axis}{k + 1}" for k, axis in enumerate(ball.sequence)]
+        return -np.concatenate(columns, axis=1), names
+
+    # ---- what is seen ----------------------------------------------------------------------------------------
+
+    def _chooser(self) -> Any:
+        """Which joint's moment arms are shown: that which most muscles turn, or all of a small model."""
+        joints = [body for body, _ in self._joints]
+        crossing = {body.name: self._arms_of(body.name)[0].size for body in joints} if self.model.muscles else {}
+        names = [name for name, count in crossing.items() if count]
+        small = len(self.model.muscles) * self.model.system.nu <= MAX_CELLS
+        first = ALL_JOINTS if small or not names else max(names, key=lambda name: crossing[name])
+        options = [(widget_label(name), name) for name in ([ALL_JOINTS] if small else []) + names] or [
+            (ALL_JOINTS, ALL_JOINTS)
+        ]
+        chooser = widgets.Dropdown(options=options, value=first, description="moment arms", style=WIDE_LABEL)
+        chooser.observe(lambda _: self._show_arms(), "value")
+        return chooser
+
+    def _arms_of(self, joint: str) -> tuple[np.ndarray, list[str], list[str]]:
+        """(m, n) [mm] the moment arms at a joint of the muscles that have any there, and the names of both."""
+        arms, names = self.moment_arms
+        owner = [name.rpartition(".")[0] for name in names]
+        bodies = {body.name: set(body.names_of_velocities) for body, _ in self._joints}
+        own = [name in bodies.get(joint, ()) or body == joint for name, body in zip(names, owner, strict=True)]
+        columns = [k for k in range(len(names)) if joint == ALL_JOINTS or own[k]]
+        rows = [
+            k for k in range(len(arms)) if joint == ALL_JOINTS or np.abs(arms[k, columns]).max(initial=0.0) > MIN_ARM_M
+        ]
+        chosen = 1e3 * arms[np.ix_(rows, columns)]
+        return chosen, [names[k] for k in columns], [self.model.muscle_names[k] for k in rows]
+
+    def _show_arms(self) -> None:
+        if not self.model.muscles:
+            return
+        arms, names, muscles = self._arms_of(self.joint.value)
+        with self.arms.batch_update():
+            trace = self.arms.data[0]
+            trace.x, trace.y = (unique(markup(name) for name in axis) for axis in (names, muscles))
+            trace.z = arms
+            trace.text = np.where(np.abs(arms) < 0.5, "", np.vectorize("{:.0f}".format, otypes=[object])(arms))
+            self.arms.layout.height = 90 + 24 * max(len(muscles), 1)
+
+    def _assembled(self) -> Any:
+        joints = [control.widget for controls in self.controls for control in controls]
+        tabs = [widgets.VBox(joints, layout=_scrolled())]
+        titles = ["joints"]
+        if self.activations:
+            tabs.append(widgets.VBox(self.activations, layout=_scrolled()))
+            titles.append("activations")
+        left = widgets.Tab(tabs, layout={"width": "390px"})
+        left.titles = titles
+        rows = [widgets.HBox([left, self.view.figure])]
+        if self.motion is not None:
+            self.player = _player(self.motion.time, self.seek)
+            rows.insert(0, self.player)
+        if self.model.muscles:
+            box = widgets.Layout(max_height="440px", overflow="auto", display="block")
+            rows += [self.joint, widgets.Box([self.arms], layout=box)]
+        return widgets.VBox(rows)
+
+
+def _rows(model: Model, motion: MotionLike) -> Motion:
+    """The motion in the model's own description of its joints."""
+    found = motion_of(motion)
+    q = convert_coordinates(found.system, model.system, found.q)
+    if not len(q):
+        raise ValueError("the motion has no row to show")
+    return Motion(model.system, found.time, q)
+
+
+def _player(time: np.ndarray, seek: Any) -> Any:
+    """A button that plays, a slider over the rows, and the time."""
+    stride = max(1, len(time) // MAX_FRAMES)
+    rows = np.arange(0, len(time), stride)
+    pause = float(np.clip(1e3 * (time[-1] - time[0]) / max(len(rows) - 1, 1), 50, 1000))
+    button = widgets.Play(min=0, max=len(rows) - 1, interval=round(pause))
+    slider = widgets.IntSlider(0, 0, len(rows) - 1, description="frame", readout=False)
+    clock = widgets.Label(f"t = {time[0]:.3f} s")
+
+    def show(_: Any) -> None:
+        seek(int(rows[slider.value]))
+        clock.value = f"t = {time[rows[slider.value]]:.3f} s"
+
+    widgets.jslink((button, "value"), (slider, "value"))
+    slider.observe(show, "value")
+    return widgets.HBox([button, slider, clock])
+
+
+def _activation(muscle: Any, changed: Any) -> Any:
+    value = 0.5 if muscle.activation is None else muscle.activation
+    slider = widgets.FloatSlider(
+        value=value, min=0, max=1, step=0.01, description=widget_label(muscle.name), style=WIDE_LABEL,
+        layout=widgets.Layout(width="340px"),
+    )  # fmt: skip
+    slider.observe(lambda _: changed(), "value")
+    return slider
+
+
+def _scrolled() -> Any:
+    return widgets.Layout(height="440px", overflow="auto", display="block")
+
+
+ARMS = {
+    "title": {"text": "moment arms [mm]", "font": {"size": 14}},
+    "width": 920,
+    "margin": {"l": 20, "r": 10, "t": 40, "b": 20},
+    "xaxis": {"type": "category", "automargin": True},  # names that look like numbers or dates stay names
+    "yaxis": {"type": "category", "autorange": "reversed", "automargin": True},
+}

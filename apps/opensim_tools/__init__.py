@@ -1,0 +1,113 @@
+"""OpenSim's tools, run from their own setup files, with the files that they write."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from myoquat.apps.opensim_tools.analyze import run_analyze
+from myoquat.apps.opensim_tools.control import run_cmc
+from myoquat.apps.opensim_tools.dynamics import run_inverse_dynamics
+from myoquat.apps.opensim_tools.forward import run_forward
+from myoquat.apps.opensim_tools.kinematics import run_inverse_kinematics
+from myoquat.apps.opensim_tools.moco import SUFFIX, run_moco
+from myoquat.apps.opensim_tools.outputs import Outputs
+from myoquat.apps.opensim_tools.scale import run_scale
+from myoquat.apps.opensim_tools.sections import angle_units
+from myoquat.apps.opensim_tools.sensors import run_sensor_placer, run_sensor_tracking
+from myoquat.apps.report import Drawn, Numbers, Section, check_report, write_report
+from myoquat.data import load_model
+from myoquat.data.files import files_read
+from myoquat.data.setups import (
+    AnalyzeSetup,
+    CmcSetup,
+    ForwardSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
+    ScaleSetup,
+    SensorPlacerSetup,
+    SensorTrackingSetup,
+    Setup,
+    read_setup,
+)
+from myoquat.joints.errors import in_file
+
+__all__ = ["run_setup"]
+
+
+def run_setup(
+    path: str | Path,
+    *,
+    model: str | Path | None = None,
+    rotations: str = "file",
+    overwrite: bool = True,
+    anywhere: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+    report: str | Path | None = None,
+) -> list[Path]:
+    """Run a setup file of OpenSim's tools from its own folder; write and return the files that it names.
+
+    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
+    and IMUInverseKinematicsTool. A problem of Moco, .omoco, is solved, and its solution is written as
+    '<name>_solution.sto' beside the file. AnalyzeTool runs Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis,
+    StaticOptimization, JointReaction, Actuation and ForceReporter. A warning names unsupported analyses, and quantities
+    that the files do not determine, such as forces of muscles without their states. CMCTool has tasks of coordinates
+    with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
+    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. ForwardTool has controls
+    of files and functions, loads, corrections toward the states of a file, and analyses. Its rows are as far apart as
+    the longest step allows, up to 0.01 s.
+
+    model      a file in place of the setup's <model_file>, which OpenSim's application leaves unassigned
+    rotations  of ball joints meanwhile, "file" or "quaternion"; results are in the file's coordinates
+    overwrite  whether files that exist are replaced, as OpenSim's tools do
+    anywhere   whether the setup may write outside its own folder, which a stranger's should not
+    tell       called with every line about the progress
+    report     an .html page, in any folder, with all lines of `tell` and a figure of every table
+
+    Files are written after everything is computed: all, or none if one would replace another or a file that was read.
+    ModelError with file and line for a broken setup, missing files, unknown elements, and paths outside its folder.
+    Otherwise errors of the functions that do the work, with the setup's name.
+    """
+    page = None if report is None else Path(report)
+    check_report(page, overwrite)
+    outputs, lines = Outputs(overwrite), []
+
+    def tell_and_keep(line: str) -> None:
+        lines.append(line)
+        tell(line)
+
+    if Path(path).suffix.lower() == SUFFIX:
+        if model is not None:
+            raise ValueError(f"{path}: a problem of Moco names its model itself; --model (model=) is for other setups")
+        with files_read() as read:
+            run_moco(Path(path), outputs, tell_and_keep)
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, []))
+        return outputs.write(read)
+    with files_read() as read:
+        setup = read_setup(path, anywhere, model)
+        try:
+            _run(setup, outputs, rotations, tell_and_keep)
+        except ValueError as error:
+            raise in_file(error, setup.path) from None
+    if page is not None:
+        units = angle_units(load_model(setup.model))
+        sections: list[Section | Numbers | Drawn] = [section for make in outputs.sections for section in make()]
+        sections += [Section(place.name, table, units=units) for place, table in outputs.tables]
+        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, sections))
+    return outputs.write(read)
+
+
+def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
+    """Compute what the setup asks for."""
+    tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
+    RUNS[type(setup)](setup, outputs, rotations, tell)
+
+
+RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
+    ScaleSetup: lambda setup, outputs, rotations, tell: run_scale(setup, outputs, tell),
+    InverseKinematicsSetup: run_inverse_kinematics,
+    InverseDynamicsSetup: run_inverse_dynamics,
+    CmcSetup: lambda setup, outputs, rotations, tell: run_cmc(setup, outputs, tell),
+    ForwardSetup: lambda setup, outputs, rotations, tell: run_forward(setup, outputs, tell),
+    SensorPlacerSetup: lambda setup, outputs, rotations, tell: run_sensor_placer(setup, outputs, tell),
+    SensorTrackingSetup: run_sensor_tracking,
+    AnalyzeSetup: run_analyze,
+}

@@ -1,0 +1,249 @@
+"""ForwardTool: a model that moves by itself, with the files that OpenSim's writes."""
+
+import math
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from myoquat.apps.opensim_tools.analyses.moving import Moving, note
+from myoquat.apps.opensim_tools.analyze import analyse
+from myoquat.apps.opensim_tools.moved import actuators_of, degree_scale, loaded_motion, loads_at
+from myoquat.apps.opensim_tools.outputs import Outputs
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.data.external_loads.read import read_external_loads
+from myoquat.data.files import file_name
+from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
+from myoquat.data.motions.series import row_at
+from myoquat.data.osim.document.older import modernize_names
+from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
+from myoquat.data.osim.reading.external import external_force
+from myoquat.data.reports import UnsupportedElements
+from myoquat.data.setups import ForwardSetup
+from myoquat.data.setups.controls import Control, read_controls
+from myoquat.dynamics import Trajectory, simulate
+from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
+from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
+from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
+from myoquat.muscle.inputs import PrescribedInput
+from myoquat.muscle.laws import DeGrooteFregly2016
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+from myoquat.muscle.states import state_names
+
+__all__ = ["run_forward"]
+
+MAX_ROW_INTERVAL_S = 0.01
+
+
+def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    """Move the model of a setup and note the files of its states, its controls and the analyses."""
+    for name in setup.left_out:
+        note(f"{name} is left out: it is not known here")
+    model = load_model(setup.model, "file")
+    model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
+    start = _Start.of(setup, model)
+    model = replace(model, actuators=tuple(start.begun(actuator) for actuator in model.actuators))
+    span = setup.times[1] - start.time
+    if not span > 0:
+        raise ModelError(f"the states start at {start.time:g} s, not before {setup.times[1]:g} s", file=setup.path)
+    driven = _corrected(setup, _driven(setup, model))
+    motion = simulate(
+        driven, start.q, start.u, span, rtol=setup.tolerance, activation=start.activation,
+        muscle_states=start.muscle_states,
+        output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
+        start_time=start.time, project_start=True,
+    )  # fmt: skip
+    rows = int(np.isfinite(motion.q).all(axis=-1).sum())
+    tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
+    moving = _moving(setup, model, motion, rows)
+    _note_files(setup, moving, motion, outputs)
+    analyse(moving, outputs, tell)
+
+
+class _Start(NamedTuple):
+    """Where the motion starts: the row of the file of states that is not later than the time, or the model's own."""
+
+    time: float
+    q: Array
+    u: Array | None
+    activation: Array | None = None
+    muscle_states: Array | None = None
+    actuation: dict[str, float] | None = None
+
+    def begun(self, actuator: Actuator) -> Actuator:
+        """An actuator whose activation starts where the file of states has it."""
+        start = (self.actuation or {}).get(actuator.name)
+        if start is None or not isinstance(actuator, ActivationCoordinateActuator):
+            return actuator
+        return replace(actuator, activation=start)
+
+    @classmethod
+    def of(cls, setup: ForwardSetup, model: Model) -> "_Start":
+        if setup.states is None:
+            if state_names(model) and not setup.equilibrium:
+                note("fiber lengths start in balance: the file of the model's own is not read")
+            own = [_usual(muscle) if muscle.activation is None else muscle.activation for muscle in model.muscles]
+            return cls(setup.times[0], model.start, None, np.array(own) if own else None)
+        motion = loaded_motion(setup.states, model, in_degrees=False)
+        row = row_at(motion.time, setup.times[0])
+        u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
+        table = load_table(setup.states).iloc[[row]]
+        try:
+            activation, fibers = muscle_states_from_motion(model, table)
+        except ValueError as error:
+            raise in_file(error, setup.states) from None
+        return cls(
+            float(motion.time[row]),
+            motion.q[row],
+            u,
+            None if activation is None else activation[0],
+            None if fibers is None or setup.equilibrium else fibers[0],
+            {name: float(values[0]) for name, values in actuation_from_motion(model, table).items()},
+        )
+
+
+def _usual(muscle: Muscle) -> float:
+    """OpenSim's default_activation of a muscle whose file gives none."""
+    return 0.5 if isinstance(muscle.law, DeGrooteFregly2016) else 0.05
+
+
+def _driven(setup: ForwardSetup, model: Model) -> Model:
+    """The model with the loads and the controllers of a setup, beside its own; controls without a controller are
+    zero."""
+    known = (*model.muscle_names, *model.control_names)
+    inputs = [*model.inputs, *(PrescribedInput(name, Constant(0.0)) for name in known[:1])]
+    if setup.prescribed:
+        unsupported, root = UnsupportedElements(), deepcopy(setup.root)
+        for holder in root.findall("ControllerSet/objects"):
+            for element in list(holder):
+                if element.tag != PRESCRIBED:
+                    holder.remove(element)
+        modernize_names(root)
+        inputs += read_inputs(root, known, unsupported, setup.path.parent)
+        unsupported.report(setup.path, strict=False)
+    for path in setup.controls:
+        controls = read_controls(path)
+        inputs += [PrescribedInput(name, _function(controls[name])) for name in known if name in controls]
+    muscles = set(model.muscle_names)
+    inputs = [_in_range(given) if given.name in muscles else given for given in inputs]
+    loads = () if setup.loads is None else _loads(setup.loads)
+    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
+    actuators = tuple(replace(a, **free) if isinstance(a, ScalarActuator) else a for a in model.actuators)
+    return replace(model, actuators=actuators, inputs=tuple(inputs), forces=(*model.forces, *loads))
+
+
+def _loads(path: Path) -> tuple[PrescribedForce, ...]:
+    entries, file, _ = read_external_loads(path)
+    if not file.is_file():
+        raise ModelError(f"the data file {file.name!r} does not exist", file=path)
+    try:
+        return tuple(external_force(entry, file) for entry in entries)
+    except ValueError as error:
+        raise in_file(error, path) from None
+
+
+def _function(control: Control) -> AxisFunction:
+    """A control as a function of the time; those of the ends beyond."""
+    times, values = tuple(map(float, control.time)), tuple(map(float, control.values))
+    if len(times) == 1:
+        return Constant(values[0])
+    if control.steps:  # each value since the time before
+        return PiecewiseConstant(times, (*values[1:], values[-1]))
+    return NaturalSpline(times, values, 1)
+
+
+def _in_range(given: PrescribedInput) -> PrescribedInput:
+    """An excitation from 0 to 1, as OpenSim's activation dynamics take it."""
+    function = given.function
+    if isinstance(function, (NaturalSpline, PiecewiseConstant)):
+        return replace(given, function=replace(function, y=tuple(np.clip(function.y, 0.0, 1.0))))
+    return given
+
+
+def _corrected(setup: ForwardSetup, model: Model) -> Model:
+    """The model with -kp (x - x_d) - kv (x' - x_d') on its free coordinates, x_d being those of the file of states."""
+    if not setup.corrections:
+        return model
+    assert setup.states is not None
+    wanted = loaded_motion(setup.states, model, in_degrees=False)
+    assert wanted.u is not None
+    held = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
+    times, forces, actuators, inputs = tuple(map(float, wanted.time)), [], [], []
+    for k, name in enumerate(model.system.coordinate_names):
+        if name in held:
+            continue
+        for n, (kp, kv) in enumerate(setup.corrections):
+            label = f"{name}_corrector" + (f"_{n + 1}" if n else "")
+            forces.append(CoordinateSpring(label, name, stiffness=kp, damping=kv))
+            actuators.append(CoordinateActuator(label, name))
+            aim = tuple(map(float, kp * wanted.q[:, k] + kv * wanted.u[:, k]))
+            inputs.append(PrescribedInput(label, NaturalSpline(times, aim, 1) if len(times) > 1 else Constant(aim[0])))
+    return replace(
+        model, forces=(*model.forces, *forces), actuators=(*model.actuators, *actuators),
+        inputs=(*model.inputs, *inputs),
+    )  # fmt: skip
+
+
+def _moving(setup: ForwardSetup, model: Model, motion: Trajectory, rows: int) -> Moving:
+    """The data of the analyses: the motion of the model, its muscles' states and its controls."""
+    acting = motion.controls if motion.actuation is None else motion.actuation
+    activation, fibers, controls = (
+        None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states, acting)
+    )
+    time = motion.time[:rows]
+    own = Motion(model.system, time, motion.q[:rows], motion.u[:rows])
+    if controls is not None:
+        controls = controls[:, : len(model.control_names)]
+    return Moving(
+        setup, replace(model, inputs=()), own, loads_at(setup.loads, time), 0, activation, fibers,
+        np.zeros((rows, len(model.control_names))) if controls is None else controls,
+    )  # fmt: skip
+
+
+def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs: Outputs) -> None:
+    """States in radians and in degrees, and controls."""
+    model, rows = moving.model, moving.motion
+    assert rows.u is not None
+    index = pd.Index(rows.time, name="time")
+    inputs = motion.excitation if motion.excitation is not None else motion.activation
+    controls = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
+    if motion.controls is not None:
+        controls |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
+    outputs.table(
+        setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(controls, index), "controls", False
+    )
+    for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
+        columns = {}
+        for k, (name, joint) in enumerate(_coordinates_with_joints(model)):
+            columns[f"/jointset/{joint}/{name}/value"] = rows.q[:, k] * scale[k]
+            columns[f"/jointset/{joint}/{name}/speed"] = rows.u[:, k] * scale[k]
+        columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
+        outputs.table(
+            setup.results / file_name(f"{setup.name}_{ending}"),
+            pd.DataFrame(columns, index),
+            "states",
+            ending.endswith("mot"),
+        )
+
+
+def _coordinates_with_joints(model: Model) -> list[tuple[str, str]]:
+    """Every coordinate with its joint, as OpenSim names them."""
+    return [(name, body.joint_name or body.name) for body in model.system.bodies for name in body.names_of_coordinates]
+
+
+def _of_muscles(moving: Moving) -> dict[str, Array]:
+    """Activations of the muscles that have dynamics, and what their laws integrate, muscle by muscle."""
+    model = moving.model
+    found = muscle_columns(model, moving.activation, moving.muscle_states)
+    still = {f"/forceset/{muscle.name}/activation" for muscle in model.muscles if muscle.activation_dynamics is None}
+    order = {name: k for k, name in enumerate(model.muscle_names)}
+    labels = sorted((label for label in found if label not in still), key=lambda label: order[label.split("/")[2]])
+    return {label: found[label] for label in labels}

@@ -1,0 +1,175 @@
+"""Sections of reports: errors of markers, sizes and masses before and after scaling, a model with its markers."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.motion import FittedMotion, inverse_kinematics
+from myoquat.analysis.recruitment import Redundancy
+from myoquat.analysis.recruitment.convex import Status
+from myoquat.apps.report import Drawn, Numbers, Section
+from myoquat.core.typing import Array
+from myoquat.data.motions import Markers
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import SystemLike, system_of
+from myoquat.muscle import Model
+
+__all__ = ["angle_units", "load_sections", "marker_errors", "outcomes", "scaling_sections"]
+
+SIZE = 900, 700  # pixels of a picture
+
+
+def angle_units(model: SystemLike) -> dict[str, str]:
+    """The units of a file's coordinates in degrees, and of their speeds."""
+    units = {name: "deg" if unit == "rad" else unit for name, unit in system_of(model).coordinate_units.items()}
+    return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()}
+
+
+def marker_errors(fit: FittedMotion) -> Numbers:
+    """How far markers are from where they were seen, the worst first."""
+    error = 1e3 * fit.marker_error
+    seen = ~np.isnan(error)
+    rows = {
+        name: (_rms(error[:, k]), np.nanmax(error[:, k]) if seen[:, k].any() else np.nan, int(seen[:, k].sum()))
+        for k, name in enumerate(fit.marker_names)
+    }
+    columns = ["RMS [mm]", "greatest [mm]", "frames"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).sort_values(columns[0], ascending=False)
+    whole = pd.DataFrame([(_rms(error), np.nanmax(error, initial=0.0), len(fit.time))], ["all markers"], columns)
+    return Numbers("Errors of markers, the worst first", pd.concat([whole, table]))
+
+
+def load_sections(
+    loads: pd.DataFrame, found: Redundancy | None, tensions: pd.DataFrame | None
+) -> list[Section | Numbers]:
+    """Sections of a report: loads of joints, activations and tensions of muscles, and reserves, the greatest first.
+
+    Each joint has an axis for the force and one for the moment.
+    """
+    sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
+    if found is not None:
+        time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)
+        sections.append(
+            Section("Activations of muscles", pd.DataFrame(found.activation, time, names), "1", title="activations")
+        )
+    if tensions is not None:
+        sections.append(Section("Tensions of muscles", tensions, "N", title="tensions"))
+    if found is not None and found.reserves:
+        sections.append(_reserves(found))
+    return sections
+
+
+def outcomes(found: Redundancy) -> list[str]:
+    """The meaning of each status of frames that are not solved, one line each."""
+    return [
+        f"{status.name.lower()}: {status.sentence}"
+        for status in Status
+        if status is not Status.SOLVED and (found.status == status).any()
+    ]
+
+
+def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """The columns of forces, then of moments, by joint, under the names of their axes."""
+    axes: dict[str, dict[str, str]] = {}
+    for quantity in ("force", "moment"):
+        for column in map(str, loads.columns):
+            joint, _, ending = column.rpartition("_")
+            if ending.startswith(quantity[0]):
+                axes.setdefault(f"{joint}: {quantity}", {})[column] = ending[1:]
+    return axes
+
+
+def _reserves(found: Redundancy) -> Numbers:
+    """How much every reserve gives [N or N m]."""
+    given, units = np.abs(found.reserve), _force_units(found.model.system)
+    drives = [getattr(getattr(reserve, "actuator", None), "coordinate", reserve.name) for reserve in found.reserves]
+    columns = {
+        "unit": [units.get(name, "") for name in drives],
+        "RMS": np.sqrt(np.nanmean(given**2, axis=0)),
+        "greatest": np.nanmax(given, axis=0),
+    }
+    table = pd.DataFrame(columns, [reserve.name for reserve in found.reserves])
+    return Numbers("Reserves, the greatest first", table.sort_values("greatest", ascending=False))
+
+
+def _force_units(system: ArticulatedSystem) -> dict[str, str]:
+    """'N m' or 'N' of the generalized force on every velocity, coordinate and angle, by its name."""
+    found = {name: "N" if unit == "m" else "N m" for name, unit in system.coordinate_units.items()}
+    for body in system.bodies:
+        found |= dict(zip(body.names_of_velocities, body.joint.facts.force_units, strict=True))
+    return found
+
+
+def _rms(values: Array) -> float:
+    """The root mean square of the known values, NaN without any."""
+    known = values[~np.isnan(values)]
+    return float(np.sqrt(np.mean(known**2))) if known.size else float("nan")
+
+
+def scaling_sections(generic: Model, person: Model, static: Markers | None) -> list[Numbers | Drawn]:
+    """Sizes and masses before and after, how well markers of a static trial fit, and the model with its markers."""
+    sections: list[Numbers | Drawn] = [Numbers("Bodies", _bodies(generic, person))]
+    if static is None:
+        return sections
+    own = {marker.name for marker in person.markers}
+    static = static.select([name for name in static.names if name in own])
+    if not static.names:
+        return sections
+    fits = [_static_fit(model, static) for model in (generic, person)]
+    parts = [1e3 * pd.Series(fit.marker_error[0], fit.marker_names) for fit in fits]
+    table = pd.DataFrame(dict(zip(("before [mm]", "after [mm]"), parts, strict=True))).sort_values("after [mm]")[::-1]
+    whole = pd.DataFrame([[1e3 * float(fit.marker_rms[0]) for fit in fits]], ["all, RMS"], table.columns)
+    sections.append(
+        Numbers("Errors of markers of the static trial, before and after scaling", pd.concat([whole, table]))
+    )
+    sections.append(_picture(person, fits[1], () if generic.file is None else (generic.file.parent,)))
+    return sections
+
+
+def _bodies(generic: Model, person: Model) -> pd.DataFrame:
+    """Masses, and the factor along each axis, as centres of mass, attachments and markers have moved."""
+    rows = {}
+    for body, sized in zip(generic.system.bodies, person.system.bodies, strict=True):
+        before, after = (_attachments(model, body.name) for model in (generic, person))
+        rows[body.name] = (body.mass, sized.mass, *_factors(before, after))
+    columns = ["mass before [kg]", "mass after [kg]", "factor x", "factor y", "factor z"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table.loc["sum"] = [table.iloc[:, 0].sum(), table.iloc[:, 1].sum(), np.nan, np.nan, np.nan]
+    return table
+
+
+def _attachments(model: Model, body: str) -> Array:
+    """(n, 3) [m] the centre of mass, the joints and the attachments of a body, in its frame."""
+    centre = model.system.bodies[model.system.body_names.index(body)].center_of_mass
+    points = [point.position for muscle in model.muscles for point in muscle.path if point.body == body]
+    joints = [other.position for other in model.system.bodies if other.parent == body]
+    return np.array([centre, *joints, *points], dtype=float).reshape(-1, 3)
+
+
+def _factors(before: Array, after: Array) -> Array:
+    """(3,) factors along the axes from points before to points after, by least squares; NaN where all are zero."""
+    square = (before**2).sum(axis=0)
+    same = before.shape == after.shape
+    if not same:
+        return np.full(3, np.nan)
+    moved = (before * after).sum(axis=0)
+    found: Array = np.divide(moved, square, out=np.full(3, np.nan), where=square > 1e-12)
+    return found
+
+
+def _static_fit(model: Model, static: Markers) -> FittedMotion:
+    """The pose of a model that fits the mean of a static trial."""
+    mean = np.nanmean(static.positions, axis=0, keepdims=True)
+    return inverse_kinematics(model, Markers(static.time[:1], static.names, mean, static.frame))
+
+
+def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:
+    """The model in its static pose, its markers in pink."""
+    viewer = "myoquat.apps.viewer"
+    opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("opening", "offscreen"))
+    scene, films, _ = opening.opened(model, [fit], (), None, geometry, None)
+    painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
+    pixels = offscreen.Reels(painter, films, "activation", None).picture(float(films[0].time[0]))
+    return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

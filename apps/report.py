@@ -1,0 +1,144 @@
+"""A report of results: one page of HTML with tables and figures, which loads no other file."""
+
+import html
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from myoquat.data.files import check_output, write_text
+from myoquat.data.tables import column_units
+
+__all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", "write_report"]
+
+STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
+STYLE += "table{border-collapse:collapse}td,th{padding:.1em .6em;text-align:right}th:first-child{text-align:left}"
+STYLE += "tr:nth-child(even){background:#f4f4f4}td{white-space:nowrap}.table{overflow-x:auto}"
+DRAWING = "myoquat.apps.opensim_tools.drawing"  # matplotlib, for those who want a report
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A table over the index time [s] under a heading: its curves, and their extremes. `unit` is that of all columns,
+    "" where `units` or the names of the columns tell each its own. `axes`: columns by the title of their axis, with
+    their names there; other columns stand in the extremes only. Without it, columns of a unit stand together, under
+    `title` or a word for the unit."""
+
+    heading: str
+    table: pd.DataFrame
+    unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    title: str = ""
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        known = column_units(self.table)
+        units = {name: self.units.get(name, self.unit or known[name]) for name in known}
+        if len(self.table) == 1:  # one frame is a list of numbers, not a curve
+            numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
+            return [_table(numbers)]
+        drawing = importlib.import_module(DRAWING)
+        drawn = (
+            drawing.chosen_curves(self.table, units, self.axes)
+            if self.axes
+            else drawing.curves(self.table, units, self.title)
+        )
+        return [drawn, _extremes(self.table, units)]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A table of numbers and words under a heading, with units in the names of its columns."""
+
+    heading: str
+    table: pd.DataFrame
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        return [_table(self.table)]
+
+
+@dataclass(frozen=True)
+class Said:
+    """Sentences under a heading."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        return [f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, or the pixels (h, w, 3) of a picture, under a heading, with a sentence below."""
+
+    heading: str
+    picture: Any
+    words: str = ""
+
+    def lines(self) -> list[str]:
+        """The HTML below the heading."""
+        drawing = importlib.import_module(DRAWING)
+        is_pixels = isinstance(self.picture, np.ndarray)
+        shown = drawing.inline_picture(self.picture, self.words) if is_pixels else drawing.inline_svg(self.picture)
+        return [shown, f"<p>{html.escape(self.words)}</p>"]
+
+
+def summary_of(result: object) -> str:
+    """The words of the representation '<Class words>' of a result."""
+    return repr(result).removeprefix("<").removesuffix(">").partition(" ")[2]
+
+
+def check_report(path: Path | None, overwrite: bool) -> None:
+    """FileExistsError for a file that would be replaced, ValueError for one that does not end in .html."""
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"a report ends in .html, not {path.name!r}")
+    check_output(path, overwrite)
+
+
+def write_report(
+    path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn | Said]
+) -> None:
+    """Write the page: the lines of the summary, then each section. Texts are escaped."""
+    parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
+    for section in sections:
+        parts += [f"<h2>{html.escape(section.heading)}</h2>", *section.lines()]
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
+    write_text(path, f"<!DOCTYPE html>\n<html><head>{head}</head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n")
+
+
+def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
+    """The least, the greatest and the mean of every column."""
+    rows = []
+    for name, column in table.items():
+        values = column.to_numpy(dtype=float)
+        known = values[np.isfinite(values)]
+        numbers = (known.min(), known.max(), known.mean()) if len(known) else (np.nan,) * 3
+        rows.append((units[str(name)], *numbers))
+    found = pd.DataFrame(rows, table.columns, ["unit", "least", "greatest", "mean"])
+    return f"<details><summary>Extremes</summary>{_table(found)}</details>"
+
+
+def _table(table: pd.DataFrame) -> str:
+    """A table with its index as the first column."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in (table.index.name or "", *table.columns))
+    rows = [f"<tr>{head}</tr>"]
+    for label, *cells in table.itertuples(name=None):
+        shown = "".join(f"<td>{html.escape(_cell(value))}</td>" for value in cells)
+        rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
+    return '<div class="table"><table>' + "".join(rows) + "</table></div>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,367 @@
+"""Problems of OpenSim Moco, .omoco: what is read, what is reported, and the optimum beside Moco's own."""
+
+import re
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.control import (
+    BoundaryConstraint,
+    Effort,
+    Gauss,
+    HermiteSimpson,
+    Ipopt,
+    PathConstraint,
+    Radau,
+    TrackCoordinates,
+    Trapezoid,
+    load_moco_trajectory,
+)
+from myoquat.apps.command import main
+from myoquat.apps.moco import load_moco_study
+from myoquat.apps.opensim_tools import run_setup
+from myoquat.data import UnsupportedWarning
+from myoquat.data.omoco.patterns import matching
+from myoquat.joints.errors import ModelError
+from myoquat.muscle import ActivationDynamics, PathPoint
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
+
+STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
+<MocoPhase name="phases">
+<ModelProcessor name="model"><filepath>slide.osim</filepath><operators>{operators}</operators></ModelProcessor>
+<MocoInitialBounds name="time_initial_bounds"><bounds>{start}</bounds></MocoInitialBounds>
+<MocoFinalBounds name="time_final_bounds"><bounds>{end}</bounds></MocoFinalBounds>
+<state_infos>{states}</state_infos>
+<control_infos_pattern><MocoVariableInfo name=".*"><bounds>-50 50</bounds></MocoVariableInfo></control_infos_pattern>
+<parameters>{parameters}</parameters><goals>{goals}</goals><path_constraints>{paths}</path_constraints>
+</MocoPhase></MocoProblem><MocoCasADiSolver name="solver">{solver}</MocoCasADiSolver></MocoStudy></OpenSimDocument>"""
+STATES = """<MocoVariableInfo name="/jointset/slider/x/value"><bounds>-5 5</bounds><initial_bounds>0</initial_bounds>
+<final_bounds>1</final_bounds></MocoVariableInfo>
+<MocoVariableInfo name="/jointset/slider/x/speed"><bounds>-50 50</bounds>
+<initial_bounds>0</initial_bounds><final_bounds>0</final_bounds></MocoVariableInfo>"""
+FAST = """<MocoFinalTimeGoal name="time"/><MocoControlGoal name="effort"><weight>0.5</weight></MocoControlGoal>"""
+MASS = """<MocoParameter name="mass"><MocoBounds><bounds>1 3</bounds></MocoBounds><component_paths>/bodyset/block
+</component_paths><property_name>mass</property_name></MocoParameter>"""
+REFERENCE = """<TableProcessor name="reference"><filepath>way.sto</filepath><operators/></TableProcessor>"""
+FEW = """<num_mesh_intervals>5</num_mesh_intervals><optim_convergence_tolerance>1e-6</optim_convergence_tolerance>
+<parallel>0</parallel>"""
+DEFAULTS = {
+    "operators": "", "start": "0", "end": "0 5", "states": STATES, "parameters": "", "goals": FAST, "paths": "",
+    "solver": "<num_mesh_intervals>10</num_mesh_intervals>",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The file of a mass of 2 kg on a slider with a motor, and that of a way of it."""
+    place = tmp_path_factory.mktemp("moco")
+    joint = mq.joints.PrismaticJoint((1, 0, 0))
+    block = mq.Body("block", "ground", joint, mass=2.0, coordinate_names=("x",), joint_name="slider")
+    system = mq.ArticulatedSystem((block,), gravity=(0.0, 0.0, 0.0))
+    marker = Marker("tip", "block", (0.0, 0.1, 0.0))
+    motor = CoordinateActuator("motor", "x", optimal_force=1.0, lower=-50.0, upper=50.0)
+    mq.Model(system, actuators=(motor,), markers=(marker,)).save(place / "slide.osim")
+    time = np.linspace(0.0, 1.0, 21)
+    table = mq.data.motion_from_states(system, time, np.sin(time)[:, None])
+    mq.data.save_table(table.rename(columns={"x": "/jointset/slider/x/value"}), place / "way.sto")
+    return place
+
+
+@pytest.fixture
+def study(folder, tmp_path_factory):
+    """Writes a study with these parts, and reads it."""
+
+    def read(strict=True, **parts):
+        path = folder / "study.omoco"
+        path.write_text(STUDY.format(**DEFAULTS | parts))
+        return load_moco_study(path, strict)
+
+    return read
+
+
+def test_a_study_has_the_optimum_by_hand(study):
+    """A mass m goes 1 m from rest to rest: T + 6 m^2 / T^3 is least at T^4 = 18 m^2, with the lightest mass, 1 kg."""
+    found = study(parameters=MASS)
+    solution = found.solve()
+    assert found.name == "slide"
+    assert not found.left_out
+    assert solution.success
+    assert solution.duration == pytest.approx(18.0**0.25, rel=1e-5)
+    assert solution.parameters["bodies.block.mass"] == pytest.approx(1.0, abs=1e-6)
+    assert solution.goals == pytest.approx({"time": 18.0**0.25, "effort": 6 / 18.0**0.75}, rel=1e-4)
+
+
+def test_the_command_solves_a_study_and_writes_its_solution(study, folder, capsys):
+    """Beside the file, as Moco names it; a model belongs to the file itself."""
+    study()
+    assert not main(["run", str(folder / "study.omoco"), "--report", str(folder / "study.html")])
+    assert "Moco 'slide'" in capsys.readouterr().out
+    solution = load_moco_trajectory(folder / "slide_solution.sto")
+    assert solution.header["status"] == "solved"
+    assert solution.states["/jointset/slider/x/value"][-1] == pytest.approx(1.0)
+    assert "slide" in (folder / "study.html").read_text()
+    with pytest.raises(ValueError, match="a problem of Moco names its model itself"):
+        run_setup(folder / "study.omoco", model=folder / "slide.osim")
+
+
+def test_settings_of_the_solver(study):
+    """Where Moco leaves a tolerance to IPOPT it is IPOPT's own."""
+    found = study()
+    assert found.solver == Ipopt(1e-8, 1e-4, 3000, "limited-memory")
+    assert found.problem.method == HermiteSimpson(linear_controls=True)
+    tags = {"optim_convergence_tolerance": 1e-3, "optim_max_iterations": 7, "optim_hessian_approximation": "exact",
+            "transcription_scheme": "legendre-gauss-radau-4", "mesh": "0 0.25 1"}  # fmt: skip
+    other = study(solver="".join(f"<{tag}>{value}</{tag}>" for tag, value in tags.items()))
+    assert other.solver == Ipopt(1e-3, 1e-4, 7, "exact")
+    assert other.problem.method == Radau(4)
+    assert other.problem.mesh.tolist() == [0.0, 0.25, 1.0]
+    for scheme, method in (("legendre-gauss-2", Gauss(2)), ("trapezoidal", Trapezoid())):
+        assert study(solver=f"<transcription_scheme>{scheme}</transcription_scheme>").problem.method == method
+
+
+def test_goals_become_those_of_a_problem(study):
+    """Weights by name replace those of patterns; a range divides weights of states that are followed."""
+    effort = """<MocoControlGoal name="effort"><divide_by_duration>true</divide_by_duration>
+    <MocoWeightSet name="control_weights_pattern"><objects><MocoWeight name=".*"><weight>0.1</weight></MocoWeight>
+    </objects></MocoWeightSet><exponent>3</exponent></MocoControlGoal>"""
+    follow = f"""<MocoStateTrackingGoal name="way"><weight>10</weight>{REFERENCE}
+    <scale_weights_with_range>true</scale_weights_with_range></MocoStateTrackingGoal>"""
+    squares = '<MocoSumSquaredStateGoal name="still"><pattern>.*speed</pattern></MocoSumSquaredStateGoal>'
+    off = '<MocoFinalTimeGoal name="off"><enabled>false</enabled></MocoFinalTimeGoal>'
+    problem = study(goals=effort + follow + squares + off, end="1", states="").problem
+    first, second, third = problem.goals
+    assert first == Effort(3, {"motor": 0.1}, mean=True, name="effort")
+    assert isinstance(second, TrackCoordinates)
+    assert (second.names, second.weight) == (("x",), 10.0)
+    assert second.weights["x"] == pytest.approx(1 / np.sin(1.0))
+    assert third.formula({"x_dot": 3.0}) == 9.0
+    assert third.title == "still"
+
+
+def test_goals_of_the_ends_are_constraints_or_costs(study):
+    """A periodic motion with a change of sign, an average speed, and a marker at the end."""
+    pair = (
+        "<{0}><MocoPeriodicityGoalPair><initial_variable>{1}</initial_variable><final_variable>{1}</final_variable>{2}\
+    </MocoPeriodicityGoalPair></{0}>"
+    )
+    states = pair.format("state_pairs", "/jointset/slider/x/speed", "<negate>true</negate>")
+    controls = pair.format("control_pairs", "/forceset/motor", "")
+    goals = f"""<MocoPeriodicityGoal name="periodic">{states}{controls}</MocoPeriodicityGoal>
+    <MocoAverageSpeedGoal name="speed"><desired_average_speed>1.5</desired_average_speed></MocoAverageSpeedGoal>
+    <MocoAverageSpeedGoal name="slow"><mode>cost</mode><weight>2</weight></MocoAverageSpeedGoal>
+    <MocoMarkerFinalGoal name="there"><point_name>/markerset/tip</point_name>
+    <reference_location>1 0.1 0</reference_location></MocoMarkerFinalGoal>"""
+    problem = study(goals=goals, states="", end="2").problem
+    periodic, speed = problem.constraints
+    assert all(isinstance(c, BoundaryConstraint) for c in (periodic, speed))
+    assert [name for *_, name in periodic.formula.pairs] == [-1.0, 1.0]
+    values = problem.goal_values({"x": [0.0, 3.0], "x_dot": [1.0, -1.0]})
+    assert values == pytest.approx({"slow": 2 * 1.5**2, "there": 4.0})
+
+
+def test_path_constraints_become_those_of_a_problem(study):
+    bounds = "<lower_bound><Constant><value>-1</value></Constant></lower_bound>"
+    paths = f"""<MocoControlBoundConstraint name="weak"><control_paths>/forceset/motor</control_paths>{bounds}
+    </MocoControlBoundConstraint><MocoFrameDistanceConstraint name="near"><frame_pairs><MocoFrameDistanceConstraintPair>
+    <frame1_path>/bodyset/block</frame1_path><frame2_path>/ground</frame2_path><minimum_distance>0.1</minimum_distance>
+    <maximum_distance>5</maximum_distance></MocoFrameDistanceConstraintPair></frame_pairs></MocoFrameDistanceConstraint>"""
+    weak, near = study(paths=paths).problem.constraints
+    assert all(isinstance(c, PathConstraint) for c in (weak, near))
+    assert (weak.lower, weak.upper) == ((-1.0,), (np.inf,))
+    assert near.interval.ravel() == pytest.approx([0.01, 25.0])
+    for number in ("1e200", "1_5", "nan"):  # the square of the first overflows, Python reads the second as 15
+        with pytest.raises(ModelError, match="<maximum_distance> must be empty, one number or two, infinite"):
+            study(paths=paths.replace(">5<", f">{number}<"))
+
+
+def test_what_has_no_equal_is_reported(study):
+    """With the line, or as an error; nothing is left out in silence."""
+    goals = (
+        FAST
+        + "\n<MocoOutputGoal name='power'/>\n<MocoFinalTimeGoal name='twice'><divide_by_displacement>true\
+    </divide_by_displacement></MocoFinalTimeGoal>"
+    )
+    with pytest.warns(UnsupportedWarning, match=r"1 MocoOutputGoal \(goal\), line 12"):
+        found = study(strict=False, goals=goals, start="0 1")
+    assert len(found.left_out) == 3
+    assert any("a free initial time, taken as 0 s" in line for line in found.left_out)
+    with pytest.raises(ModelError, match="its division by the displacement"):
+        study(goals=goals)
+
+
+BROKEN = {
+    "operator": ({"operators": "<ModOpReplaceMusclesWithPathActuators/>"}, "has no equal here; known: ModOpAdd"),
+    "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
+    "bounds": ({"end": "0 1 2"}, "<bounds> must be empty, one number or two, infinite or at most"),
+    "time": ({"end": ""}, "<time_final_bounds> has no bounds"),
+    "transcription": ({"solver": "<transcription_scheme>euler</transcription_scheme>"}, "'euler' is not known"),
+    "file": ({"goals": '<MocoStateTrackingGoal name="way"/>'}, "needs a <TableProcessor> 'reference' that names"),
+    "no number": ({"solver": "<optim_max_iterations>many</optim_max_iterations>"}, "<optim_max_iterations>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_are_rejected_with_the_line(study, name):
+    parts, words = BROKEN[name]
+    with pytest.raises(ModelError, match=re.escape(words)) as caught:
+        study(**parts)
+    assert caught.value.file.name == "study.omoco"
+    assert caught.value.line
+
+
+def test_other_documents_are_rejected(folder):
+    (folder / "tool.omoco").write_text('<OpenSimDocument Version="40600"><ScaleTool/></OpenSimDocument>')
+    with pytest.raises(ModelError, match="one of MocoStudy, MocoTrack, MocoInverse is wanted, not <ScaleTool>"):
+        load_moco_study(folder / "tool.omoco")
+    with pytest.raises(ModelError, match="no such file"):
+        load_moco_study(folder / "none.omoco")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(x+)+y", "may take too long"),
+        ("(x|x)*y", "may take too long"),
+        (".*" * 12 + "y", "may take too long"),
+        ("x?" * 40 + "x" * 40, "may take too long"),
+        ("(", "no regular expression"),
+        ("x{99999999999}", "no regular expression"),
+        ("(" * 5000 + ")" * 5000, "no regular expression"),
+    ],
+)
+def test_patterns_of_a_file_are_matched_in_a_limited_time(folder, study, pattern, message):
+    """Some would take years: the number of ways to match grows exponentially."""
+    with pytest.raises(ModelError, match=message) as caught:
+        study(goals=f'<MocoSumSquaredStateGoal name="still"><pattern>{pattern}</pattern></MocoSumSquaredStateGoal>')
+    assert caught.value.file == folder / "study.omoco"
+
+
+def test_usual_patterns_match_as_they_are_written():
+    speed, value = "/jointset/slider/x/speed", "/jointset/slider/x/value"
+    for pattern, found in (
+        (".*", [True, True]), (".*/(value|rate)", [False, True]), (r"/jointset/[^/]*/\w+/s.*", [True, False]),
+        ("(?!.*speed).*", [False, True]), (r".*[*+?(]+.*", [False, False]), ("/jointset/.*/.*/v.{4}", [False, True]),
+    ):  # fmt: skip
+        assert matching(pattern, [speed, value]) == found
+
+
+@pytest.mark.parametrize("name", ["x/../../planted", "a\\b", "a&#9;b"])
+def test_the_name_of_a_problem_cannot_lead_elsewhere(folder, tmp_path, name):
+    """It is part of the name of the file of the solution."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "slide.osim").write_bytes((folder / "slide.osim").read_bytes())
+    (inside / "study.omoco").write_text(STUDY.format(**DEFAULTS).replace('"slide"', f'"{name}"'))
+    with pytest.raises(ModelError, match="would be that of a file"):
+        run_setup(inside / "study.omoco")
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+
+@pytest.mark.parametrize(("width", "message"), [("0", "positive"), ("-1", "positive"), ("1e-300", "100000 intervals")])
+def test_the_intervals_of_a_problem_are_limited(folder, study, width, message):
+    with pytest.raises(ModelError, match="1 to 100000, not 1000000000"):
+        study(solver="<num_mesh_intervals>1e9</num_mesh_intervals>")
+    path = folder / "narrow.omoco"
+    path.write_text(TRACK.replace("<mesh_interval>0.1<", f"<mesh_interval>{width}<"))
+    with pytest.raises(ModelError, match=message):
+        load_moco_study(path)
+
+
+# ---- MocoTrack and MocoInverse ---------------------------------------------------------------------------------
+
+TRACK = """<OpenSimDocument Version="40600"><MocoTrack name="follow">
+<ModelProcessor name="model"><filepath>slide.osim</filepath><operators>
+<ModOpAddReserves><optimal_force>2</optimal_force><bound>9</bound>
+<skip_coordinates_with_actuators>false</skip_coordinates_with_actuators></ModOpAddReserves></operators></ModelProcessor>
+<TableProcessor name="states_reference"><filepath>way.sto</filepath><operators>
+<TabOpLowPassFilter><cutoff_frequency>6</cutoff_frequency></TabOpLowPassFilter></operators></TableProcessor>
+<track_reference_position_derivatives>true</track_reference_position_derivatives>
+<mesh_interval>0.1</mesh_interval><states_global_tracking_weight>10</states_global_tracking_weight>
+</MocoTrack></OpenSimDocument>"""
+
+
+def test_a_track_follows_values_and_speeds(folder):
+    path = folder / "track.omoco"
+    path.write_text(TRACK)
+    found = load_moco_study(path, strict=True)
+    tracking, effort = found.problem.goals
+    assert tracking.names == ("x", "x_dot")
+    assert (tracking.weight, effort.weight) == (10.0, 1e-3)
+    assert np.allclose(np.array(tracking.values)[5:-5, 1], np.cos(np.array(tracking.time)[5:-5]), atol=1e-2)
+    assert found.problem.torques == {"x_dot": 2.0}
+    assert found.problem.bounds["x_dot.torque"] == (-9.0, 9.0)
+    assert len(found.problem.mesh) == 11
+    assert np.allclose(found.guess["x"][[0, -1]], [0.0, np.sin(1.0)], atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def lift(folder):
+    """A muscle of Millard that carries a mass, and the motion that it makes."""
+    joint = mq.joints.PrismaticJoint((0, -1, 0))
+    mass = mq.Body("mass", "ground", joint, mass=0.5, coordinate_names=("height",), joint_name="hang")
+    law = Millard2012(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon="rigid")
+    path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
+    dynamics = ActivationDynamics(form="piecewise", minimum_activation=0.01)
+    muscle = mq.Muscle("muscle", path, law, activation_dynamics=dynamics)
+    system = mq.ArticulatedSystem((mass,), gravity=(0.0, -9.81, 0.0))
+    model = mq.Model(system, (muscle,), start_q=(0.15,))
+    model.save(folder / "lift.osim")
+    time = np.linspace(0.0, 0.5, 26)
+    table = mq.data.motion_from_states(system, time, 0.15 + 0.01 * np.cos(4 * time)[:, None])
+    table = table.rename(columns={"height": "/jointset/hang/height/value"})
+    mq.data.save_table(table, folder / "lift.sto")
+    return folder
+
+
+INVERSE = """<OpenSimDocument Version="40600"><MocoInverse name="lift">
+<ModelProcessor name="model"><filepath>lift.osim</filepath><operators>
+<ModOpReplaceMusclesWithDeGrooteFregly2016/><ModOpIgnorePassiveFiberForcesDGF/>
+<ModOpAddReserves><optimal_force>1</optimal_force></ModOpAddReserves></operators></ModelProcessor>
+<TableProcessor name="kinematics"><filepath>lift.sto</filepath><operators/></TableProcessor>
+<initial_time>0.1</initial_time><final_time>0.4</final_time><mesh_interval>0.05</mesh_interval>
+<convergence_tolerance>1e-5</convergence_tolerance><constraint_tolerance>1e-5</constraint_tolerance>
+</MocoInverse></OpenSimDocument>"""
+
+
+def inverse_study(folder):
+    path = folder / "inverse.omoco"
+    path.write_text(INVERSE)
+    return load_moco_study(path, strict=True)
+
+
+def test_an_inverse_prescribes_the_motion(lift):
+    """The curves are those of De Groote and Fregly, excitations start at 0.01, and forces add up to the weight."""
+    found = inverse_study(lift)
+    law = found.problem.model.muscles[0].law
+    assert isinstance(law, DeGrooteFregly2016)
+    assert law.passive_scale == 0.0
+    assert found.problem.bounds["muscle"] == (0.01, 1.0)
+    solution = found.solve()
+    assert solution.success
+    t, a = solution.time, solution["muscle.activation"]
+    force = law.force(0.15 + 0.01 * np.cos(4 * t), -0.04 * np.sin(4 * t), a)
+    needed = 0.5 * (9.81 + 0.16 * np.cos(4 * t))  # m (g - height'')
+    assert np.allclose(force + solution["height_dot.torque"][::2] * -1.0, needed, atol=0.02)
+
+
+# ---- beside Moco -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.peers
+def test_optima_are_those_of_moco(folder, lift, study, in_opensim):
+    """Moco solves the files that are read here, a study and an inverse problem."""
+    script = """
+import os
+
+os.chdir(arguments[0])
+study = opensim.MocoStudy("study.omoco").solve()
+inverse = opensim.MocoInverse.safeDownCast(opensim.OpenSimObject.makeObjectFromFile("inverse.omoco")).solve()
+answer = study.getObjective(), inverse.getMocoSolution().getObjective()
+"""
+    ours, found = study(solver=FEW), inverse_study(lift)
+    theirs = in_opensim(script, str(folder))
+    assert ours.solve().objective == pytest.approx(theirs[0], rel=1e-5)
+    assert found.solve().objective == pytest.approx(theirs[1], rel=2e-3)

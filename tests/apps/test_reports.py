@@ -1,0 +1,128 @@
+"""Reports in HTML: units everywhere, shared scales, errors of markers first, sizes and masses before and after."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import myoquat as mq
+from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
+from myoquat.analysis.recruitment import redundancy
+from myoquat.apps.opensim_tools.drawing import curves, inline_svg
+from myoquat.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
+from myoquat.apps.report import Section, write_report
+from myoquat.apps.study_report import write_study_report
+from myoquat.joints.picture import Picture
+from myoquat.muscle.coordinates import Marker
+
+TIME = pd.Index(np.linspace(0, 1, 5), name="time")
+
+
+def rod():
+    """Two rods with markers."""
+    first = mq.Body("first", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=2.0, center_of_mass=(0.2, 0, 0))
+    second = mq.Body(
+        "second", "first", mq.joints.RevoluteJoint((0, 0, 1)), (0.4, 0, 0), mass=1.0, center_of_mass=(0.1, 0, 0)
+    )
+    markers = [Marker(f"{b}{k}", b, (0.1 * k, 0.05, 0.0)) for b in ("first", "second") for k in range(3)]
+    return mq.Model(mq.ArticulatedSystem((first, second)), markers=tuple(markers))
+
+
+def seen(model, q, noise=0.0):
+    poses = model.system.poses(np.atleast_2d(q))
+    positions = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers]
+    positions = np.stack([np.broadcast_to(x, (len(np.atleast_2d(q)), 3)) for x in positions], axis=1).copy()
+    positions[:, 0, 1] += noise
+    return Markers(np.arange(len(positions)) * 0.1, tuple(m.name for m in model.markers), positions)
+
+
+def test_a_page_has_units_on_every_panel(tmp_path):
+    table = pd.DataFrame(
+        {"hip_in_ground_fx": [1.0, 2, 3, 4, 5], "hip_in_ground_mx": 2.0, "hip_in_ground_px": 0.1}, TIME
+    )
+    write_report(tmp_path / "a.html", "loads", ["a line"], [Section("Loads", table), Section("One frame", table[:1])])
+    page = (tmp_path / "a.html").read_text()
+    assert page.count("<svg") == 1  # one frame is a list of numbers
+    for unit in ("[N]", "[N m]", "[m]"):
+        assert unit in page
+    assert re.search(r"<th>hip_in_ground_mx</th><td>2</td><td>N m</td>", page)
+
+
+def test_loads_have_an_axis_for_the_force_and_the_moment_of_every_joint():
+    columns = [f"{joint}_on_leg_in_ground_{q}{x}" for joint in ("hip", "knee") for q in "fmp" for x in "xyz"]
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 18)), TIME, columns)
+    (section,) = load_sections(table, None, None)
+    assert list(section.axes) == [f"{j}_on_leg_in_ground: {q}" for q in ("force", "moment") for j in ("hip", "knee")]
+    assert section.axes["knee_on_leg_in_ground: moment"]["knee_on_leg_in_ground_mz"] == "z"
+    page = "".join(section.lines())
+    assert page.count("[N]") == page.count("[N m]") == 2
+    assert "<th>knee_on_leg_in_ground_px</th>" in page  # not drawn, but in the table
+
+
+def test_reserves_come_the_greatest_first_with_units():
+    slide = mq.Body("slide", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=2.0)
+    turn = mq.Body("turn", "slide", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.1, 0, 0))
+    model = mq.Model(mq.ArticulatedSystem((slide, turn), gravity=(0, -9.81, 0)))
+    found = redundancy(model, mq.simulate(model, duration=0.1, step=1e-2), reserves=1.0)
+    table = load_sections(found.joint_loads().to_dataframe(), found, None)[-1].table
+    assert dict(table["unit"]) == {model.system.velocity_names[0]: "N", model.system.velocity_names[1]: "N m"}
+    assert list(table["greatest"]) == sorted(table["greatest"], reverse=True)
+
+
+def test_velocities_have_titles():
+    page = curves(pd.DataFrame({"a_r": TIME, "b_r": TIME}, TIME), {"a_r": "deg/s", "b_r": "m/s"})
+    assert "angular velocities" in page
+    assert ">velocities<" in page
+
+
+def test_errors_of_markers_come_the_worst_first():
+    model = rod()
+    fit = inverse_kinematics(model, seen(model, [[0.1, 0.2], [0.2, 0.3]], noise=0.01))
+    table = marker_errors(fit).table
+    assert table.index[0] == "all markers"
+    errors = table["RMS [mm]"][1:]
+    assert list(errors) == sorted(errors, reverse=True)
+    assert table.index[1] == "first0"
+    np.testing.assert_allclose(table.loc["all markers", "RMS [mm]"] ** 2, (errors**2).mean())
+
+
+def test_scaling_tells_factors_masses_and_errors_before_and_after():
+    model = rod()
+    person = scale_model(model, factors={"first": (1.5, 1.0, 1.0)}, mass=6.0)
+    sections = {section.heading: section for section in scaling_sections(model, person, seen(person, [[0.1, 0.2]]))}
+    bodies = sections["Bodies"].table
+    np.testing.assert_allclose(bodies.loc["first", "factor x"], 1.5)
+    np.testing.assert_allclose(bodies.loc["sum"].iloc[:2], [3.0, 6.0])
+    errors = sections["Errors of markers of the static trial, before and after scaling"].table
+    assert errors.loc["all, RMS", "before [mm]"] > 10
+    assert errors.loc["all, RMS", "after [mm]"] < 1e-3
+    pixels = sections["Model and markers"].picture.astype(float)
+    pink = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 2] > pixels[..., 1] + 20)
+    assert pink.sum() > 30
+
+
+def test_a_study_is_reported_on_one_page(tmp_path):
+    vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}, "muscles.m1.max_isometric_force": {"uniform": [5.0, 9.0]}}
+    study = mq.Study("two_link", vary, samples=6, duration=0.01, times=2, summaries=["peak_force"])
+    results = study.run(progress=False)
+    write_study_report(results, tmp_path / "study.html", "Study <arms>")
+    page = (tmp_path / "study.html").read_text()
+    assert "Study &lt;arms&gt;" in page
+    assert page.count("<svg") == 3  # main effects, correlations, bands
+    mean = results["values"].values[:, 0].mean()
+    assert re.search(rf"<th>bodies.B.mass</th><td>[^<]*</td><td>{mean:.4g}</td>", page)
+    with pytest.raises(FileNotFoundError):
+        write_study_report(results, tmp_path / "none" / "a.html", "")
+
+
+def test_axes_of_drawn_figures_have_rounded_positions():
+    """The last digits of a constrained layout change from run to run; a page must not."""
+    figure = Picture(layout="constrained")
+    for axis, words in zip(figure.subplots(1, 2), ("short", "a much longer label"), strict=True):
+        axis.set_ylabel(words)
+    first = inline_svg(figure)
+    for axis in figure.axes:
+        position = 1e4 * np.array(axis.get_position().bounds)
+        np.testing.assert_allclose(position, position.round(), atol=1e-9)
+    assert inline_svg(figure) == first

@@ -1,0 +1,288 @@
+"""What the viewer draws: lines against path lengths, limbs, geometry files, motions, sliders."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import myoquat as mq
+from myoquat.apps.viewer import view
+from myoquat.apps.viewer.controls import PoseControls
+from myoquat.apps.viewer.films import film_of
+from myoquat.apps.viewer.frame_cache import FrameCache
+from myoquat.apps.viewer.scene import FIELD, Scene
+from myoquat.apps.viewer.shapes import limb, sphere, surface, tube
+from myoquat.apps.viewer.tubes import pieces, tubes
+from myoquat.data import Forces, load_model
+from myoquat.data.meshes import read_mesh
+from myoquat.data.motions import Motion
+from myoquat.joints import rotation_matrix
+from myoquat.joints.multibody.shapes import Shape
+from myoquat.muscle import PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
+from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.display.stick import stick_figure
+
+SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
+
+
+@pytest.fixture(scope="module")
+def shoulder():
+    return load_model(SHOULDER, "quaternion")
+
+
+def test_lines_are_those_of_the_stick_figure_and_as_long_as_the_paths(shoulder, rng):
+    q = shoulder.system.random(12, rng)
+    lines, lengths = polylines(shoulder, q), path_lengths(shoulder, q)
+    for k, muscle in enumerate(shoulder.muscles):
+        drawn = np.linalg.norm(np.diff(lines[k], axis=1), axis=-1).sum(axis=-1)
+        np.testing.assert_allclose(drawn, lengths[:, k], rtol=0.05)  # a curve on a surface is a few straight pieces
+        single = stick_figure(shoulder, q[3]).muscles[muscle.name]
+        own = lines[k][3]
+        kept = np.r_[True, np.linalg.norm(np.diff(own, axis=0), axis=-1) > 1e-12]
+        apart = np.r_[True, np.linalg.norm(np.diff(single, axis=0), axis=-1) > 1e-12]
+        np.testing.assert_allclose(own[kept], single[apart], atol=1e-9)
+
+
+def test_the_camera_sees_the_whole_motion():
+    ball = Shape("sphere", (0.1,))
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, shapes=(ball,))
+    model = mq.Model(mq.ArticulatedSystem((sled,), gravity=(0, 0, -9.81)))
+    still, moving = (Scene(model, np.zeros(1), (), motion) for motion in (None, np.linspace(0, 4, 9)[:, None]))
+    sizes = []
+    for scene in (still, moving):
+        eye, middle = scene.camera
+        toward = (eye - middle) / np.linalg.norm(eye - middle)
+        across = np.cross(scene.up, toward) / np.linalg.norm(np.cross(scene.up, toward))
+        seen = np.array([[0.0, 0, 0], [4.0, 0, 0]]) - eye
+        sizes.append(np.abs(seen @ across / -(seen @ toward)) / np.tan(FIELD / 2))
+    assert sizes[0][1] > 1 > sizes[1].max()  # without the motion, its end is outside
+    assert moving.size == still.size  # muscles stay as thick
+
+
+@pytest.mark.parametrize("turn", [60.0, 140.0, 230.0])
+def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
+    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    path = PathPoint("ground", (1.2, -0.2, 0.0)), PathPoint("end", (0.0, 1.7, 0.4))
+    muscle = mq.Muscle("m", path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),))
+    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.radians([[turn]])
+    (line,) = polylines(model, q)
+    on = line[0][1:-1]  # without the ends
+    np.testing.assert_allclose(np.hypot(on[:, 0], on[:, 1]), 1.0, atol=1e-12)
+    steps = np.linalg.norm(np.diff(on, axis=0), axis=-1)
+    np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
+    drawn = np.linalg.norm(np.diff(line[0], axis=0), axis=-1).sum()
+    np.testing.assert_allclose(drawn, path_lengths(model, q[0])[0], rtol=5e-3)
+
+
+def test_lines_around_a_surface_between_points_that_stand_still():
+    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    path = [
+        PathPoint("ground", (-0.2, 0.02, 0.0)),
+        PathPoint("ground", (0.2, 0.02, 0.0)),
+        PathPoint("end", (0.3, 0, 0)),
+    ]
+    muscle = mq.Muscle("m", tuple(path), wraps=(WrapSphere(body="ground", radius=0.1, points=(0, 1)),))
+    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.zeros((3, 1))
+    (line,) = polylines(model, q)
+    drawn = np.linalg.norm(np.diff(line, axis=1), axis=-1).sum(axis=-1)
+    np.testing.assert_allclose(drawn, path_lengths(model, q)[:, 0], rtol=5e-3)
+
+
+def test_pieces_run_from_point_to_point(rng):
+    start, end = rng.normal(size=(2, 50, 3))
+    end[0] = start[0] - [0.0, 0.0, 2.0]  # straight down, where the turn from z is not determined
+    end[1] = start[1]
+    middle, Q, length = tubes(start, end)
+    tip = middle + rotation_matrix(Q) @ [0.0, 0.0, 1.0] * length[:, None] / 2
+    np.testing.assert_allclose(tip, end, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(Q, axis=-1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "mesh",
+    [
+        limb(0.4, 0.02),
+        tube(),
+        sphere((1.0, 2.0, 0.5)),
+        surface(WrapSphere(body="b", radius=0.1), 1.0),
+        surface(WrapCylinder(body="b", radius=0.1), 1.0),
+        surface(WrapEllipsoid(body="b", radii=(0.1, 0.2, 0.3)), 1.0),
+        surface(WrapTorus(body="b", ring_radius=0.2, tube_radius=0.05), 1.0),
+    ],
+)
+def test_meshes_face_outward(mesh):
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
+    assert volume > 0
+
+
+def test_limbs_follow_joints_that_slide():
+    """A thigh whose knee is placed by functions of the angle, as in OpenSim's leg models, is as long as it is there."""
+    leg = load_model(Path(__file__).parents[2] / "data" / "small_leg.osim")
+    scene = Scene(leg, leg.start)
+    _, p = leg.system.poses(leg.start)["shank"]
+    R_thigh, p_thigh = leg.system.poses(leg.start)["thigh"]
+    bone = next(part for part in scene.bones if part.body == "thigh")
+    tip = p_thigh + R_thigh @ rotation_matrix(bone.orientation) @ [0, 0, bone.mesh.vertices[:, 2].max()]
+    np.testing.assert_allclose(tip, p, atol=1e-12)
+    assert {part.body for part in scene.bones} >= {"thigh", "shank", "foot"}
+    np.testing.assert_allclose(stick_figure(leg, leg.start).bones["thigh"], [[p_thigh, p]], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["two_link", str(SHOULDER)])
+def test_the_figure_is_within_the_frame_and_upright(name):
+    model = load_model(name)
+    scene = Scene(model, model.start)
+    eye, middle = scene.camera
+    toward = (eye - middle) / np.linalg.norm(eye - middle)
+    np.testing.assert_allclose(scene.up, -np.array(model.system.gravity) / 9.81, atol=1e-2)
+    across = np.cross(scene.up, toward)
+    above = np.cross(toward, across / np.linalg.norm(across))
+    for line in scene.lines:
+        seen = line - eye
+        slope = seen @ above / -(seen @ toward)
+        assert np.abs(slope).max() < np.tan(FIELD / 2)
+
+
+def test_geometry_files_are_read_alike(tmp_path):
+    """A tetrahedron in each format; the bytes and words are those that the formats' documents give."""
+    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    faces = [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)]
+    obj = "".join(f"v {x} {y} {z}\n" for x, y, z in corners)
+    (tmp_path / "a.obj").write_text(obj + "".join(f"f {a + 1}//1 {b + 1}//1 {c + 1}//1\n" for a, b, c in faces))
+    facets = "".join(
+        "facet normal 0 0 0\nouter loop\n"
+        + "".join("vertex {} {} {}\n".format(*corners[i]) for i in face)
+        + "endloop\nendfacet\n"
+        for face in faces
+    )
+    (tmp_path / "b.stl").write_text(f"solid t\n{facets}endsolid t\n")
+    facet_type = np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
+    binary = np.zeros(4, facet_type)
+    binary["v"] = corners[np.array(faces)]
+    (tmp_path / "c.stl").write_bytes(b"\0" * 80 + (4).to_bytes(4, "little") + binary.tobytes())
+    arrays = (
+        f"<Points><DataArray NumberOfComponents='3'>{' '.join(map(str, corners.ravel()))}</DataArray></Points>"
+        f"<Polys><DataArray Name='connectivity'>{' '.join(map(str, np.ravel(faces)))}</DataArray>"
+        "<DataArray Name='offsets'>3 6 9 12</DataArray></Polys>"
+    )
+    (tmp_path / "d.vtp").write_text(f"<VTKFile><PolyData><Piece>{arrays}</Piece></PolyData></VTKFile>")
+    for name in ("a.obj", "b.stl", "c.stl", "d.vtp"):
+        mesh = read_mesh(tmp_path / name)
+        triangles = mesh.vertices[mesh.faces]
+        np.testing.assert_array_equal(triangles, corners[np.array(faces)])
+    (tmp_path / "e.vtp").write_text("<VTKFile/>")
+    with pytest.raises(ValueError, match=r"e\.vtp:1: no geometry"):
+        read_mesh(tmp_path / "e.vtp")
+
+
+def test_what_is_hidden_is_not_drawn_and_bodies_without_shapes_have_no_limbs_beside_others():
+    ball, hidden = Shape("sphere", (0.1,)), Shape("sphere", (9.0,), purpose="hidden")
+    bodies = tuple(
+        mq.Body(name, "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(1.0, 0, 0), shapes=shapes)
+        for name, shapes in (("A", (ball, hidden)), ("B", (ball,)), ("bare", ()))
+    )
+    system = mq.ArticulatedSystem(bodies)
+    assert [part.body for part in Scene(mq.Model(system), np.zeros(3)).bones] == ["A", "B"]
+    alone = mq.Model(replace(system, bodies=(bodies[0], replace(bodies[2], name="C"), bodies[2])))
+    assert [part.body for part in Scene(alone, np.zeros(3)).bones] == ["A", "C", "bare"]
+
+
+def test_bodies_take_their_files_and_limbs_where_these_are_missing(tmp_path):
+    (tmp_path / "bone.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    model = load_model("two_link")
+    there = Shape("mesh", (2.0, 2.0, 2.0), file="package://arm/bone.obj")
+    gone = Shape("mesh", (1.0, 1.0, 1.0), file="gone.vtp")
+    system = model.system.with_body("A", shapes=(there,)).with_body("B", shapes=(gone,))
+    scene = Scene(replace(model, system=system), model.start, (tmp_path,))
+    first, second = scene.bones
+    assert (first.body, second.body, scene.missing) == ("A", "B", ["gone.vtp"])
+    np.testing.assert_array_equal(first.mesh.vertices, [[0, 0, 0], [2, 0, 0], [0, 2, 0]])
+    assert len(second.mesh.faces) > 100
+
+
+def test_opensim_meshes_come_and_go(tmp_path):
+    text = SHOULDER.read_text()
+    name = load_model(SHOULDER).system.body_names[-1]
+    mesh = '<attached_geometry><Mesh name="m"><scale_factors>1 1 2</scale_factors><mesh_file>b.vtp</mesh_file></Mesh>'
+    where = text.index(f'<Body name="{name}">') + len(f'<Body name="{name}">')
+    (tmp_path / "a.osim").write_text(text[:where] + mesh + "</attached_geometry>" + text[where:])
+    model = load_model(tmp_path / "a.osim")
+    body = model.system.bodies[-1]
+    assert body.shapes == (Shape("mesh", (1.0, 1.0, 2.0), file="b.vtp", name="m"),)
+    model.save(tmp_path / "b.osim")
+    assert load_model(tmp_path / "b.osim").system == model.system
+
+
+def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
+    t = np.linspace(0, 1, 100)
+    q = shoulder.start + np.zeros((100, 1))
+    motion = Motion(shoulder.system, t, q)
+    motion.save(tmp_path / "a.mot")
+    for given in (motion, tmp_path / "a.mot"):
+        film = film_of(shoulder, given)
+        np.testing.assert_allclose(film.q, q, atol=1e-6)
+    assert [film.at(x) for x in (-1, 0.0, 0.0149, 0.99, 9.0)] == [0, 0, 1, 98, 99]
+    cache = FrameCache(shoulder, shoulder.system.random(100, rng))
+    _, _, length = pieces(polylines(shoulder, cache.q[70:71]))
+    np.testing.assert_allclose(cache[70].pieces[2], length[0], atol=1e-12)
+    with pytest.raises(TypeError, match="not the float"):
+        film_of(shoulder, 3.0)
+
+
+@pytest.mark.parametrize("rotations", ["file", "quaternion"])
+def test_sliders_are_the_file_s_coordinates_and_come_back(rotations, rng):
+    model = load_model(SHOULDER, rotations)
+    controls = PoseControls(model, 1.0)
+    assert controls.labels[:3] == ["elevation [deg]", "flexion [deg]", "rotation [deg]"]
+    q = model.pose({"elevation": -0.4, "flexion": 0.7})
+    values = controls.values(q)
+    np.testing.assert_allclose(values[:2], np.degrees([-0.4, 0.7]), atol=1e-9)
+    np.testing.assert_allclose(controls.pose(model.start, values), q, atol=1e-12)
+
+
+def test_quaternions_without_angles_have_rotation_vectors():
+    model = load_model("two_link")
+    controls = PoseControls(model, 1.0)
+    assert controls.labels[0] == "A rotation x [deg]"
+    q = controls.pose(model.start, [90.0, 0, 0, 0, 0, 0])
+    np.testing.assert_allclose(q[:4], [np.sqrt(0.5), np.sqrt(0.5), 0, 0], atol=1e-14)
+
+
+def test_loads_are_arrows_where_they_act():
+    """In the axes of the ground and of a body; hidden where nothing was recorded."""
+    model = load_model("two_link")
+    turned = np.array([[np.sqrt(0.5), 0, np.sqrt(0.5), 0, 1.0, 0, 0, 0]] * 3)
+    push = np.array([[[0.0, 0, 30.0], [10.0, 0, 0]]] * 2)
+    point = np.array([[[1.0, 0, 0], [0.0, 0, 0.5]]] * 2)
+    loads = Forces([0.0, 1.0], ("floor", "hand"), ("A", "A"), push, point, 0 * push, ("ground", "A"), ("ground", "A"))
+    viewer = view(model, Motion(model, [0.0, 0.5, 2.0], turned), loads=loads, browser=False, port=0)
+    try:
+        scale = viewer.arrows.unit
+        R, p = model.system.poses(turned[0])["A"]
+        wanted = [[[1, 0, 0], [1, 0, 30 * scale]], [p + R @ [0, 0, 0.5], p + R @ [10 * scale, 0, 0.5]]]
+        np.testing.assert_allclose(viewer.arrows.handle.points, wanted, atol=1e-6)
+        assert viewer.arrows.handle.visible
+        viewer.seek(2.0)
+        assert viewer.panel.clock.value == viewer.time  # the clock follows
+        assert not viewer.arrows.handle.visible
+    finally:
+        viewer.close()
+    with pytest.raises(ValueError, match="beside a motion, and none was given"):
+        view(model, loads=loads, browser=False, port=0)
+    with pytest.raises(ValueError, match="axes of 'foot', which the model lacks"):
+        view(model, Motion(model, [0.0], turned[:1]), loads=replace(loads, point_frames=("ground", "foot")), port=0)
+
+
+def test_what_reads_motions_is_imported_when_there_is_one():
+    """Half a second before the first picture of a model alone."""
+    script = """
+import sys
+import myoquat.apps.viewer.window
+print('pandas' in sys.modules, 'xarray' in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,139 @@
+"""Figures of a reproduced experiment."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
+from myoquat.analysis.studies import UncertainCurves
+from myoquat.core.typing import Array
+from myoquat.joints.labels import figure_label
+from myoquat.joints.picture import Picture, curve_styles
+from validation.belli_shoulder import Abduction, most_active
+from validation.emg_driven_leg import JOINTS, LegData, measured, part, published_moments
+from validation.instrumented_shoulder import Comparison, Trial
+from validation.leg_bands import JointForces
+
+__all__ = ["activation_figure", "band_figure", "force_figures", "joint_force_figure", "last_seconds", "moment_figure"]
+
+AXES_PER_ROW = 4
+SHOWN_SECONDS = 5.0  # [s] of a trial
+AXES = ("forward", "upward", "lateral")
+
+
+def force_figures(trial: Trial, compared: Sequence[Comparison], bands: UncertainCurves | None = None) -> list[Figure]:
+    """The magnitude of the force over time, and its parts along the glenoid's axes, measured and under each rule, with
+    the bands of one."""
+    time = trial.motion.time[: len(compared[0].force)] - trial.motion.time[0]
+    styles = [*curve_styles(len(compared))[1:], {"color": "0.5", "linestyle": "-"}]  # black is what was measured
+    magnitude = Picture(figsize=(8.0, 4.2), layout="constrained")
+    axis = magnitude.subplots()
+    if bands is not None:
+        bands.fill(axis, bands.names[0])
+    axis.plot(time, np.linalg.norm(compared[0].measured, axis=-1), color="black", linewidth=3, label="measured")
+    for each, style in zip(compared, styles, strict=True):
+        axis.plot(time, np.linalg.norm(each.force, axis=-1), label=each.name, **style)
+    axis.set_ylabel("glenohumeral force [N]")
+    parts = Picture(figsize=(8.0, 7.0), layout="constrained")
+    for k, ax in enumerate(parts.subplots(3, sharex=True)):
+        if bands is not None:
+            bands.fill(ax, bands.names[1 + k])
+        ax.plot(time, compared[0].measured[:, k], color="black", linewidth=3, label="measured")
+        for each, style in zip(compared, styles, strict=True):
+            ax.plot(time, each.force[:, k], label=each.name, **style)
+        ax.set_ylabel(f"{AXES[k]} [N]")
+    for ax in (magnitude.axes[0], parts.axes[2]):
+        ax.set_xlabel("time [s]")
+    for ax in (magnitude.axes[0], parts.axes[0]):
+        ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    for ax in (*magnitude.axes, *parts.axes):
+        ax.grid(True, color="0.9")
+    return [magnitude, parts]
+
+
+def band_figure(found: UncertainCurves, time: Array | None = None, measured: Array | None = None) -> Figure:
+    """Curves with their bands in small axes; of a force its magnitude and parts, with the measured ones at times (t,),
+    (t, 3)."""
+    rows = -(-len(found.names) // AXES_PER_ROW)
+    figure = Picture(figsize=(11.0, 0.4 + 2.4 * rows), layout="constrained")
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    for axis, name in zip(axes, found.names, strict=False):
+        found.plot(axis, name)
+    if time is not None and measured is not None:
+        values = np.concatenate([np.linalg.norm(measured, axis=-1, keepdims=True), measured], axis=-1)
+        for axis, column in zip(axes, values.T, strict=False):
+            axis.plot(time, column, color="black", linewidth=2, linestyle=":", label="measured")
+    for axis in axes[len(found.names) :]:
+        axis.set_visible(False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def activation_figure(trial: Abduction, bands: UncertainCurves | None = None) -> Figure:
+    """Activations with the cone of the most active muscles, here and published, with bands of the same muscles."""
+    names, case = most_active(trial), "with cone"
+    rows = -(-len(names) // AXES_PER_ROW)
+    figure = Picture(figsize=(11.0, 0.4 + 2.2 * rows), layout="constrained")
+    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        k = trial.model.muscle_names.index(name)
+        if bands is not None:
+            bands.fill(axis, f"{name}.activation")
+        if case in trial.published:
+            axis.plot(trial.motion.time, trial.published[case][:, k], color="black", linewidth=2.5, label="published")
+        axis.plot(trial.motion.time, trial.found[case].activation[:, k], color="#e08a1e", ls="--", label="here")
+        axis.set_title(figure_label(name), fontsize=9)
+        axis.set_xlabel("time [s]", fontsize=8)
+        axis.set_ylabel("activation [-]", fontsize=8)
+        axis.tick_params(labelsize=8)
+    for axis in axes[len(names) :]:
+        axis.set_visible(False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def moment_figure(data: LegData, name: str, posterior: MomentPosterior, bands: UncertainCurves | None = None) -> Figure:
+    """Moments over the last seconds of a trial: measured, from EMG with 90 % bands, and of the published parameters.
+    The dark band is that of the parameters and of uncertain inputs, the light one holds the errors of measurement and
+    model, too."""
+    trial = last_seconds(data, name)
+    time, calibration = trial.motion.time, posterior.calibration
+    inner, outer = (posterior.bands(trial, 0.9, errors=errors) for errors in (False, True))
+    own, theirs, true = calibration.moments(trial), published_moments(data, trial)[0], measured(trial)
+    figure = Picture(figsize=(9.0, 6.5), layout="constrained")
+    for k, axis in enumerate(figure.subplots(len(JOINTS), sharex=True)):
+        axis.fill_between(time, *outer[..., k], color="#9db7e8", alpha=0.45, lw=0, label="90 % with errors")
+        if bands is None:
+            axis.fill_between(time, *inner[..., k], color="#1f3b8f", alpha=0.45, lw=0, label="90 % of parameters")
+        else:
+            dark = bands.bands()[..., k]
+            axis.fill_between(bands.time, *dark, color="#1f3b8f", alpha=0.45, lw=0, label="90 % of inputs")
+        axis.plot(time, true[:, k], color="black", linewidth=2, label="inverse dynamics")
+        axis.plot(time, own[:, k], color="#1f3b8f", linestyle="--", label="from EMG")
+        axis.plot(time, theirs[:, k], color="#b3202c", linestyle=":", label="published parameters")
+        axis.set_ylabel(f"{JOINTS[k]} [N m]")
+        axis.grid(True, color="0.9")
+    figure.axes[-1].set_xlabel("time [s]")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def joint_force_figure(forces: JointForces) -> Figure:
+    """The muscles' part of the forces in the joints, with the bands of the posterior."""
+    figure = Picture(figsize=(9.0, 5.0), layout="constrained")
+    for k, axis in enumerate(figure.subplots(len(JOINTS), sharex=True)):
+        label = f"{forces.level:.0%} of the posterior"
+        axis.fill_between(forces.time, *forces.bands[..., k], color="#9db7e8", lw=0, label=label)
+        axis.plot(forces.time, forces.values[:, k], color="#1f3b8f", label="from EMG")
+        axis.set_ylabel(f"{JOINTS[k].partition('_')[0]}, muscles [N]")
+        axis.grid(True, color="0.9")
+    figure.axes[-1].set_xlabel("time [s]")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def last_seconds(data: LegData, name: str) -> MomentTrial:
+    """The part of a trial that the figure shows."""
+    end = data.trials[name].motion.time[-1]
+    return part(data.trials[name], end - SHOWN_SECONDS, end)
