@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import click
 import numpy as np
 
-from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator, StabilityRule, published_rules
+from myoquat.analysis.recruitment import JointCone, Reserve, ReserveActuator, SocketMarkers, StabilityRule
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
@@ -91,16 +91,14 @@ def _last(given: Named, row: tuple[str, str, str], default: float) -> float:
 def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
     """The stability rule that a text describes.
 
-    JOINT=HEAD,CENTRE,RIM names markers. The rule is "rim" or a published one, by `name`. JOINT=X,Y,Z,DEGREES is a cone.
+    JOINT=HEAD,CENTRE,RIM names markers, and `name` one of `SocketMarkers.rules`. JOINT=X,Y,Z,DEGREES is a cone.
     BadParameter for other texts.
     """
     joint, _, rest = text.partition("=")
     parts = rest.split(",")
     if joint and len(parts) == 3:
         head, centre, rim = parts
-        if name == "rim":
-            return JointCone.from_markers(model, joint, head, centre, rim)
-        return published_rules(model, joint, head, centre, rim)[name]
+        return SocketMarkers.of(model, joint, head, centre, rim).rules(joint)[name]
     if joint and len(parts) == 4:
         try:
             x, y, z, angle = map(float, parts)

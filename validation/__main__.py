@@ -7,12 +7,12 @@ import click
 
 from myoquat.apps.command import run
 from myoquat.apps.report import check_report
+from validation.instrumented_shoulder import RULES
 from validation.pages import NEEDS_NO_FOLDER, PAGES, PageOptions
 
 __all__ = ["command", "main"]
 
 STUDIES = ("instrumented_shoulder", "belli_shoulder", "emg_driven_leg", "gait", "quaternion_jacobians")
-RULES = ("none", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
 
 
 @click.command("validation", context_settings={"help_option_names": ["-h", "--help"]})

@@ -24,12 +24,10 @@ import pandas as pd
 
 from myoquat.analysis.motion import FittedMotion
 from myoquat.analysis.recruitment import (
-    BorderCone,
     Redundancy,
     Reserve,
     ReserveActuator,
     StabilityRule,
-    published_rules,
     redundancy,
 )
 from myoquat.analysis.recruitment.forward.check import commands_of
@@ -47,6 +45,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.model import Model
 from validation.as_solved import changes, prepared
+from validation.rules import BorderCone, published_rules
 from validation.solver_laws import with_solver_laws
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.recruitment import BorderCone, ReserveActuator, published_rules, redundancy
+from myoquat.analysis.recruitment import ReserveActuator, redundancy
 from myoquat.core.typing import Array
 from myoquat.data import load_motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
@@ -25,6 +25,7 @@ from validation.instrumented_shoulder import (
     reserves_of_study,
     study_model,
 )
+from validation.rules import BorderCone, published_rules
 from validation.solver_steps import as_set, central_rates, filtered
 
 __all__ = ["at_published_angles"]

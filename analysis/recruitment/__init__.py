@@ -37,26 +37,19 @@ from myoquat.analysis.recruitment.redundancy import (
     redundancy,
 )
 from myoquat.analysis.recruitment.stability import (
-    BorderCone,
     CentralForce,
-    ConditionalPenalty,
-    CurvedPenalty,
     EllipticCone,
     JointCone,
-    PlanarPenalty,
+    SearchedRule,
     SocketMarkers,
     StabilityRule,
-    published_rules,
 )
 from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
 
 __all__ = [
-    "BorderCone",
     "Calibration",
     "CentralForce",
-    "ConditionalPenalty",
     "Coupled",
-    "CurvedPenalty",
     "Effort",
     "EllipticCone",
     "FrameCoupling",
@@ -70,11 +63,11 @@ __all__ = [
     "MomentPriors",
     "MomentTrial",
     "MuscleTorques",
-    "PlanarPenalty",
     "PowerCheck",
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "SearchedRule",
     "Sequential",
     "SocketMarkers",
     "StabilityRule",
@@ -100,7 +93,6 @@ __all__ = [
     "moment_arms",
     "moment_posterior",
     "power_check",
-    "published_rules",
     "redundancy",
     "static_optimization",
     "track",

@@ -36,7 +36,7 @@ CONE = """Keep the force in a joint within its socket: markers at the centre of 
 its rim; or JOINT=X,Y,Z,DEGREES, a direction in the parent's axes and a half angle."""
 STABILITY = """What --cone means by its markers: the cone through the rim, or a rule of the study of Hasan and others
 (2025) on glenohumeral forces."""
-RULES = ("rim", "point", "circle", "ellipse", "polynomial", "conditional", "planar", "curve")
+RULES = ("rim", "point", "circle", "ellipse")
 
 
 @click.command("loads")

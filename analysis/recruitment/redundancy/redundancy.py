@@ -59,7 +59,7 @@ def redundancy(
     effort    what is minimal; None for the sum of squares of activations and reserves.
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
               [N m, N] for one on every free velocity.
-    cones     stability rules of joints, such as `JointCone`; one at most may be searched (`BorderCone`, penalties).
+    cones     stability rules of joints, such as `JointCone`; one at most may be a `SearchedRule`.
     dynamics  None: frames are independent. `Sequential()`: activations of muscles with `activation_dynamics` change no
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.
     tendons   "rigid", or "elastic" for those of the model's muscles that are. Then fiber and tendon pull alike in every

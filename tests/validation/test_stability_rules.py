@@ -6,14 +6,10 @@ from scipy.optimize import minimize
 
 import myoquat as mq
 from myoquat.analysis.recruitment import (
-    BorderCone,
     CentralForce,
-    ConditionalPenalty,
     Coupled,
-    CurvedPenalty,
     EllipticCone,
     JointCone,
-    PlanarPenalty,
     SocketMarkers,
     redundancy,
 )
@@ -22,6 +18,7 @@ from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion
 from myoquat.muscle import ExponentialMuscle, PathPoint
 from myoquat.muscle.coordinates import Marker
+from validation.rules import BorderCone, ConditionalPenalty, CurvedPenalty, PlanarPenalty
 
 JOINT, INTO, TO_RIM = "arm", (-1.0, 0.15, -0.1), (0.1, 1.0, 0.3)
 
