@@ -3,13 +3,14 @@
 import html
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 

@@ -2,10 +2,10 @@
 
 import importlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from myoquat.core.records import dataclass
 from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model

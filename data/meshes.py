@@ -2,12 +2,12 @@
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import read_lines, read_start
 from myoquat.data.xml import Element, parse

@@ -12,11 +12,11 @@ blocks: n = I a_omega + H a_v, f = H^T a_omega + M a_v.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic

@@ -9,12 +9,12 @@ the corrected q = gamma(gamma^-1(q0)), qdot = G_y ydot. (G_y is his G, not the q
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small

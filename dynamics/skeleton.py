@@ -14,13 +14,13 @@ compiled kernels, or NumPy with backend="numpy".
 """
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import check_type
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.blocks import solve_small
 from myoquat.joints.compiled import Input, evaluate

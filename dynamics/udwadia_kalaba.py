@@ -21,12 +21,12 @@ needs a matrix root; `priorities` ranks constraints that contradict each other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import check_type, real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.multibody.checks import check_array

@@ -1,10 +1,10 @@
 """Steps of environments: semi-implicit Euler with implicit damping of joints, each state with a clock of its own."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar
 
-from myoquat.core.records import unchecked
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula, VariedEquations
 from myoquat.muscle.model import Model

@@ -1,10 +1,10 @@
 """The arguments of the formulas of a task: the state of one environment, or of a batch of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import frames
 from myoquat.joints.multibody.system import ArticulatedSystem

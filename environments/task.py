@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.arguments import check_types, real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.environments.situation import Situation
 from myoquat.muscle.model import Model

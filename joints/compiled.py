@@ -3,13 +3,13 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from myoquat import kernels
 from myoquat.core.content import BoundedTable, content_key, lasting_content
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels import formula, is_symbolic
 from myoquat.kernels.runtime.build import code_kept

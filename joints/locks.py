@@ -6,12 +6,12 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.content import FOREIGN, BoundedTable
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler

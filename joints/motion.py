@@ -5,10 +5,11 @@ the origin. A force is a pair (n, f), where n is the moment about the origin. Ro
 instead of 6 x 6 matrices [Featherstone, Rigid Body Dynamics Algorithms, ch. 5]. Constant zeros vanish from traces.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree

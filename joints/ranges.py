@@ -9,11 +9,11 @@ are also at most MAX_NUMBER in size. No quantity comes near in SI units, and pro
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
 
 __all__ = [

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.lazy_imports import jax, torch
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.runtime.kernel import Kernel
 from myoquat.kernels.tracing.tape import Shape

@@ -1,11 +1,10 @@
 """Activation dynamics: how the activation of a muscle follows its excitation."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges

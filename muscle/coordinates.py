@@ -1,12 +1,11 @@
 """Ranges, locks and couplings of the coordinates of a model file, and its markers."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.joints.constraints import Locked, Prescribed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line

@@ -13,7 +13,6 @@ of a term there.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from itertools import chain, groupby, pairwise
 from operator import or_
@@ -22,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core.arguments import check_type
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial

@@ -1,11 +1,11 @@
 """Paths whose length is a function of coordinates."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import MultivariatePolynomial

@@ -1,7 +1,7 @@
 """Inputs of a model that it has itself: controls and excitations as functions of time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.arguments import real_array
 from myoquat.core.content import content_key
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError

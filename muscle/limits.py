@@ -1,7 +1,6 @@
 """Limits of coordinates: forces that set in where a coordinate leaves its range, as ligaments and bones do."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy

@@ -1,10 +1,10 @@
 """Loads on bodies, and the generalized forces that they are: by virtual work, whatever describes the joints."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined

@@ -3,7 +3,7 @@
 import importlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import numpy as np
 
 from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.conversion.branches import start_branches

@@ -1,11 +1,11 @@
 """Muscles and their paths, as records: points between bodies, surfaces, pulleys, and groups of muscles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import ClassVar
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges

@@ -1,12 +1,12 @@
 """Points of a path: fixed to a body, there only within a range of a coordinate, or moving with coordinates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier

@@ -10,7 +10,7 @@ and axial_rot are locked. Its solutions took 2,763 s with the cone and 2,643 s w
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,6 +20,7 @@ import pandas as pd
 from myoquat.analysis.recruitment import JointCone, Redundancy, Reserve, consistent_motion, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints.errors import ModelError

@@ -14,12 +14,12 @@ The optimal length depends on a. The speed v of the fiber is kept in [-1, 1]:
 Source: M. Sartori and others, CEINMS-RT, 10.36227/techrxiv.173397962.28177284, its class MTU.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.xml import Element, parse
 from myoquat.joints.errors import ModelError

@@ -6,7 +6,7 @@ subject; the muscle model is `DeGrooteFregly2016` with a rigid tendon from the u
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import MomentCalibration, MomentPosterior, MomentTrial, calibrate_moments
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Emg, load_table

@@ -8,7 +8,7 @@ NAME, or is a part of it. Columns are compared one by one, at the expected times
 import shutil
 import tempfile
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.opensim_tools import run_setup
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_table
 from myoquat.joints.errors import ModelError

@@ -14,7 +14,7 @@ the scapula and the plane of elevation. Measured and computed force both start a
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -35,6 +35,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.apps.opensim_tools.kinematics import task_weights
 from myoquat.apps.reserves import reserves_named
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import Markers, Motion, load_markers

@@ -1,7 +1,7 @@
 """The page of each study: tables and figures beside what was measured or published, and its credibility."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from myoquat.analysis.recruitment import moment_posterior
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
 from myoquat.apps.report import Drawn, Numbers, Said, Section, summary_of, write_report
+from myoquat.core.records import dataclass
 from validation import belli_shoulder as belli
 from validation import emg_driven_leg as leg
 from validation import gait

@@ -1,13 +1,14 @@
 """Activations beside published ones, at the angles that were published with them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from myoquat.analysis.recruitment import ReserveActuator, redundancy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_motion
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints

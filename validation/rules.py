@@ -4,7 +4,6 @@
 They are searched: for one value of a parameter the allowed forces are convex (`SearchedRule`).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from myoquat.analysis.recruitment.stability import (
     StabilityRule,
 )
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.model import Model
 

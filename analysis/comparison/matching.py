@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from myoquat.core.lazy_imports import difflib
+from myoquat.core.records import dataclass
 
 __all__ = ["Match", "Matching", "match_names"]
 

@@ -2,13 +2,14 @@
 
 import itertools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec

@@ -1,13 +1,14 @@
 """A file in OpenSim, which reads it itself."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["OpensimSide"]

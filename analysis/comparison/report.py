@@ -1,7 +1,7 @@
 """Results of a comparison: tables, text, and curves of both sides over a coordinate."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.analysis.comparison.matching import Matching
 from myoquat.analysis.comparison.sides import ModelSide, Quantities, Request, Side
 from myoquat.core.lazy_imports import pandas
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.labels import printable
 

@@ -1,12 +1,13 @@
 """The compared quantities of a model, at poses given by the names of coordinates."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.types import FloatingJoint, SphericalJoint

@@ -5,12 +5,13 @@ instances go through the lanes of one kernel call; what a call gives is added in
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.stacking import joined

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.content import content_key
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
 
 __all__ = ["BoundaryConstraint", "PathCondition", "PathConstraint", "Periodic", "interval_of"]

@@ -1,7 +1,6 @@
 """Why a solver ended as it did: the worst constraints, the bounds that hold, the multipliers that grew."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.analysis.control.statement import Rows
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Explanation", "Finding", "explanation_of"]

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from myoquat.analysis.control.splines import interpolated_pose, interpolated_vel
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.muscle.evaluate import equilibrium_states

@@ -1,7 +1,6 @@
 """Periodic motions: what the state at the end has to do with the state at the start."""
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from myoquat.analysis.control.charts import displacement
 from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.quantities import Quantities, Unknown
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 

@@ -1,12 +1,12 @@
 """The nonlinear program: blocks added up into objective, constraints and their sparse derivatives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.control.blocks import Block
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Pattern", "Program"]

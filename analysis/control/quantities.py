@@ -1,7 +1,6 @@
 """Names of a problem: which unknown a name means, and the bounds that are given by names."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from myoquat.analysis.control.plants.bounds import Bound, interval
 from myoquat.analysis.control.points import field_of
 from myoquat.core.arguments import real_array
 from myoquat.core.lazy_imports import difflib
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Ends", "Quantities", "Unknown"]

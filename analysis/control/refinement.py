@@ -1,10 +1,8 @@
 """Refinement of the mesh by the error that is measured in every interval."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["MeasuredMesh", "Refinement", "mesh_lines", "refined"]

@@ -1,6 +1,5 @@
 """Solution: the motion that was found, its controls, and how good it is."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from myoquat.analysis.control.solvers.statuses import Status, status_of
 from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.storage import write_motion

@@ -1,7 +1,7 @@
 """A problem in the terms of its plant, the motion at every site, and the rows of its constraints."""
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.plants.loads import with_loads
 from myoquat.analysis.control.points import Names
 from myoquat.analysis.control.transcriptions import Transcription
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
 from myoquat.muscle.model import Model

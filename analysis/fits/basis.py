@@ -1,12 +1,12 @@
 """The terms of a fit at many poses, with their derivatives along motions."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.fitted import PoseVariables, powers_up_to

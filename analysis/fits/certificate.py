@@ -1,7 +1,6 @@
 """How far fitted paths are from the solved ones at poses that no fit has seen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from myoquat.analysis.fits.poses import range_poses
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, PoseVariables, path_jacobian, path_lengths
 

@@ -1,13 +1,13 @@
 """Which variables the length of a path depends on, and the motions that change it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from myoquat.analysis.fits.basis import Blocks
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle, PathPoint, PoseVariables

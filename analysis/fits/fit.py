@@ -1,7 +1,6 @@
 """Fits of path lengths over a set of poses, lengths and Jacobians together."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, straight_paths
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import (
     FittedPoint,

@@ -1,7 +1,6 @@
 """Fits of the forces with which muscles press on a joint, for limits of its reaction such as stability cones."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import Model, PoseFunction, unit_wrenches
 

@@ -1,7 +1,7 @@
 """The fits of muscles that cross the same joints."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import chain
 
@@ -14,6 +14,7 @@ from myoquat.analysis.fits.selection import Moments, Selection, select_terms
 from myoquat.analysis.fits.settings import FitSettings
 from myoquat.analysis.fits.solved import SolvedPaths, StraightPaths, straight_points
 from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle import Model, PathPoint
 

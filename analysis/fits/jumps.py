@@ -1,12 +1,13 @@
 """Jumps of solved paths: the poses near one, and the poses beyond one. Both depend on solved paths alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from myoquat.analysis.fits.poses import assembled
 from myoquat.analysis.fits.solved import SolvedPaths, solved_paths
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle import Model, PathFlag, PoseVariables
 from myoquat.muscle.segments.flags import lock_sines

@@ -1,11 +1,11 @@
 """Least squares with as few terms as the wanted errors need, on normal equations."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Moments", "Selection", "select_terms"]

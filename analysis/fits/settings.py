@@ -1,8 +1,6 @@
 """Settings of a fit of paths."""
 
-from dataclasses import dataclass
-
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.joints.ranges import Positive, check_ranges
 
 __all__ = ["FitSettings"]

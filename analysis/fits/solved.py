@@ -1,12 +1,13 @@
 """Solved paths at many poses: lengths, Jacobians and flags from one kernel, and the motions that constraints allow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.compiled import kernel_for

@@ -5,12 +5,13 @@ from one side of it to the other, moment arms have a corner or a jump. Polynomia
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.fitted import surface_shape
 

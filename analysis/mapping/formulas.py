@@ -1,13 +1,14 @@
 """The formulas that the mapping analysis compares, on one pose, for kernels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from myoquat.analysis.mapping.readings import AnglesReading, Reading, SequenceReading
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.conversion.balls import ball_joint_obstacle, followed

@@ -1,10 +1,10 @@
 """How the angles of a ball joint are read in the mapping analysis: by an Euler sequence, or by a model file's axes."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.euler import (
     condition_euler,

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
 from myoquat.analysis.mapping.statistics import Statistics
 from myoquat.core.lazy_imports import pandas
+from myoquat.core.records import dataclass
 from myoquat.joints.labels import markup, printable
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The mapping analysis: every map between the four Jacobians, on random poses, through compiled kernels."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from myoquat.analysis.mapping.statistics import Statistics, largest_entry
 from myoquat.analysis.recruitment.poses import check_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.progress import Bar, progress_bar
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints.compiled import kernel_for

@@ -1,10 +1,11 @@
 """Error statistics that grow block by block, so that a million poses need the memory of a few thousand."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Statistics", "largest_entry"]

@@ -12,13 +12,13 @@ those of the filtered motion: `smooth` has no such place.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.analysis.motion.constraint_projection import constraints_of_motion
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls

@@ -1,12 +1,12 @@
 """The forces of a model's constraints along a motion, on each of the bodies that they hold."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches

@@ -5,7 +5,7 @@ the frame before. Smoothing and inverse dynamics reject a motion that jumps from
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from myoquat.analysis.motion.structure import PoseStructure
 from myoquat.analysis.motion.task_coordinates import velocity_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch

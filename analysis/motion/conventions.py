@@ -14,7 +14,7 @@ Sources:
 - knee: Grood and Suntay, with the axes of the hip's segments
 """
 
-from dataclasses import dataclass
+from myoquat.core.records import dataclass
 
 __all__ = ["ISB", "Convention"]
 

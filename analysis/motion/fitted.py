@@ -1,11 +1,12 @@
 """The result of inverse kinematics: a motion, and how well it fits."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import rows_within

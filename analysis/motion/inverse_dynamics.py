@@ -1,7 +1,6 @@
 """Inverse dynamics of a recorded motion: the torques at its joints under external loads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import NoneType
 
 import numpy as np
@@ -10,6 +9,7 @@ from myoquat.analysis.motion.constraint_forces import ConstraintForces
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles

@@ -1,13 +1,13 @@
 """Angles of joints in the conventions that clinicians read, from the rotations of a motion."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.analysis.motion.conventions import ISB, Convention
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch

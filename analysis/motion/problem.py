@@ -29,7 +29,6 @@ Sources: Levenberg, Quart. Appl. Math. 2, 1944, for the damping; composite bodie
 Optim. 20, 1982.
 """
 
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import NamedTuple
 
@@ -46,6 +45,7 @@ from myoquat.analysis.motion.task_coordinates import (
     driving_velocities,
     task_coordinates,
 )
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.factor import factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted

@@ -2,7 +2,7 @@
 `myoquat.analysis.motion.scale_problem` for what is minimised."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from myoquat.analysis.motion.scale_problem import Arrow, ScaleProblem, Size
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.core.arguments import check_types, indices_of, options_of
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.muscle.model import Model

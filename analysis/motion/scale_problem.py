@@ -25,7 +25,7 @@ constraints of the new size.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ import numpy as np
 
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.structure import Data
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.muscle.model import Model

@@ -5,7 +5,7 @@ markers of (distance recorded, averaged over the frames) / (distance on the mode
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType, NoneType
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers
 from myoquat.joints.vectors import vecmat

@@ -1,7 +1,6 @@
 """The structure of a pose: coordinates that are free, locked, coupled, bounded, and on constraints."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from myoquat.analysis.motion.task_coordinates import (
     velocity_of,
 )
 from myoquat.core.content import content_key, lasting_content
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.equations import Constraints
 from myoquat.dynamics.constraints.own import as_constraint

@@ -1,7 +1,6 @@
 """Loads of joints while muscles act: forces and moments on their surfaces, in any frame at any point."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
 
@@ -13,6 +12,7 @@ from myoquat.analysis.recruitment.prescribed import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions

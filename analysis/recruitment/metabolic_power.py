@@ -1,13 +1,13 @@
 """Metabolic power and energy of the muscles along a motion."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.analysis.recruitment.fibers import MuscleFibers
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import MotionLike, motion_of
 from myoquat.joints.vectors import matvec

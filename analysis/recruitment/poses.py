@@ -1,10 +1,11 @@
 """Random poses of a model for checks: within ranges that a body can have, behind couplers, and on constraints."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.conversion.axes import in_angles

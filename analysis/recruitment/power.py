@@ -5,13 +5,14 @@ a path whose lengths and moment arms do not belong together is found out. On Ope
 and function-based paths fail.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from myoquat.analysis.recruitment.poses import check_poses, sample_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.joints.labels import printable
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 

@@ -1,12 +1,12 @@
 """When a joint is stable: rules on the direction of the force in it, from the axes of its socket or from markers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from myoquat.core.arguments import indices_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.content import FOREIGN, digest, is_foreign
 from myoquat.core.progress import progress_bar
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import read_text
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +21,7 @@ from myoquat.analysis.studies.storage.results import Done, Results, RunReport, s
 from myoquat.analysis.studies.storage.store import Store
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.progress import progress_bar
+from myoquat.core.records import dataclass
 from myoquat.kernels.runtime.execution import cancellable
 from myoquat.kernels.runtime.settings import thread_count
 

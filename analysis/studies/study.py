@@ -1,6 +1,5 @@
 """A study as its user meets it: specified in Python or in a file, run in threads or on a cluster."""
 
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import xarray as xr
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.study_files import MAX_BYTES, located, read_study
 from myoquat.analysis.studies.run import MAX_ANSWER_SECONDS, RunOptions, compute
+from myoquat.core.records import dataclass
 from myoquat.data.files import read_text
 
 __all__ = ["Study"]

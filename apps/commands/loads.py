@@ -1,6 +1,6 @@
 """`myoquat loads`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from myoquat.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.apps.opensim_tools.sections import load_sections, outcomes
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, summary_of, write_report
 from myoquat.apps.reserves import named_numbers, reserves_named, rule_of
+from myoquat.core.records import dataclass
 from myoquat.data import Forces, Markers, Motion, load_model, load_table, save_table
 from myoquat.data.files import check_output
 from myoquat.data.motions.series import interpolated

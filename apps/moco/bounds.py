@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from myoquat.apps.moco.goals import Reading
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, last_name, text
 from myoquat.data.omoco.read import Interval, VariableInfo, interval, property_of
 from myoquat.data.xml import Element, complain

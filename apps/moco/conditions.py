@@ -1,7 +1,6 @@
 """Goals of the ends in a problem of Moco, as costs or as constraints, and its path constraints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from myoquat.analysis.control.goals.own import OwnEndGoal
 from myoquat.analysis.control.points import Point
 from myoquat.apps.moco.goals import Reading, common, name_of
 from myoquat.apps.moco.names import tail
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.document import boolean, number, text, triple
 from myoquat.data.omoco.read import Interval, children, interval

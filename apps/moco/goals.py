@@ -1,7 +1,6 @@
 """Goals of a problem of Moco that are integrated or followed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from myoquat.analysis.motion import Sensor
 from myoquat.apps.moco.models import MocoModel
 from myoquat.apps.moco.names import MocoNames, tail
 from myoquat.apps.moco.tables import Table, motion_of_table, read_table
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
 from myoquat.data.document import boolean, number, text

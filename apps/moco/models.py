@@ -1,7 +1,7 @@
 """The model of a problem of Moco: its file and the operators on it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.analysis.control.files.moco import joint_names
 from myoquat.apps.moco.names import tail
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Forces, load_forces, load_model
 from myoquat.data.document import boolean, number, positive, text

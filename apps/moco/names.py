@@ -1,9 +1,10 @@
 """Names of states and controls: those of Moco, which are paths, and those of a problem here."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from myoquat.analysis.control.files.moco import joint_names
+from myoquat.core.records import dataclass
 from myoquat.data.omoco.patterns import matching
 from myoquat.muscle.model import Model
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.goals.muscles import TendonForceRates
 from myoquat.analysis.control.goals.smoothness import Accelerations
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain

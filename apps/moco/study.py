@@ -1,7 +1,7 @@
 """Files of OpenSim Moco, .omoco, as problems: MocoStudy, MocoTrack and MocoInverse."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from myoquat.apps.moco.names import MocoNames
 from myoquat.apps.moco.settings import Settings, read_settings
 from myoquat.apps.moco.tools import inverse_parts, track_parts
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, text
 from myoquat.data.motions import Motion
 from myoquat.data.omoco import MocoFile, read_moco

@@ -1,13 +1,14 @@
 """Tables over time in a problem of Moco: a file and the operators on it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from myoquat.analysis.motion.angle_smoothing import smoothed_columns
 from myoquat.apps.moco.names import MocoNames, tail
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_table, states_from_motion
 from myoquat.data.document import number

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from myoquat.apps.moco.bounds import SPEEDS, Limits, own_limits
 from myoquat.apps.moco.conditions import Unequal
 from myoquat.apps.moco.goals import Reading, SquaredStates, track_states
 from myoquat.apps.moco.tables import Table, motion_of_table, read_table, with_rates
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_markers
 from myoquat.data.document import boolean, number, positive, text

@@ -1,10 +1,10 @@
 """Sliders of a pose: the file's own coordinates, and rotation vectors of quaternions that have none."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
 from myoquat.joints.conversion.axes import in_angles

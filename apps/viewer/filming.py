@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.apps.viewer.arrows import check_frames
@@ -11,6 +10,7 @@ from myoquat.apps.viewer.opening import opened
 from myoquat.apps.viewer.recording import RATE, check_film, write_film
 from myoquat.apps.viewer.sources import Loads, MotionSource
 from myoquat.core.arguments import check_types, options_of
+from myoquat.core.records import dataclass
 from myoquat.data.files import check_output
 from myoquat.muscle import Model
 

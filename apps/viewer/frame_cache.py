@@ -1,10 +1,9 @@
 """Frames of a motion: positions of bodies and muscles at every pose, computed in blocks of poses."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from myoquat.apps.viewer.tubes import pieces
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.muscle import Model

@@ -6,7 +6,6 @@ distance (painter's algorithm) and filled by matplotlib.
 
 import importlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from myoquat.apps.viewer.frame_cache import Frame, FrameCache, frames
 from myoquat.apps.viewer.scene import FIELD, Scene, camera_of
 from myoquat.apps.viewer.sources import Film, Loads
 from myoquat.apps.viewer.stage import BONE, GHOST, floor_lines, shades, widths
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 

@@ -1,7 +1,7 @@
 """What the viewer shows of a model, without a browser: bodies with what is fixed to them, and how to look at them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.apps.viewer.frame_cache import Frame, frames
 from myoquat.apps.viewer.shapes import find_mesh, limb, shape_mesh, sphere, surface
 from myoquat.apps.viewer.tubes import tubes
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.meshes import MESH_FILES, Mesh
 from myoquat.joints.labels import printable

@@ -1,11 +1,11 @@
 """The types of motions that the viewer accepts and plays; modules that read motions are imported elsewhere."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import MotionLike
 

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +21,7 @@ import numpy as np
 from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import missing_extra, subprocess
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import read_start
 from myoquat.data.rows import MAX_BYTES

@@ -1,9 +1,9 @@
 """Reading OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, last_name, text
 from myoquat.data.xml import complain, parse
 from myoquat.joints.errors import ModelError

@@ -2,12 +2,12 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]

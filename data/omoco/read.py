@@ -1,9 +1,9 @@
 """From a file of Moco to records: files, bounds and operators; goals and constraints as elements with their lines."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import text
 from myoquat.data.osim.reading.version import read_root
 from myoquat.data.reports import ImplausibleValues

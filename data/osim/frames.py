@@ -1,11 +1,11 @@
 """Frames: which body a socket names, and where the frame sits on it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import last_name, numbers, text
 from myoquat.data.xml import complain
 from myoquat.joints.euler import rotation_matrix_from_euler

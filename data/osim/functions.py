@@ -1,9 +1,9 @@
 """Functions of a coordinate, read and written by one table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import number, numbers
 from myoquat.data.elements import add
 from myoquat.data.xml import Element, complain

@@ -1,10 +1,10 @@
 """From the file to the model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.osim.force_laws.laws import MUSCLES
 from myoquat.data.osim.force_laws.millard import is_rigid

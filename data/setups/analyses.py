@@ -1,9 +1,9 @@
 """Analyses of an AnalyzeTool: what each is asked to record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.setups.document import SetupDocument, checked_name
 from myoquat.data.xml import Element, complain

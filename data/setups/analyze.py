@@ -1,8 +1,8 @@
 """AnalyzeTool: a model, a motion, loads, and analyses of it."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.analyses import ANALYSES, Analysis
 from myoquat.data.setups.document import NOTHING, SetupDocument

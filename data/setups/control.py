@@ -1,10 +1,10 @@
 """CMCTool: a model whose muscles follow a motion by computed muscle control."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, numbers, positive, text
 from myoquat.data.setups.analyze import force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, set_in

@@ -1,10 +1,10 @@
 """Controls over time, as OpenSim's tools write them: a ControlSet (.xml) or a table (.sto)."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.document import boolean, number
 from myoquat.data.motions import load_table

@@ -1,9 +1,9 @@
 """The document of a setup: its entries, files named from its folder, and sets that stand in files of their own."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import number, numbers, text
 from myoquat.data.files import file_name
 from myoquat.data.xml import Element, complain, parse

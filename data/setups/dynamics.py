@@ -1,8 +1,8 @@
 """InverseDynamicsTool: a model, a motion, loads, and what is written."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import text
 from myoquat.data.setups.document import SetupDocument
 

@@ -1,8 +1,8 @@
 """ForwardTool: a model that moves by itself, under controls and loads."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, positive
 from myoquat.data.setups.analyses import Analysis
 from myoquat.data.setups.analyze import CONTROLLER, analyses_of, controllers_of, controls_of, described, force_sets

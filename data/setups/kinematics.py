@@ -1,9 +1,9 @@
 """InverseKinematicsTool: a model, markers, tasks, and what is written."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.setups.tasks import Task, read_tasks

@@ -1,8 +1,8 @@
 """ScaleTool: measurements and factors, mass, and the placement of markers."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.marker_set import read_marker_set
 from myoquat.data.setups.document import SetupDocument, members

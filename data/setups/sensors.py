@@ -1,8 +1,8 @@
 """IMUPlacer and IMUInverseKinematicsTool: a model, orientations of sensors, and what is written."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, numbers, text
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.setups.kinematics import constraint_weight

@@ -1,7 +1,6 @@
 """Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, text
 from myoquat.data.setups.document import SetupDocument
 from myoquat.data.xml import Element, complain

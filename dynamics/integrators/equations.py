@@ -6,12 +6,13 @@ lengths. After them come the activations of actuators that follow their controls
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of

@@ -1,9 +1,9 @@
 """One step of a fixed-step method as a formula, from which its compiled loop and its derivatives come."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import METHODS, ExplicitMethod, StepLoop, step_loop
 

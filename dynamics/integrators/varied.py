@@ -1,13 +1,14 @@
 """The equations of motion with numbers of the model as inputs: parameter studies, and batches of models."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
 
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -5,11 +5,11 @@ code, called at every stage. The code is therefore as long as that of one stage.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StepFormula
 from myoquat.joints.stacking import joined

@@ -1,10 +1,10 @@
 """The backward pass of the adjoint method: a compiled loop from the last step of a simulation to the first."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FixedStep, StateEquations
 from myoquat.dynamics.sensitivity.adjoint import StepAdjoint

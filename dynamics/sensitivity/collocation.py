@@ -1,11 +1,11 @@
 """The derivative of a step of Radau IIA, by the implicit function theorem."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
 from myoquat.dynamics.integrators.radau import NODES, STAGE_MATRIX

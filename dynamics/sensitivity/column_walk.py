@@ -9,11 +9,12 @@ ground twice: first for those entries of its rows that belong to other joints' c
 
 import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.sensitivity.columns import work
 from myoquat.dynamics.sensitivity.crossings import Carried, Edge, about_origin, at_point

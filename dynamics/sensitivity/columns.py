@@ -4,11 +4,11 @@ The mathematics is in `myoquat.dynamics.sensitivity.recursions`. Columns are pai
 v), of forces (n, f).
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia
 from myoquat.joints.motion import Motion, Pair, inertia_times, to_child, world_poses

@@ -1,12 +1,12 @@
 """Goals of a simulation: a number of its last state, and the integral of a number over its course."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.joints.compiled import kernel_for

@@ -4,11 +4,11 @@ The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.elimination import Elimination

@@ -1,12 +1,12 @@
 """The derivative of one step by the chain rule over the stages of its method, each stage in a compiled kernel."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.sensitivity.tangent import changed_inputs

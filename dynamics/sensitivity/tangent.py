@@ -1,12 +1,12 @@
 """The tangent space of the state x = (q, u, w): small changes, with three numbers for each quaternion."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.joints.compiled import kernel_for

@@ -1,11 +1,12 @@
 """What forward and inverse dynamics are functions of, and their derivatives by all of it in one formula."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.integrators import StateEquations

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.simulation.feedback import StateFeedback
 from myoquat.kernels import LinearInterpolation, is_symbolic

@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.evaluate import path_lengths
 

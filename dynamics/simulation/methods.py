@@ -1,8 +1,8 @@
 """The methods that simulations know, and the choice of one."""
 
-from dataclasses import dataclass
 from numbers import Real
 
+from myoquat.core.records import dataclass
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 
 __all__ = ["ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]

@@ -1,8 +1,8 @@
 """Options of a simulation, in records: how its equations are solved, and what it returns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from myoquat.core.records import dataclass
 from myoquat.dynamics.simulation.events import Event
 
 __all__ = ["Output", "Solver"]

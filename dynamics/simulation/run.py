@@ -1,7 +1,6 @@
 """Records of a computed motion, on which simulators, adaptive methods and trajectories build."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Run"]

@@ -1,12 +1,12 @@
 """When a simulation computes and stores states: its duration, its steps and its rows."""
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Schedule", "Timing"]

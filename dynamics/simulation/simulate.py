@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import options_of
 from myoquat.core.progress import progress_bar
+from myoquat.core.records import dataclass
 from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem

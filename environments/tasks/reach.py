@@ -1,11 +1,12 @@
 """Bring points of a model to targets in the world."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.situation import Situation
 from myoquat.environments.task import Start, Task

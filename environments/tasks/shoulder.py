@@ -1,9 +1,8 @@
 """Reach with the library's shoulder, past a pose where the Euler angles of its arm lock."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.environments.task import Start

@@ -12,12 +12,12 @@ Derivatives nest, so rates and biases run on symbols and in kernels, not on floa
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state

@@ -1,10 +1,10 @@
 """Constraints on coordinates: couplers, locks and prescribed motions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Constraint, Holonomic, check_coordinates
 from myoquat.joints.errors import ModelError
@@ -32,7 +32,7 @@ class CoordinateCoupler(Holonomic):
 
     dependent: str
     independent: str
-    function: AxisFunction = Linear()  # noqa: RUF009 - frozen
+    function: AxisFunction = Linear()
     scale: float = 1.0
 
     @property

@@ -1,8 +1,8 @@
 """Constraints of one's own, written as NumPy formulas."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import Holonomic, NonHolonomic
 from myoquat.joints.multibody.system import ArticulatedSystem

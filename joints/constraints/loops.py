@@ -1,10 +1,10 @@
 """Loops: points, frames, distances and axes of two bodies held together."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import frames
 from myoquat.joints.constraints.base import Holonomic, PointForce, check_bodies, point_of

@@ -1,10 +1,10 @@
 """A ball that rolls on a plane without slipping."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import NonHolonomic, check_bodies, point_of
 from myoquat.joints.multibody import state

@@ -1,9 +1,8 @@
 """A point of one body on a surface of another, as the shoulder blade glides over the ribs."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.constraints.base import point_of
 from myoquat.joints.constraints.loops import ORIGIN, Pair, Vector

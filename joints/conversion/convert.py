@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import difflib
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.conversion.balls import (
     Ball,

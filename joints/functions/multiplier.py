@@ -1,7 +1,6 @@
 """A multiple of another function."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 

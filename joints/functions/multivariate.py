@@ -1,12 +1,11 @@
 """Polynomials of several coordinates."""
 
-from dataclasses import dataclass
 from functools import cache
 from math import comb
 from typing import Any
 
 from myoquat.core.arguments import check_unmasked
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["MultivariatePolynomial"]

@@ -1,6 +1,5 @@
 """Natural splines: the smoothest functions through given points."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
 from typing import ClassVar
@@ -8,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated

@@ -1,7 +1,6 @@
 """A staircase through given points."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated

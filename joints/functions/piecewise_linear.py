@@ -1,10 +1,10 @@
 """Straight lines between given points."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 from myoquat.joints.functions.pieces import chosen, increasing, integrated

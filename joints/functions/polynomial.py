@@ -1,7 +1,6 @@
 """Polynomials of a coordinate, constant and linear ones among them."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 

@@ -1,12 +1,12 @@
 """The layout of a system's generalized state: what stands where in q and u, and by which names."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FollowerJoint, Joint

@@ -1,11 +1,11 @@
 """Visual and collision shapes of bodies, kept as data."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 

@@ -1,12 +1,13 @@
 """The tree of moving links that the recursions run over: bodies joined by fixed joints are merged into one."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix

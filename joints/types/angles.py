@@ -1,12 +1,11 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply

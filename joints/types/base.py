@@ -2,12 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic

@@ -5,12 +5,13 @@ a_0 = 1 and a_n = a_n-1 2 n / (2 n + 1). The function h(m) = 2 (1 - m) C has the
 m. All of them are analytic at the straight rod, m = 0, where the series replace the closed forms.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts

@@ -1,12 +1,12 @@
 """The custom joint: rotations about and translations along given axes, functions of up to six coordinates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Linear, Multiplier
 from myoquat.joints.types.base import CoordinateJoint, JointFacts

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import unchecked
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.types.base import CoordinateJoint
 

@@ -1,11 +1,11 @@
 """Three rotations in an Euler sequence."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.euler import (
     axes,

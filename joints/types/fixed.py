@@ -1,10 +1,10 @@
 """The fixed joint (weld): no motion."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 

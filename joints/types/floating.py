@@ -1,11 +1,12 @@
 """The floating joint: a body free to move, its rotation described by a unit quaternion."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix
 from myoquat.joints.rotation_vectors import rotation_vector_rate

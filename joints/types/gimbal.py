@@ -1,11 +1,12 @@
 """The gimbal joint: the three rotations of a file about fixed axes, by coordinates with the file's names."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.stacking import components

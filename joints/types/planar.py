@@ -1,10 +1,10 @@
 """The planar joint: translation in a plane and rotation about its normal."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import AxisJoint, perpendiculars

@@ -1,10 +1,10 @@
 """The prismatic (sliding) joint."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.types.base import JointFacts
 from myoquat.joints.types.direction import DirectedJoint

@@ -1,10 +1,11 @@
 """A joint that carries the body which another joint type takes as its parent."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import transpose
 from myoquat.joints.types.base import CoordinateJoint, JointFacts

@@ -1,11 +1,12 @@
 """The spherical (ball-and-socket) joint, described by a unit quaternion."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import (
     quaternion_conjugate,

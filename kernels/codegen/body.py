@@ -2,12 +2,12 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.content import digest
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.constructs import emitter_of, write_group

@@ -10,11 +10,11 @@ block to block. Here are those that move numbers of lanes; the index of a lane c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen.ir import Builder, Module
 
 __all__ = [

@@ -8,9 +8,9 @@ processors without AVX-512 about twenty cycles.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port

@@ -9,11 +9,11 @@ selection and register allocation of one huge block would take more than linear 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.elementary import ARITY
 from myoquat.kernels.codegen.ir import Builder, Module

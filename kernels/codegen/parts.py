@@ -2,10 +2,10 @@
 
 import itertools
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen.compaction import block_count, handed
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.elementary import ARITY

@@ -6,12 +6,13 @@ machine code it is a function on the frame of a kernel (`write`).
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core.content import digest
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_formula

@@ -7,11 +7,11 @@ stage. A lane whose next state is not finite keeps its last one and stops, and n
 import ctypes
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from myoquat.core.content import digest
 from myoquat.core.outcomes import Outcome
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_body
 from myoquat.kernels.codegen.driver import ENTRY, Port, read_rows, write_rows

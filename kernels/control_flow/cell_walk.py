@@ -11,12 +11,12 @@ kernel, panel after panel goes to the caller's array. Their cells share the memo
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from myoquat.core.content import digest
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.terms import Scalar, Term

@@ -6,11 +6,12 @@ for all). The tracer differentiates and shares common subexpressions.
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.kernels.control_flow.jacobian_entries import Entries, Evaluation, entries_of
 from myoquat.kernels.symbolic.terms import Reciprocals, Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import check_differentiable, pull_back, push_forward, released

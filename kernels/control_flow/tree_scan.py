@@ -8,12 +8,12 @@ is the same in all members of a type is a constant of their code.
 
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from myoquat.core.content import digest
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.map_rows import OutOfLineCall, RowMap, partially_evaluated
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of

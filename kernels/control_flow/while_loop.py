@@ -8,7 +8,7 @@ module's own matter.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
 from typing import Any, ClassVar, TypeVar
@@ -18,6 +18,7 @@ import numpy as np
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import digest
 from myoquat.core.lazy_imports import casadi
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import is_symbolic, symbols_of
 from myoquat.kernels.symbolic.elements import is_casadi, is_term, is_traced

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from myoquat.core.content import BoundedTable, digest, package_digest
 from myoquat.core.lazy_imports import version_of
+from myoquat.core.records import dataclass
 from myoquat.kernels.codegen.body import notes_of, write_kernel
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units

@@ -17,10 +17,11 @@ import stat
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from myoquat.core.lazy_imports import llvm, platformdirs
+from myoquat.core.records import dataclass
 
 __all__ = ["Target", "cache_folder", "lane_count", "target", "temporary_cache", "thread_count", "user_cache"]
 

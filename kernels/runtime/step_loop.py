@@ -13,7 +13,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked, options_of, real_array
 from myoquat.core.content import digest
 from myoquat.core.progress import uncollected, waiting
+from myoquat.core.records import dataclass
 from myoquat.core.typing import ArrayLike
 from myoquat.kernels.codegen.body import Entrywise
 from myoquat.kernels.codegen.parts import Body

@@ -11,13 +11,13 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from myoquat.core.arguments import check_types, holds_masked
 from myoquat.core.lazy_imports import casadi
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.elements import (
     UFUNCS,

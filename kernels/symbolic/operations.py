@@ -6,12 +6,12 @@ Adding an operation adds one row; vector code of an elementary function stands i
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from myoquat.core.lazy_imports import casadi
+from myoquat.core.records import dataclass
 
 __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling"]
 

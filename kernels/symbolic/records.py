@@ -4,12 +4,13 @@ An array holds numbers or conditions. A field made by `static` holds no array: i
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.symbolic.elements import is_term

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from myoquat.core.content import digest
 from myoquat.core.lazy_imports import casadi
+from myoquat.core.records import dataclass
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 

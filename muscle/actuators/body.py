@@ -1,7 +1,6 @@
 """A wrench on a body."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import as_array

@@ -1,7 +1,6 @@
 """A force on a point of a body."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.actuators.base import ORIGIN, ScalarActuator, Vector

@@ -1,7 +1,6 @@
 """A torque between two bodies."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.actuators.base import ScalarActuator, Vector
 from myoquat.muscle.loads import Load, Poses, unit_vector

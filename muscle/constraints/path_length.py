@@ -1,10 +1,10 @@
 """Constraints on path lengths: ropes that are held, and pairs of ropes that drive each other."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.constraints import Holonomic
 from myoquat.joints.errors import ModelError

@@ -8,11 +8,11 @@ there are no branches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels import static, while_loop

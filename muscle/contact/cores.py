@@ -9,12 +9,12 @@ cylinders are opened: their cores are smaller by a tenth of the least half lengt
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import as_array

@@ -1,10 +1,10 @@
 """Surfaces that bodies touch each other with."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from myoquat.core.arguments import holds_masked
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit

@@ -1,12 +1,13 @@
 """Derive l, its Jacobian, the forces and the torques of a model with SymPy, from the formulas that everything uses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import sympy
 
+from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
 from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial

@@ -1,11 +1,11 @@
 """A model as lines in space: bones, joints and muscles at a pose."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import Body
 from myoquat.muscle.display.polylines import Poses, polylines

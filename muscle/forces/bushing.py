@@ -1,9 +1,8 @@
 """A bushing: springs and dampers between two frames."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem

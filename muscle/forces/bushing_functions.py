@@ -1,7 +1,6 @@
 """A bushing whose springs are functions."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.stacking import vector

@@ -1,7 +1,6 @@
 """Dry friction of a coordinate."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -1,8 +1,8 @@
 """A spring and damper on one coordinate."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -1,7 +1,6 @@
 """Forces that are expressions of what they act on."""
 
-from dataclasses import dataclass
-
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector

@@ -1,9 +1,8 @@
 """A spring between two points."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import vector

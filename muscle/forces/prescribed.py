@@ -1,10 +1,10 @@
 """A force that is a function of time."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.multibody.system import ArticulatedSystem

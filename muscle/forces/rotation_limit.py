@@ -1,10 +1,10 @@
 """A limit of the angle by which a ball joint turns, whatever the axis."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy

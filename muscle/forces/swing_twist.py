@@ -1,10 +1,10 @@
 """Limits of a ball joint: a cone of directions and a range of the twist, continuous over all rotations."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy

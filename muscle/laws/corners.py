@@ -11,12 +11,12 @@ control points such a section is
 and y likewise. It rises with s for all s, and its first and second derivatives fit those of its neighbours.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 

@@ -1,10 +1,10 @@
 """The muscle of De Groote and Fregly (2016): smooth curves, made for optimal control."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.hill import HillLaw

@@ -1,10 +1,10 @@
 """A ligament: a band that pulls when it is stretched."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive

@@ -1,10 +1,10 @@
 """The muscle of Millard, Uchida, Seth and Delp (2013), as OpenSim's Millard2012EquilibriumMuscle has it."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range

@@ -1,10 +1,10 @@
 """MuJoCo's muscle: force-length, force-velocity and passive curves over a range of path lengths."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range

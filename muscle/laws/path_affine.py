@@ -1,11 +1,12 @@
 """Forces along a path that are piecewise affine in its length and speed: servos, dampers, springs that also push, and
 limits."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions.onset import engaged, engaged_energy

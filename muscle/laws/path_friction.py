@@ -1,10 +1,10 @@
 """Dry friction along a path."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw

@@ -1,11 +1,11 @@
 """OpenSim's RigidTendonMuscle: curves as splines, and a tendon that does not stretch."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import NotNegative, Positive, Range

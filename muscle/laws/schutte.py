@@ -1,10 +1,10 @@
 """The muscle of Schutte, Rodgers, Zajac and Glaser (1993), as OpenSim's Schutte1993Muscle_Deprecated has it."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, SimmSpline
 from myoquat.joints.ranges import Positive, Range

@@ -1,11 +1,11 @@
 """The muscle of Thelen (2003), with the constants and the extrapolations of OpenSim's Thelen2003Muscle."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range

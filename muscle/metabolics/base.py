@@ -1,12 +1,11 @@
 """What every model of metabolic power shares: the state of a fiber, its mass, and bounds of what it can cost."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.laws import HillLaw

@@ -1,10 +1,10 @@
 """Bhargava's model of metabolic power."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import NotNegative
 from myoquat.kernels.symbolic.arrays import may_be_nonzero

@@ -1,9 +1,8 @@
 """Umberger's model of metabolic power."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive
 from myoquat.muscle.metabolics.base import Fiber, MetabolicCost, recruited

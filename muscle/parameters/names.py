@@ -15,13 +15,13 @@ motion. A multiplier of a spline can be varied.
 
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from math import nan
 from typing import Any
 
 from myoquat.core.lazy_imports import difflib
-from myoquat.core.records import Record, declared
+from myoquat.core.records import Record, dataclass, declared
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.validation import SystemLike
 from myoquat.muscle.fitted import FittedPoint

@@ -1,12 +1,13 @@
 """Parameters: some numbers of a model by name, to be given other values, or symbols that a kernel takes as inputs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -1,12 +1,12 @@
 """The columns of a path Jacobian: velocities or coordinates of a model, and how its bodies move with each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.stacking import joined

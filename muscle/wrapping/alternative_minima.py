@@ -12,12 +12,13 @@ passed. They are sought from initial guesses (`initial_guesses`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add, or_
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import unknown_start

@@ -4,10 +4,11 @@ Where several surfaces act on a segment, contacts are solved many times. Here th
 ends of the path, so that one function serves all surfaces of a type and quadrant (`myoquat.kernels.call_where`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, static
 from myoquat.muscle.wrapping.surfaces.base import Line, Near, Wrap

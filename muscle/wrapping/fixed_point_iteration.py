@@ -9,12 +9,13 @@ Anderson's method accelerates it with one iterate in memory (D. G. Anderson, J. 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop

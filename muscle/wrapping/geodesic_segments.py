@@ -1,9 +1,8 @@
 """Geodesics on surfaces that have a pose in the world: functions that a kernel holds once for each surface type."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels import call_where, static

@@ -8,11 +8,11 @@ pieces cross. Where they cross in both senses, the path is straight. The rule is
 where the line behind leaves the half plane.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.wrapping.side_site import SideCylinder
 from myoquat.muscle.wrapping.surfaces.base import Line

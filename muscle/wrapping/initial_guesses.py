@@ -9,12 +9,13 @@ below. Where it clears all other surfaces it is the answer.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, choose, static, while_loop
 from myoquat.muscle.wrapping.contact_solve import is_cut, unknown_start

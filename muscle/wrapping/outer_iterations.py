@@ -11,12 +11,13 @@ that comes and goes.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact

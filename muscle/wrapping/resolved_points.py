@@ -1,10 +1,10 @@
 """Points of a path in every frame that asks for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
 

@@ -6,10 +6,9 @@ is a minimum if the width stays positive up to the other end [W. Klingenberg, Ri
 path beside it is shorter. The fixed-point iteration may stay at such a path, since it sees no direction in which to go.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, choose
 from myoquat.muscle.wrapping.contact_solve import SolvedContact

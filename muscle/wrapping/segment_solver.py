@@ -11,12 +11,13 @@ same types in the same order: the poses and the numbers of the surfaces are data
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import choose, while_loop

@@ -8,11 +8,11 @@ where it is shortest. Source: the documentation of MuJoCo 4, XML Reference, "spa
 chose the side otherwise.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem

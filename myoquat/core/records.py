@@ -1,15 +1,160 @@
-"""Records: frozen dataclasses whose fields hold Python's own numbers and tuples, whatever was given."""
+"""Records: frozen dataclasses, made quickly, whose fields hold Python's own numbers and tuples, whatever was given.
 
+`dataclass` here makes the same frozen classes as the standard library's, which takes 0.5 ms for each because it
+compiles six functions of text. With hundreds of classes that is half of the time of an import. Here the methods are
+shared, and `__init__` is compiled when a class makes its first instance.
+"""
+
+import dataclasses
 from abc import ABCMeta
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from functools import cache
+from operator import attrgetter
+from reprlib import recursive_repr
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["Record", "declared", "unchecked"]
+__all__ = ["Record", "dataclass", "declared", "unchecked"]
+
+
+def _dataclass(cls: Any = None, /, *, frozen: bool = False, **options: Any) -> Any:
+    """`dataclasses.dataclass`; a frozen class without `InitVar` and without slots is made at a tenth of the time."""
+    if cls is None:
+        return lambda own_type: _dataclass(own_type, frozen=frozen, **options)
+    if not frozen or not options.keys() <= {"eq", "repr", "kw_only"}:
+        return dataclasses.dataclass(frozen=frozen, **options)(cls)
+    return _frozen(cls, **options)
+
+
+def _frozen(cls: Any, eq: bool = True, repr: bool = True, kw_only: bool = False) -> Any:
+    """A class with the fields and the methods of a frozen dataclass."""
+    hints = cls.__annotations__
+    content = {name: getattr(cls, name) for name in hints if hasattr(cls, name)}
+    holder = type(
+        cls.__name__, (), {"__doc__": "Fields.", "__module__": cls.__module__, "__annotations__": hints, **content}
+    )
+    own_fields = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(holder).__dataclass_fields__  # type: ignore[attr-defined]
+    for name in own_fields.keys() & vars(cls).keys():
+        if isinstance(vars(cls)[name], Field):
+            if own_fields[name].default is MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, own_fields[name].default)
+    all_fields: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[1:]):
+        all_fields |= vars(base).get("__dataclass_fields__", {})
+    cls.__dataclass_fields__ = all_fields | own_fields
+    cls.__dataclass_params__ = _Template.__dataclass_params__  # type: ignore[attr-defined]
+    compared = [f.name for f in fields(cls) if f.compare]
+    methods: dict[str, Any] = {"__init__": _Initializer(cls)}
+    methods |= {"__repr__": _repr} if repr else {}
+    methods |= {"__eq__": _equal} if eq else {}
+    explicit = vars(cls).get("__hash__") is not None or ("__hash__" in vars(cls) and "__eq__" not in vars(cls))
+    if eq:
+        cls.__compared__ = _values(compared)
+        if not explicit:
+            cls.__hash__ = _hash
+    cls.__setattr__, cls.__delattr__ = _set, _delete
+    methods["__match_args__"] = tuple(f.name for f in fields(cls) if f.init and not f.kw_only)
+    for name in methods.keys() - vars(cls).keys():
+        setattr(cls, name, methods[name])
+    return cls
+
+
+@dataclasses.dataclass(frozen=True)
+class _Template:
+    """Whose parameters say that a class is frozen, so that the standard library's classes may inherit from it."""
+
+
+class _Initializer:
+    """The `__init__` of a class, compiled when it is first asked for."""
+
+    def __init__(self, cls: Any) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        self._cls.__init__ = method = _initializer(self._cls)
+        return method.__get__(instance, owner)
+
+
+class _Factory:
+    """The default of a field whose value a function makes."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
+def _initializer(cls: Any) -> Any:
+    """The function that sets every field, and then calls `__post_init__` where the class has one."""
+    scope: dict[str, Any] = {"set_field": object.__setattr__, "FACTORY": _FACTORY}
+    positional: list[str] = []
+    by_name: list[str] = []
+    lines: list[str] = []
+    for f in fields(cls):
+        default, factory = f"default_{f.name}", f"factory_{f.name}"
+        scope |= {default: f.default, factory: f.default_factory}
+        made = f.default_factory is not MISSING
+        if f.init:
+            suffix = "=FACTORY" if made else "" if f.default is MISSING else f"={default}"
+            (by_name if f.kw_only else positional).append(f.name + suffix)
+            value = f"{factory}() if {f.name} is FACTORY else {f.name}" if made else f.name
+            lines.append(f"set_field(self, {f.name!r}, {value})")
+        elif made:
+            lines.append(f"set_field(self, {f.name!r}, {factory}())")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    parameters = ", ".join(["self", *positional, *(["*", *by_name] if by_name else [])])
+    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), scope)
+    method = scope["__init__"]
+    method.__annotations__ = {f.name: f.type for f in fields(cls) if f.init} | {"return": None}
+    method.__qualname__, method.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    return method
+
+
+def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """The function that returns these attributes of a record as a tuple."""
+    if len(names) > 1:
+        return staticmethod(attrgetter(*names))
+    return staticmethod(lambda record: tuple(getattr(record, name) for name in names))
+
+
+def _equal(self: Any, other: Any) -> Any:
+    return self.__compared__(self) == other.__compared__(other) if other.__class__ is self.__class__ else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash(self.__compared__(self))
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    return (
+        f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in fields(self) if f.repr)})"
+    )
+
+
+def _set(self: Any, name: str, value: Any) -> None:
+    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+    object.__setattr__(self, name, value)
+
+
+def _delete(self: Any, name: str) -> None:
+    if "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+    object.__delattr__(self, name)
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+    dataclass = _dataclass
 
 
 class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract methods

@@ -8,7 +8,7 @@ header says how many of each there are. States are named by paths such as /joint
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from myoquat.analysis.control.splines import interpolated_pose
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import PATH, check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.series import check_time

@@ -1,7 +1,7 @@
 """Effort: powers of the controls, integrated."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import indices_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Effort"]

@@ -1,11 +1,11 @@
 """Goals of the ends of a motion."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from myoquat.analysis.control.goals.base import EndGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Duration"]

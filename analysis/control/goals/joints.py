@@ -1,7 +1,7 @@
 """The force in a joint by the motion and the muscles' tensions: a goal, and a cone as path constraint."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.fits import JointForceFits
 from myoquat.analysis.recruitment import JointCone
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints.wrenches import constraint_wrenches
 from myoquat.dynamics.reactions import joint_wrenches

@@ -1,7 +1,7 @@
 """Goals of muscles: rates of their tensions, metabolic power."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.fibers import MuscleFibers
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -1,13 +1,13 @@
 """Goals of one's own, in plain NumPy."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from myoquat.analysis.control.goals.base import EndGoal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_type
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 

@@ -1,7 +1,7 @@
 """Smooth motions and controls: accelerations, jerk, and rates of controls."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from myoquat.analysis.control.goals.base import ChangeGoal, Goal, IntegralGoal, 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import indices_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Accelerations", "ControlRates", "Jerk"]

@@ -1,7 +1,7 @@
 """Goals that follow recorded motions: poses with rotations by their angle, speeds, single coordinates, markers."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from myoquat.analysis.control.splines import interpolated_pose, interpolated_row
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.motion.problem import rotation_vector
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.data.motions.series import check_series, check_time

@@ -1,7 +1,7 @@
 """Joins: what holds between the last point of a phase and the first of the next, and between both ends of the whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.transcriptions.base import STATE
 from myoquat.core.content import content_key
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import vector
 

@@ -1,7 +1,7 @@
 """Phases: problems one after the other, solved as one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import NoneType
 from typing import Any
@@ -22,6 +22,7 @@ from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, run_ipopt
 from myoquat.analysis.control.solvers.statuses import Status
 from myoquat.analysis.control.statement import Rows
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["PhasedSolution", "Phases"]

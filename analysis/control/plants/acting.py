@@ -1,9 +1,10 @@
 """Torques on a model beside its own forces, by name, and the model's unknown parameters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from myoquat.analysis.control.plants.parameters import UnknownParameters
+from myoquat.core.records import dataclass
 from myoquat.muscle.loads import LoadFrames
 
 __all__ = ["Acting"]

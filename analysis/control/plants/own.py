@@ -1,7 +1,6 @@
 """One's own differential equations in place of a model."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from myoquat.analysis.control.plants.parameters import UnknownParameters
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import content_key
-from myoquat.core.records import Record
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions.series import check_names
 from myoquat.joints.stacking import vector

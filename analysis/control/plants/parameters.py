@@ -1,12 +1,13 @@
 """Parameters of a model or of equations of one's own as unknowns of a problem: names, bounds, scales."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.control.plants.bounds import interval
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.validation import SystemLike
 from myoquat.muscle import Parameters

@@ -1,13 +1,14 @@
 """The iterates of a solver as motions that a viewer plays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import NoneType
 
 import numpy as np
 
 from myoquat.analysis.control.solvers.progress import Progress
 from myoquat.core.arguments import CALLABLE, check_types
+from myoquat.core.records import dataclass
 from myoquat.data.motions import Motion
 
 __all__ = ["IterateHistory"]

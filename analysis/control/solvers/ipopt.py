@@ -7,7 +7,7 @@ line-search algorithm for large-scale nonlinear programming, Mathematical Progra
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Real
 from typing import Any
 
@@ -19,6 +19,7 @@ from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptib
 from myoquat.analysis.control.solvers.settings import check_options
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Ipopt", "Iterates", "run_ipopt"]

@@ -12,7 +12,6 @@ holds by construction. The rates udot are unknowns, so that the equations of mot
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.transcriptions.base import STATE, Instances, Layout, Slot, Transcription
 from myoquat.core.arguments import check_type
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Collocation", "StagedCollocation", "integration_matrix"]

@@ -1,9 +1,9 @@
 """Hermite-Simpson: Lobatto IIIA with three points."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from myoquat.analysis.control.transcriptions.collocation import Collocation
+from myoquat.core.records import dataclass
 
 __all__ = ["HermiteSimpson"]
 

@@ -1,11 +1,12 @@
 """The implicit midpoint rule on the group."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Midpoint"]

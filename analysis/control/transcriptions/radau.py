@@ -1,12 +1,12 @@
 """Legendre-Gauss-Radau collocation: Radau IIA."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from myoquat.analysis.control.transcriptions.collocation import StagedCollocation
+from myoquat.core.records import dataclass
 
 __all__ = ["Radau"]
 

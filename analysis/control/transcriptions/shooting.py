@@ -1,7 +1,7 @@
 """Direct multiple shooting on the group: states at the nodes, an explicit Runge-Kutta method between them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.analysis.control.plants import Plant, PrescribedPlant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import METHODS
 

@@ -1,9 +1,9 @@
 """The trapezoidal rule: Lobatto IIIA with two points."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from myoquat.analysis.control.transcriptions.collocation import Collocation
+from myoquat.core.records import dataclass
 
 __all__ = ["Trapezoid"]
 

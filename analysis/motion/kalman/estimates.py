@@ -1,9 +1,10 @@
 """The result of a Kalman filter: a motion with covariances, and how consistent they are."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Motion
 

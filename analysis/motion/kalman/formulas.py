@@ -5,7 +5,6 @@ of its tangent space, where it is not singular and |Q| = 1 needs no constraint.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.analysis.motion.problem import PoseProblem, rotation_vector
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints import frames

@@ -7,7 +7,7 @@ Discrete extended Kalman filter on Lie groups, EUSIPCO 2013; the symmetric updat
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from myoquat.analysis.motion.kalman.formulas import Measurements, transition
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.dynamics.constraints import constraints_of

@@ -5,7 +5,6 @@ There is one mean product, one step length, and one banded system of all multipl
 linear in the number of blocks. Sources: S. Mehrotra, On the implementation of a primal-dual interior point method, SIAM
 J. Optim. 2, 1992; L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010, for the cones."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import cones, terms
 from myoquat.analysis.recruitment.convex.coupling_rows import BandedRows, CouplingRows
 from myoquat.analysis.recruitment.convex.program import Programs, in_one_pass, prices
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["BlockBandedProgram", "Point", "dual_bound"]

@@ -1,6 +1,6 @@
 """The solution of block-banded programs, with one certificate for all blocks."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs
 from myoquat.analysis.recruitment.convex.solve import powers_of_two
 from myoquat.analysis.recruitment.convex.split import Split
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["BlockBandedSolution", "solve_block_banded"]

@@ -6,7 +6,6 @@ All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), 
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from myoquat.analysis.recruitment.convex.records import (
     from_columns,
     to_columns,
 )
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Columns", "Shape", "triangle"]

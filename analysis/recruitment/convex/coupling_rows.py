@@ -12,11 +12,10 @@ variable are therefore near each other, and the matrix is banded. The cost of it
 the number of programs [G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., 2013, section 4.3.5].
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["BandedRows", "CouplingRows"]

@@ -1,6 +1,5 @@
 """Programs solved side by side: inputs and outputs of the interior-point program."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from myoquat.analysis.recruitment.convex.interior_point_formulas import ACCEPTAB
 from myoquat.analysis.recruitment.convex.interior_point_program import OUTPUTS, interior_point_program
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 

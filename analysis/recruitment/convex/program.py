@@ -1,12 +1,13 @@
 """The shape of the programs, and what holds of their solutions: bounds on the least objective, and of none at all."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 
 __all__ = ["Programs", "in_one_pass", "prices"]

@@ -9,7 +9,7 @@ limits how much better any other solution can be.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from myoquat.analysis.recruitment.convex.envelopes import Hulls
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 

@@ -1,7 +1,7 @@
 """Programs solved in blocks: scaled, split where a power has a corner, certified, and, where there is no solution, as
 nearly met as can be."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from myoquat.analysis.recruitment.convex.interior_point_formulas import MIN_INFE
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs, in_one_pass
 from myoquat.analysis.recruitment.convex.split import Split
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Solutions", "powers_of_two", "solve_programs"]

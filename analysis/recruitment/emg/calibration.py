@@ -8,7 +8,7 @@ Besier, An EMG-driven musculoskeletal model to estimate muscle forces and knee j
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from myoquat.analysis.recruitment.redundancy.affine_forces import least_activati
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat

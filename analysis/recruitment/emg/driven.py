@@ -1,6 +1,5 @@
 """Forces of muscles with given activations along a motion, and torques beside those that it needs."""
 
-from dataclasses import dataclass
 from types import NoneType
 
 import numpy as np
@@ -12,6 +11,7 @@ from myoquat.analysis.recruitment.redundancy.affine_forces import least_activati
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion_like import MotionResult

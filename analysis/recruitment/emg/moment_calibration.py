@@ -8,7 +8,7 @@ normal equations, whose matrix is I at least.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from myoquat.analysis.recruitment.emg.moment_model import (
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.vectors import matvec

@@ -10,7 +10,7 @@ An EMG-driven musculoskeletal model to estimate muscle forces and knee joint mom
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import unchecked
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError

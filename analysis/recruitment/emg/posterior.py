@@ -1,6 +1,5 @@
 """The uncertainty of a calibration: draws of its parameters, and bands on joint moments."""
 
-from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
@@ -9,6 +8,7 @@ from myoquat.analysis.recruitment.emg.moment_calibration import MomentCalibratio
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["MomentPosterior", "moment_posterior"]

@@ -1,13 +1,12 @@
 """How well a model that muscles drive follows a motion, and with how much help."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from myoquat.analysis.recruitment.forward.drive import Driven
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.motion_like import MotionResult

@@ -1,11 +1,12 @@
 """Reserves: actuators that help where muscles cannot produce what a motion needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, actuator_forces

@@ -14,7 +14,7 @@ feasible, it is optimal. Steps are coupled where solutions break their bounds, a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 import numpy as np
@@ -29,6 +29,7 @@ from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
 from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Recruitment, are_bent
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]

@@ -1,7 +1,7 @@
 """Metabolic power as an effort: the power of every muscle at an activation, for the fiber state of the motion."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +11,7 @@ from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separ
 from myoquat.analysis.recruitment.fibers import MuscleFibers
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, compile

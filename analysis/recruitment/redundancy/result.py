@@ -1,6 +1,5 @@
 """What `redundancy` finds."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.motion_like import MotionResult

@@ -9,7 +9,6 @@ UNSOLVED where no parameter that was tried has one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["SearchedRecruitment", "check_searched"]

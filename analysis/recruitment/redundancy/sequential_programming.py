@@ -7,13 +7,13 @@ weighted sum of squares about a point [J. Nocedal, S. J. Wright, Numerical Optim
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.sequential_program import sequential_iterations
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["SequentialProgramming"]

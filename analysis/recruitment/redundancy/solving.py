@@ -8,7 +8,7 @@ effort find better starting points, and the greatest bound.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.reach import reachable
 from myoquat.analysis.recruitment.redundancy.sequential_programming import SequentialProgramming
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["MAX_TANGENT_ITERATIONS", "RESIDUAL_TOLERANCE", "Recruitment", "are_bent"]

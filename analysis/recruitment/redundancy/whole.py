@@ -1,10 +1,9 @@
 """A whole trial as one problem: its settings and its solution."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Coupled", "FrameCoupling", "Sequential", "WholeTrial"]

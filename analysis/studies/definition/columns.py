@@ -1,11 +1,11 @@
 """Which columns of a study's values are start, activation or parameters of the formulas."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.studies.definition.specification import Specification
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle import Parameters
 

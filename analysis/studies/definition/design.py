@@ -10,13 +10,13 @@ saltelli          the n (axes + 2) samples from which Sobol indices are estimate
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.stats import qmc
 
 from myoquat.analysis.studies.definition.vary import Axis
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["DESIGNS", "Design"]

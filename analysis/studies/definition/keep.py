@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from myoquat.analysis.studies.definition.summaries import SUMMARIES
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 
 __all__ = ["Keep"]
 

@@ -7,7 +7,7 @@ The record at the ground of this package: what computes, stores, describes and r
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from myoquat.analysis.studies.definition.keep import Keep
 from myoquat.analysis.studies.definition.trial import MuscleTrial, TrialKeep
 from myoquat.analysis.studies.definition.vary import axes_of, parameters_of
 from myoquat.core.arguments import check_unmasked
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.dynamics.integrators import FIXED_STEP

@@ -1,7 +1,7 @@
 """A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import NoneType
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from myoquat.analysis.recruitment.redundancy import (
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.studies.definition.plain import plain
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.muscle import Model

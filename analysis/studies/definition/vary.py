@@ -7,13 +7,13 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.studies.definition.distributions import DISTRIBUTIONS, quantiles
 from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle import Parameters
 

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -21,6 +20,7 @@ from myoquat.analysis.studies.storage.describe import description, differences, 
 from myoquat.analysis.studies.storage.machine import surroundings
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.results import Done, Results, RunReport, stored
+from myoquat.core.records import dataclass
 
 __all__ = ["Cluster", "ClusterError", "connected"]
 

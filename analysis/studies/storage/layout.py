@@ -1,7 +1,6 @@
 """The arrays of a study's results: names, dimensions, units; the same in memory, in a store and in a Dataset."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.analysis.studies.definition.summaries import SUMMARIES
 from myoquat.analysis.studies.definition.trial import TRIAL_SUMMARIES
+from myoquat.core.records import dataclass
 from myoquat.kernels import Outcome
 
 __all__ = ["Variable", "coordinates", "sizes", "variables"]

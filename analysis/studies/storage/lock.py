@@ -10,9 +10,10 @@ import json
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from myoquat.core.records import dataclass
 
 if sys.platform == "win32":
     import msvcrt

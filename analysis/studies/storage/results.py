@@ -1,11 +1,11 @@
 """Results of a run: the interface that results in memory and in a store share, and the report."""
 
 import errno
-from dataclasses import dataclass
 from typing import Protocol
 
 import xarray as xr
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["Done", "Results", "RunReport", "stored"]

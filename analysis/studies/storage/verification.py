@@ -1,6 +1,5 @@
 """Stored results, read from end to end and compared with their checksums."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from myoquat.analysis.studies.definition.specification import Specification
@@ -8,6 +7,7 @@ from myoquat.analysis.studies.storage.errors import StoreError
 from myoquat.analysis.studies.storage.restore import arguments_of
 from myoquat.analysis.studies.storage.store import Store, check_store, stored_description
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.records import dataclass
 from myoquat.joints.errors import shortened
 from myoquat.muscle import Model
 

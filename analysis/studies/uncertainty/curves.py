@@ -1,7 +1,6 @@
 """Curves of a trial with bands, and the share of each source in their variance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 
 from myoquat.analysis.studies.sensitivity import saltelli_indices
 from myoquat.core.arguments import indices_of
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.labels import figure_label
 

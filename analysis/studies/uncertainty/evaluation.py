@@ -1,7 +1,7 @@
 """Curves of a trial under uncertain inputs: angles, torques, and muscle and joint forces."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from myoquat.analysis.studies.uncertainty.inputs import Samples, UncertainInputs
 from myoquat.analysis.studies.uncertainty.motions import MotionSteps, RecordedTrial
 from myoquat.analysis.studies.uncertainty.numbers import VariedNumbers
 from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.motions.motion import selected_frames

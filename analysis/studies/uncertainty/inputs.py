@@ -5,13 +5,13 @@ source is exchanged in turn. Therefore rows (sources + 2) samples give the bands
 variance [A. Saltelli and others, Variance based sensitivity analysis of model output, Comput. Phys. Commun. 181, 2010].
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.studies.definition.design import Design
 from myoquat.analysis.studies.definition.vary import Axis
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = ["SOURCES", "Samples", "UncertainInputs"]

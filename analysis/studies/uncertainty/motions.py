@@ -5,7 +5,7 @@ differences of the poses that are fitted to them move the recorded ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from myoquat.analysis.motion import FitOptions, FittedMotion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import consistent_derivatives
 from myoquat.analysis.studies.uncertainty.inputs import Samples
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.joints.vectors import matvec

@@ -1,11 +1,11 @@
 """Numbers of a model that a draw changes: strengths, attachments, masses and inertias."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from myoquat.analysis.studies.uncertainty.inputs import Samples
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle import Model, Parameters
 

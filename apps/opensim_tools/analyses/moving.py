@@ -1,7 +1,7 @@
 """The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.apps.opensim_tools.moved import actuators_of, cut_motion, loaded_motion, loads_at, with_speeds
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name

@@ -1,11 +1,12 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.elements import three
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton

@@ -1,10 +1,11 @@
 """The tree: nested bodies as ours, with the geoms and sites on them."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.frames import HERE, Place, place_of

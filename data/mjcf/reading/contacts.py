@@ -1,11 +1,11 @@
 """Contact of geoms: which pairs MuJoCo lets touch, and this package's compliant force between them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.document import Document, elements_of
 from myoquat.data.mjcf.reading.geoms import Geom, read_condim

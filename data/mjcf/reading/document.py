@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.lenient import mended
 from myoquat.data.mjcf.reading.includes import follow_includes

@@ -1,8 +1,8 @@
 """Actuators as MuJoCo computes them: a gain, a bias and dynamics of the activation, whatever shortcut the file uses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain

@@ -1,10 +1,10 @@
 """Poses of elements: position and orientation, in every form that MJCF has for them."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Compiler
 from myoquat.data.mjcf.reading.values import Values

@@ -1,8 +1,8 @@
 """Geoms: the shapes of bodies, what they weigh, and the surfaces that tendons wrap around."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.mjcf.reading.inertias import SOLIDS, WEIGHTLESS, Inertia, solid

@@ -6,11 +6,11 @@ spring, damper and armature must act in all of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.softness import Softness, read_softness
@@ -63,7 +63,7 @@ class FileJoint:
     limited: bool = False
     friction: float = 0.0
     margin: float = 0.0
-    softness: Softness = Softness()  # noqa: RUF009 - frozen
+    softness: Softness = Softness()
 
     @property
     def coordinate(self) -> Coordinate | None:

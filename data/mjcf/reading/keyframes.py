@@ -1,9 +1,10 @@
 """The keyframe at which a model starts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.document import Document
 from myoquat.data.mjcf.reading.frames import unit

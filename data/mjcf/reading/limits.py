@@ -1,8 +1,8 @@
 """Limits of joints and tendons as forces that set in where a range is left."""
 
 import math
-from dataclasses import dataclass
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.softness import Mobilities, Softness, given_mobility, read_softness
 from myoquat.data.mjcf.reading.values import Values

@@ -1,12 +1,13 @@
 """Meshes that weigh: mass, centre of mass and inertia of their triangles, as MuJoCo's compiler computes them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.meshes import MESH_FILES, Mesh, read_mesh
 from myoquat.data.mjcf.reading.frames import Place, unit

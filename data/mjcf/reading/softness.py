@@ -9,11 +9,11 @@ dmax of `solimp`. The solver, and impedances that vary with depth, are not.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import MOBILITY, Element, complain

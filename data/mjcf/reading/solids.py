@@ -1,12 +1,13 @@
 """Geoms as surfaces that touch: solids, planes, and the points with which solids rest on planes."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.elements import three
 from myoquat.data.mjcf.reading.bodies import Skeleton

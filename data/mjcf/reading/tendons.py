@@ -1,11 +1,12 @@
 """Tendons as muscles: sites as points, spheres and cylinders as surfaces, fixed ones as functions of coordinates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.actuators import Drive, Drives
 from myoquat.data.mjcf.reading.bodies import Skeleton

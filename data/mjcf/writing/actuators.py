@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.writing.sites import Sites
 from myoquat.data.reports import UnwrittenParts

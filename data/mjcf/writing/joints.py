@@ -1,11 +1,12 @@
 """Our joints as MuJoCo's: balls, free joints, and rows of slides and hinges on one body."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.mjcf.elements import add
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element

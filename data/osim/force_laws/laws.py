@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, number, text
 from myoquat.data.elements import add
 from myoquat.data.osim.force_laws.millard import add_millard, add_numbers, is_rigid, read_millard

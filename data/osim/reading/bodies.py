@@ -2,9 +2,10 @@
 
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.constraints import weld

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import last_name, number, text
 from myoquat.data.xml import complain
 from myoquat.joints.multibody.body import Body

@@ -1,12 +1,12 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import unchecked
+from myoquat.core.records import dataclass, unchecked
 from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.reading.surfaces import SURFACES, read_sizes

@@ -6,9 +6,9 @@ the order of the joints. Behind a moving body without mass on to one that has ma
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from myoquat.core.records import dataclass
 from myoquat.data.osim.frames import GROUND
 
 __all__ = ["Edge", "Way", "spanning_tree"]

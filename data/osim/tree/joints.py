@@ -5,11 +5,11 @@ what tells them apart.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
 from myoquat.data.xml import complain

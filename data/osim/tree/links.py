@@ -1,10 +1,10 @@
 """The joints of a file as the links of a tree: some are added where bodies have none, others close loops."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
 
+from myoquat.core.records import dataclass
 from myoquat.data.document import number, objects
 from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.tree.graph import Edge, Way, spanning_tree

@@ -1,11 +1,12 @@
 """Our joints as OpenSim's: a type of its own where OpenSim has one with the same axes, a CustomJoint otherwise."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.data.elements import add, body_fixed, checked_name
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.osim.functions import add_function

@@ -1,8 +1,9 @@
 """What a model holds of the joints of a URDF beyond its system, as attributes of the file."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from myoquat.core.records import dataclass
 from myoquat.data.reports import UnwrittenParts
 from myoquat.joints.functions import coefficients_of
 from myoquat.joints.multibody.body import Body

@@ -10,12 +10,12 @@ The text "format" names the format:
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.archives import read_arrays
 from myoquat.data.files import check_output, write_bytes

@@ -8,12 +8,13 @@ three independent sums of three coordinates. Its angles are generalized Davenpor
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.axes import as_axes
 from myoquat.joints.functions import coefficients_of

@@ -1,10 +1,10 @@
 """The shortest string around a circle in the plane, used by spheres and cylinders."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
 __all__ = [

@@ -7,12 +7,12 @@ as many parts as it needs. None is longer than the surface allows where the part
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import while_loop

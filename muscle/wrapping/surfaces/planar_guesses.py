@@ -6,11 +6,12 @@ lie between neighbouring samples, on two flanks of a long ellipsoid. The quartic
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH_M, Chord, PlanarPath

@@ -12,10 +12,9 @@ where x_a < 0 < x_b are the ends along the chord, from the point nearest to the 
 Lengths before scaling are a quadratic form of directions in the plane. Gauss quadrature integrates that of the arc.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, plane_of, size, unit

@@ -1,10 +1,11 @@
 """The torus: a ring through which a path passes, bearing on the inner side of its tube."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels.symbolic.arrays import as_array

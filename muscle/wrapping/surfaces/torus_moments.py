@@ -10,11 +10,11 @@ radii of the hole and of the rim are h = R - r and H = R + r. The integrals alon
 sqrt((H - |c|) / (h - |c|)). They have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
 """
 
-from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.surfaces.vectors import dot

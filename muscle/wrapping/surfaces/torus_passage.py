@@ -16,11 +16,11 @@ where the path is plane. From there it turns back step by step.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.stacking import joined
 from myoquat.kernels import while_loop

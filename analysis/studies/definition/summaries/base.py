@@ -1,9 +1,9 @@
 """The interface of all summaries."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.acting import Instant
 
