@@ -3,7 +3,6 @@
 import contextlib
 import io
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -172,7 +171,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     for the caller to ask (`check_output`).
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name[:MAX_KEPT_CHARACTERS]}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name[:MAX_KEPT_CHARACTERS]}.{os.urandom(8).hex()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:

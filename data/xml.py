@@ -60,19 +60,28 @@ def parse(
 ) -> Element:
     """The root element of an XML file; ModelError for one that is malformed or declares a document type.
 
-    prepare: what makes the text of a known dialect XML; it must keep the lines. limit, decode: as in `read_text`.
+    prepare: what makes text of a known dialect XML, called where the text is none; it must keep the lines. limit,
+    decode: as in `read_text`.
     """
     text = read_text(path, limit, decode)
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     if declared:
         line = text.count("\n", 0, declared.start()) + 1
         raise ModelError("document types and entities are refused", file=path, line=line)
-    parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        root: Element = etree.fromstring(prepare(text).encode(), parser)
-    except etree.XMLSyntaxError as error:
-        raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+        root = _root(text)
+    except etree.XMLSyntaxError:
+        try:
+            root = _root(prepare(text))
+        except etree.XMLSyntaxError as error:
+            raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
     etree.strip_attributes(root, BASE, MOBILITY)  # which only this package sets
+    return root
+
+
+def _root(text: str) -> Element:
+    parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    root: Element = etree.fromstring(text.encode(), parser)
     return root
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.analysis.mapping.readings import AnglesReading, Reading, SequenceReading
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints import ModelError
 from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.conversion.balls import ball_joint_obstacle, followed
 from myoquat.joints.conversion.convert import with_rotations
@@ -25,7 +26,7 @@ from myoquat.joints.rates import condition_constrained
 from myoquat.joints.types import EulerJoint, Joint, SphericalJoint
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Model, ModelError
+from myoquat.muscle import Model
 
 __all__ = [
     "EXTENSIONS",

@@ -12,10 +12,10 @@ from myoquat.core.arguments import check_types
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.data.motions import Motion, MotionLike, motion_of
-from myoquat.joints import convert_coordinates, euler_from_quaternion, spatial_to_euler
+from myoquat.joints import ModelError, convert_coordinates, euler_from_quaternion, spatial_to_euler
 from myoquat.joints.labels import markup, unique, widget_label
 from myoquat.joints.multibody.body import Body
-from myoquat.muscle import Model, ModelError, path_jacobian, path_lengths
+from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = ["Explorer", "explore"]

@@ -1,6 +1,5 @@
 """Columns of numbers over time, .csv: read and written."""
 
-from myoquat.data.csv.read import read_columns
-from myoquat.data.csv.write import write_columns
+import lazy_loader
 
-__all__ = ["read_columns", "write_columns"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,5 @@
 """MuJoCo's model files, MJCF: read into models, and written from them."""
 
-from myoquat.data.mjcf.read import load_mjcf, read_model
-from myoquat.data.mjcf.write import write_model
+import lazy_loader
 
-__all__ = ["load_mjcf", "read_model", "write_model"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

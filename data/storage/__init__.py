@@ -1,6 +1,5 @@
 """OpenSim's tables of numbers over time, .mot and .sto: read and written."""
 
-from myoquat.data.storage.read import read_motion
-from myoquat.data.storage.write import write_motion
+import lazy_loader
 
-__all__ = ["read_motion", "write_motion"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

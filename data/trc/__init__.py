@@ -1,6 +1,5 @@
 """Marker files, .trc: read and written."""
 
-from myoquat.data.trc.read import read_markers
-from myoquat.data.trc.write import write_markers
+import lazy_loader
 
-__all__ = ["read_markers", "write_markers"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,7 +1,5 @@
 """URDF files: reading with the extensions of articulated-system simulators, and writing."""
 
-from myoquat.data.urdf.read import load_urdf, read_model
-from myoquat.data.urdf.reading.drives import CHANGES
-from myoquat.data.urdf.write import write_model, write_urdf
+import lazy_loader
 
-__all__ = ["CHANGES", "load_urdf", "read_model", "write_model", "write_urdf"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

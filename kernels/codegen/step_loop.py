@@ -7,10 +7,10 @@ stage. A lane whose next state is not finite keeps its last one and stops, and n
 import ctypes
 import math
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any
 
 from myoquat.core.content import digest
-from myoquat.core.outcomes import Outcome
 from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_body
@@ -20,11 +20,52 @@ from myoquat.kernels.codegen.parts import Body, Ports, Size, slots_in, take_port
 from myoquat.kernels.codegen.slots import Frame, turns
 from myoquat.kernels.tracing.tape import Signature, Traced
 
-__all__ = ["HEADER", "PROTOTYPE", "StepFrame", "StepPlan", "nodes_of", "notes_of_steps", "read_sample", "write_steps"]
+__all__ = [
+    "HEADER",
+    "PROTOTYPE",
+    "Outcome",
+    "StepFrame",
+    "StepPlan",
+    "nodes_of",
+    "notes_of_steps",
+    "read_sample",
+    "write_steps",
+]
 
 
 # 8 bytes each at the head of the table of a call
 HEADER = ("first", "until", "every", "start", "step", "index", "weight")
+
+
+class Outcome(IntEnum):
+    """How the integration of one state ended; `sentence` says it in words.
+
+    The numbers are stored in files (`status` of a study's results, `code` of a trajectory). They never change, and a
+    new member gets a new number. Arrays of outcomes hold these numbers.
+
+    >>> from myoquat.kernels import Outcome
+    >>> Outcome.NOT_FINITE.sentence, Outcome.NOT_FINITE.failed
+    ('the next state is not finite', True)
+    """
+
+    sentence: str
+
+    def __new__(cls, number: int, sentence: str = "") -> "Outcome":
+        member = int.__new__(cls, number)
+        member._value_, member.sentence = number, sentence
+        return member
+
+    PENDING = 0, "not yet computed"
+    COMPLETED = 1, "ran to the end"
+    NOT_FINITE = 2, "the next state is not finite"
+    BOUND = 3, "the state passed a bound: the speed |u| is beyond 1e6, or a given limit is exceeded"
+    EVENT = 4, "an event ended it"
+    STUCK = 5, "the step size has become too small to go on"
+
+    @property
+    def failed(self) -> bool:
+        """True where a run stopped although nothing asked it to."""
+        return self in (Outcome.NOT_FINITE, Outcome.BOUND, Outcome.STUCK)
 
 
 @dataclass(frozen=True)

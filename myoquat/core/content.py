@@ -15,13 +15,12 @@ import hashlib
 import itertools
 import math
 import os
-import secrets
 import struct
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -101,24 +100,28 @@ def digest(*parts: bytes | str) -> str:
 def package_digest() -> str:
     """SHA-256 of the source files of this package, so that machine code of another formula is never served.
 
-    Formulas do not change while a process runs. Where a file has been written since the package was imported, the
-    text that was loaded is not known. The digest is then one of this process alone.
+    A file counts by its path, its size and the time of its last change, by which Python itself knows whether byte code
+    is that of a source. Reading a thousand files would take a process longer than its first lengths. Formulas do not
+    change while a process runs. Where a file has been written since the package was imported, the text that was loaded
+    is not known. The digest is then one of this process alone.
     """
     inside, *beside = sys.modules[_PACKAGE].__path__
     # in a clone without links, the packages lie beside the first folder
     roots = [os.path.join(folder, name) for folder in beside for name in os.listdir(inside) if "." not in name]
-    total, written = hashlib.sha256(), 0
-    for folder, folders, files in itertools.chain.from_iterable(os.walk(x, followlinks=True) for x in (inside, *roots)):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(files):
-            if name.endswith(".py"):
-                path = os.path.join(folder, name)
-                with open(path, "rb", buffering=0) as file:
-                    content, written = file.read(), max(written, os.fstat(file.fileno()).st_mtime_ns)
-                total.update(f"{path.removeprefix(inside)} {len(content)} ".encode() + content)
-    if written > _IMPORTED_NS:
-        total.update(secrets.token_bytes(16))
-    return total.hexdigest()
+    sources = sorted(itertools.chain.from_iterable(map(_sources, (inside, *roots))))
+    own = os.urandom(16) if max(written for _, _, written in sources) > _IMPORTED_NS else b""
+    return digest(os.path.realpath(inside), repr(sources), own)
+
+
+def _sources(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Path, size and time of the last change [ns] of each source file in a folder and below."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns
+            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                yield from _sources(entry.path)
 
 
 # ---- digests of content ------------------------------------------------------------------------------------

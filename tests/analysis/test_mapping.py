@@ -20,13 +20,14 @@ from myoquat.joints import (
     Body,
     CustomJoint,
     FloatingJoint,
+    ModelError,
     RevoluteJoint,
     SphericalJoint,
     convert_coordinates,
 )
 from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types.angles import Angles
-from myoquat.muscle import CubicExponentialMuscle, Model, ModelError, Muscle, PathPoint
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.multibody.shapes import Shape
 from myoquat.joints.types import (
@@ -33,7 +33,7 @@ from myoquat.joints.types import (
     UniversalJoint,
 )
 from myoquat.joints.types.custom import Axis
-from myoquat.muscle import Model, ModelError
+from myoquat.muscle import Model
 
 GOOD = """\
 format = "myoquat-model"

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from myoquat.data import load_model
-from myoquat.muscle import CubicExponentialMuscle, ModelError, check_laws
+from myoquat.joints import ModelError
+from myoquat.muscle import CubicExponentialMuscle, check_laws
 
 MODEL = load_model("two_link")
 FIRST = MODEL.muscles[0]

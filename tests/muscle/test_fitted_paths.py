@@ -12,14 +12,13 @@ import pytest
 
 from myoquat import kernels
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, quaternion_exp, quaternion_multiply, random_quaternions
+from myoquat.joints import ArticulatedSystem, Body, ModelError, quaternion_exp, quaternion_multiply, random_quaternions
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 from myoquat.kernels.symbolic.arrays import as_casadi_vector, symbols_casadi
 from myoquat.muscle import (
     ExponentialMuscle,
     FittedSet,
     Model,
-    ModelError,
     Muscle,
     PathFlag,
     PathPoint,

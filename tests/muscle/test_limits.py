@@ -7,10 +7,18 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
-from myoquat.joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint, convert_coordinates, convert_velocities
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    CustomJoint,
+    ModelError,
+    RevoluteJoint,
+    convert_coordinates,
+    convert_velocities,
+)
 from myoquat.joints.types.custom import Axis
 from myoquat.kernels.symbolic.arrays import formula
-from myoquat.muscle import CoordinateLimit, Model, ModelError, Muscle, PathPoint, limit_torques
+from myoquat.muscle import CoordinateLimit, Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.laws import PathActuator
 
 LIMIT = CoordinateLimit("stop", "b", -0.4, 0.3, 20.0, 30.0, 0.1, 0.5)

@@ -11,12 +11,11 @@ from scipy.spatial.transform import Rotation
 from myoquat import joints, kernels
 from myoquat.data import UnwrittenWarning, library_models, load_model
 from myoquat.dynamics import mass_matrix
-from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.joints import ArticulatedSystem, Body, ModelError, SphericalJoint
 from myoquat.muscle import (
     CubicExponentialMuscle,
     ExponentialMuscle,
     Model,
-    ModelError,
     Muscle,
     PathPoint,
     muscle_forces,

@@ -11,14 +11,13 @@ from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.dynamics import energy, inverse
 from myoquat.dynamics.articulated import forward
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.types import Axis, CustomJoint, PrismaticJoint
 from myoquat.muscle import (
     ExponentialMuscle,
     Model,
-    ModelError,
     Muscle,
     PathPoint,
     PoseFunction,

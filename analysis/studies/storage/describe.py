@@ -9,7 +9,8 @@ from typing import Any
 from myoquat.analysis.studies.definition.plain import plain
 from myoquat.analysis.studies.definition.specification import Specification
 from myoquat.data.toml import model_text, parse_model
-from myoquat.muscle import Model, ModelError
+from myoquat.joints import ModelError
+from myoquat.muscle import Model
 
 __all__ = ["MODEL_FILE", "PLAIN", "description", "differences", "key_of"]
 

@@ -21,7 +21,7 @@ import zarr
 from myoquat.analysis.studies import StoreError, Study, open_results, run
 from myoquat.analysis.studies.run import RunOptions, compute
 from myoquat.analysis.studies.storage.store import Store
-from myoquat.muscle import ModelError
+from myoquat.joints import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))

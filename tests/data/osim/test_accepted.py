@@ -8,7 +8,8 @@ import pytest
 
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
-from myoquat.muscle import ModelError, muscle_forces, path_lengths
+from myoquat.joints import ModelError
+from myoquat.muscle import muscle_forces, path_lengths
 from myoquat.muscle.laws import Millard2012
 
 PATH = """<GeometryPath><PathPointSet><objects><PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame>

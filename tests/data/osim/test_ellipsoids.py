@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.joints import EllipsoidJoint
-from myoquat.muscle import ModelError, path_lengths
+from myoquat.joints import EllipsoidJoint, ModelError
+from myoquat.muscle import path_lengths
 
 FILE = """<?xml version="1.0"?><OpenSimDocument Version="40000"><Model name="shoulder"><BodySet><objects>
 {bodies}</objects></BodySet><JointSet><objects>

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.muscle import ModelError, PathFlag, path_flags, path_lengths
+from myoquat.joints import ModelError
+from myoquat.muscle import PathFlag, path_flags, path_lengths
 
 STATION = """<Station name="{0}"><socket_parent_frame>{1}</socket_parent_frame><location>{2}</location></Station>"""
 TEXT = f"""<?xml version="1.0"?><OpenSimDocument Version="40600"><Model name="frames"><components>

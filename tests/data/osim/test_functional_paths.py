@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import (
     ExponentialMuscle,
     LengthPoint,
     Model,
-    ModelError,
     Muscle,
     function_path,
     muscle_torques,

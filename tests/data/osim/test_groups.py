@@ -10,7 +10,8 @@ import myoquat as mq
 from myoquat.apps.command import main
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.data.reports import UnwrittenWarning
-from myoquat.muscle import ModelError, MuscleGroup
+from myoquat.joints import ModelError
+from myoquat.muscle import MuscleGroup
 from myoquat.muscle.scaling import scaled
 
 POINTS = (

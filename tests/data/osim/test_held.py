@@ -22,10 +22,10 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, RevoluteJoint
-from myoquat.muscle import Model, ModelError
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.data.osim.two_bodies import body
 

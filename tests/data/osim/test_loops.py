@@ -12,9 +12,8 @@ from myoquat.data.osim.tree.graph import Edge, Way, spanning_tree
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, simulate
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld, assemble, constraints_of
-from myoquat.joints import convert_coordinates
+from myoquat.joints import ModelError, convert_coordinates
 from myoquat.joints.vectors import vecmat
-from myoquat.muscle import ModelError
 
 OPENSIM = """
 model = opensim.Model(arguments[0])

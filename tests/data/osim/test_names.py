@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import ImplausibleWarning, load_model
-from myoquat.muscle import ModelError
+from myoquat.joints import ModelError
 
 WELD = """<WeldJoint name="{name}"><socket_parent_frame>{parent}_offset</socket_parent_frame>
 <socket_child_frame>{child}_offset</socket_child_frame><frames><PhysicalOffsetFrame name="{parent}_offset">

@@ -8,8 +8,9 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
+from myoquat.joints import ModelError
 from myoquat.joints.vectors import vecmat
-from myoquat.muscle import ModelError, limit_torques, path_lengths
+from myoquat.muscle import limit_torques, path_lengths
 
 PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
 COORDINATE = """<Coordinate name="{0}"><motion_type>rotational</motion_type><default_value>{1}</default_value>

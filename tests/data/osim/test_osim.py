@@ -12,11 +12,10 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
 from myoquat.dynamics import simulate
-from myoquat.joints import convert_coordinates, convert_velocities
+from myoquat.joints import ModelError, convert_coordinates, convert_velocities
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (
     ActivationDynamics,
-    ModelError,
     activation_rates,
     equilibrium_states,
     muscle_forces,

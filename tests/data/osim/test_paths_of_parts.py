@@ -6,7 +6,7 @@ import pytest
 
 from myoquat.data import load_model, states_from_motion
 from myoquat.dynamics import forward_dynamics
-from myoquat.muscle import ModelError
+from myoquat.joints import ModelError
 
 BODY = '<Body name="{}"><mass>1</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>'
 PIN = """<PinJoint name="{0}"><socket_parent_frame>/ground</socket_parent_frame><socket_child_frame>/bodyset/{1}

@@ -9,9 +9,8 @@ from test_loops import OPENSIM, body, file_of, joint
 from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
 from myoquat.dynamics import inverse_dynamics, mass_matrix
-from myoquat.joints import ConstantCurvatureJoint
+from myoquat.joints import ConstantCurvatureJoint, ModelError
 from myoquat.joints.vectors import full
-from myoquat.muscle import ModelError
 
 CENTER, REST, LENGTH = (0.1, 0.2, 0.3), (0.1, -0.05, 0.2), 0.4
 BENT = f"<neutral_angle_x_z_y>{' '.join(map(str, REST))}</neutral_angle_x_z_y><length>{LENGTH}</length>"

@@ -9,7 +9,8 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
-from myoquat.muscle import ModelError, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
+from myoquat.joints import ModelError
+from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
 BODY = """<Body name="{name}"><mass>1</mass><mass_center>0 -0.1 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia>
 <WrapObjectSet><objects>{surfaces}</objects></WrapObjectSet></Body>"""

@@ -9,18 +9,10 @@ from scipy.integrate import cumulative_simpson
 from myoquat.data import load_model
 from myoquat.dynamics import bias_force, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, OnSurface, assemble, constraints_of
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.types import EulerJoint, FloatingJoint
 from myoquat.kernels import formula
-from myoquat.muscle import (
-    Model,
-    ModelError,
-    PathFlag,
-    muscle_torques,
-    path_flags,
-    path_jacobian,
-    path_lengths,
-)
+from myoquat.muscle import Model, PathFlag, muscle_torques, path_flags, path_jacobian, path_lengths
 
 RADII = (0.3, 0.5, 0.2)
 INERTIA = {"mass": 1.0, "inertia": (0.02, 0.03, 0.04, 0.0, 0.0, 0.0)}

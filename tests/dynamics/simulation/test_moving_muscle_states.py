@@ -9,17 +9,9 @@ from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 from myoquat.data import load_model
 from myoquat.dynamics import SimulationWarning, StiffnessWarning, Trajectory, simulate
 from myoquat.dynamics.constraints import Prescribed
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.types import PrismaticJoint
-from myoquat.muscle import (
-    ActivationDynamics,
-    Model,
-    ModelError,
-    Muscle,
-    PathPoint,
-    equilibrium_states,
-    muscle_state_rates,
-)
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint, equilibrium_states, muscle_state_rates
 from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle, Millard2012, Thelen2003
 
 MASS, GRAVITY = 20.0, 9.81

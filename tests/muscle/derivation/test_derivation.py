@@ -13,11 +13,10 @@ import pytest
 from myoquat import joints
 from myoquat.data import load_model
 from myoquat.data.derivation import write_derivation
-from myoquat.joints import ArticulatedSystem, Body, FloatingJoint
+from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, ModelError
 from myoquat.muscle import (
     CubicExponentialMuscle,
     Model,
-    ModelError,
     Muscle,
     PathPoint,
     muscle_forces,

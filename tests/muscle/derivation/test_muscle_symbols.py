@@ -8,12 +8,11 @@ import pytest
 import sympy
 
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, Body, ModelError, RevoluteJoint
 from myoquat.muscle import (
     ActivationDynamics,
     CoordinateLimit,
     Model,
-    ModelError,
     Muscle,
     PathPoint,
     WrapEllipsoid,

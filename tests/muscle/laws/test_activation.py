@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from myoquat.data import load_model
+from myoquat.joints import ModelError
 from myoquat.kernels import formula
-from myoquat.muscle import ActivationDynamics, ModelError, activation_rates
+from myoquat.muscle import ActivationDynamics, activation_rates
 
 SMOOTH = ActivationDynamics(0.012, 0.048)
 PIECEWISE = ActivationDynamics(0.012, 0.048, "piecewise", minimum_activation=0.01)

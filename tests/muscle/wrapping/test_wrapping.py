@@ -13,6 +13,7 @@ from myoquat.dynamics import simulate
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
+    ModelError,
     constrained_to_spatial,
     quaternion_exp,
     quaternion_multiply,
@@ -21,7 +22,6 @@ from myoquat.joints import (
 from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
     Model,
-    ModelError,
     Muscle,
     Parameters,
     PathFlag,

@@ -6,7 +6,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from myoquat.analysis import plot_curves
 from myoquat.data import load_model
-from myoquat.muscle import ActivationDynamics, ModelError, Muscle
+from myoquat.joints import ModelError
+from myoquat.muscle import ActivationDynamics, Muscle
 from myoquat.muscle.laws import (
     CubicExponentialMuscle,
     DeGrooteFregly2016,

@@ -9,8 +9,8 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.motions import load_table
 from myoquat.dynamics import Trajectory, forward_dynamics, simulate
-from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, convert_coordinates, convert_velocities
-from myoquat.muscle import Model, ModelError, actuator_forces
+from myoquat.joints import ArticulatedSystem, Body, ModelError, PrismaticJoint, convert_coordinates, convert_velocities
+from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     BodyActuator,

@@ -15,9 +15,9 @@ from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.motions import load_table
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import external_force, forward_dynamics, ground_reactions, simulate, wrench_at
-from myoquat.joints import ArticulatedSystem, Body, convert_coordinates, convert_velocities
+from myoquat.joints import ArticulatedSystem, Body, ModelError, convert_coordinates, convert_velocities
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint
-from myoquat.muscle import Model, ModelError, limit_torques
+from myoquat.muscle import Model, limit_torques
 from myoquat.muscle.contact.touch import Touch
 from myoquat.muscle.forces import (
     ContactEllipsoid,

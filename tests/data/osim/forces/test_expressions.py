@@ -11,11 +11,11 @@ from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.data import Motion, load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import forward_dynamics, simulate
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
 from myoquat.joints.types import RevoluteJoint
 from myoquat.kernels.symbolic.arrays import formula
-from myoquat.muscle import Model, ModelError, Muscle, PathPoint, limit_torques, muscle_torques
+from myoquat.muscle import Model, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.expressions import FUNCTIONS, evaluate
 from myoquat.muscle.forces import (
     BushingExpressions,

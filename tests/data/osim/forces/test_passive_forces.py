@@ -11,8 +11,8 @@ from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
-from myoquat.joints import ArticulatedSystem, convert_coordinates
-from myoquat.muscle import CubicExponentialMuscle, Model, ModelError, Muscle, PathPoint, elastic_energy, limit_torques
+from myoquat.joints import ArticulatedSystem, ModelError, convert_coordinates
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, elastic_energy, limit_torques
 from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointExpression, PointSpring
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM
 

@@ -1,0 +1,3 @@
+from .read import load_mjcf as load_mjcf
+from .read import read_model as read_model
+from .write import write_model as write_model
