@@ -16,7 +16,7 @@ from myoquat.kernels import Outcome
 __all__ = ["write_study_report"]
 
 MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
-AXES_PER_ROW = 3
+PANELS_PER_ROW = 3
 FINAL = ("q_final.", "u_final.")  # columns of final coordinates and velocities
 
 
@@ -53,9 +53,9 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
 
 def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
     effects = main_effects(results, outputs)
-    rows = -(-len(outputs) // AXES_PER_ROW)
+    rows = -(-len(outputs) // PANELS_PER_ROW)
     figure = Picture(figsize=(15, 3.2 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    axes = figure.subplots(rows, PANELS_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, outputs, strict=False):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
@@ -76,13 +76,13 @@ def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> 
 
 def _bands(results: xr.Dataset) -> Figure:
     names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
-    rows = -(-len(names) // AXES_PER_ROW)
+    rows = -(-len(names) // PANELS_PER_ROW)
     figure = Picture(figsize=(15, 3.0 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    axes = figure.subplots(rows, PANELS_PER_ROW, squeeze=False).ravel()
     for k, (axis, name) in enumerate(zip(axes, names, strict=False)):
         plot_bands(axis, results, name)
         axis.get_legend().remove()
-        if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
+        if (k + 1) % PANELS_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
             legend_beside(axis)
     for axis in axes[len(names) :]:
         axis.set_visible(False)

@@ -14,7 +14,7 @@ from myoquat.joints.picture import Picture
 
 __all__ = ["band_figure", "inputs_named", "store", "uncertain_sections"]
 
-AXES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands
+CURVES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands
 WHOLE_NUMBERS = ("samples", "seed", "frames")
 
 
@@ -58,14 +58,14 @@ def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs) -> list[
 
 def band_figure(found: UncertainCurves) -> Figure:
     """A small axis for each curve with its band."""
-    rows = -(-len(found.names) // AXES_PER_ROW)
+    rows = -(-len(found.names) // CURVES_PER_ROW)
     figure = Picture(figsize=(12.0, 0.4 + 1.9 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    axes = figure.subplots(rows, CURVES_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, found.names, strict=False):
         found.plot(axis, name)
         axis.tick_params(labelsize=8)
         axis.set_xlabel("")
-    for axis in axes[max(len(found.names) - AXES_PER_ROW, 0) : len(found.names)]:
+    for axis in axes[max(len(found.names) - CURVES_PER_ROW, 0) : len(found.names)]:
         axis.set_xlabel("time [s]", fontsize=8)
     for axis in axes[len(found.names) :]:
         axis.set_visible(False)

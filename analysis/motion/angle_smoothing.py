@@ -120,7 +120,7 @@ def smoothed_columns(time: Array, x: Array, cutoff: float | None) -> tuple[Array
         pad, step = len(time) // 2, (time[-1] - time[0]) / (len(time) - 1)
         x = np.concatenate([2 * x[0] - x[pad:0:-1], x, 2 * x[-1] - x[-2 : -2 - pad : -1]])
         time = time[0] + step * np.arange(-pad, len(at) + pad)
-        x = _filtered(_filtered(x, 1 / step, cutoff)[::-1], 1 / step, cutoff)[::-1]
+        x = _filtered_angles(_filtered_angles(x, 1 / step, cutoff)[::-1], 1 / step, cutoff)[::-1]
     spline = natural_spline(time, x)
     return spline(at), spline(at, 1), spline(at, 2)
 
@@ -135,7 +135,7 @@ def natural_spline(time: Array, x: Array) -> "scipy.interpolate.BSpline":
     return scipy.interpolate.make_interp_spline(time, x, k=SPLINE_DEGREE, bc_type=(ends, ends))
 
 
-def _filtered(x: Array, rate: float, cutoff: float) -> Array:
+def _filtered_angles(x: Array, rate: float, cutoff: float) -> Array:
     """One pass of the filter, sum_k a_k y_{n-k} = sum_k b_k x_{n-k}, whose first frames are held: a triangular band.
     (`scipy.signal` has it too, but takes longer to import than all of the rest takes.)"""
     b, a = _butterworth(np.tan(np.pi * cutoff / rate))

@@ -25,7 +25,7 @@ from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
-__all__ = ["OPERATORS", "MocoModel", "read_processed_model"]
+__all__ = ["MODEL_OPERATORS", "MocoModel", "read_processed_model"]
 
 LEAST_CONTROL = 0.01  # min_control of muscles whose file says nothing, but of those of De Groote and Fregly
 UNCHANGED = ("ModOpUseImplicitTendonComplianceDynamicsDGF", "ModOpTendonComplianceDynamicsModeDGF")  # always implicit
@@ -79,9 +79,9 @@ def read_processed_model(file: MocoFile, processor: Processor | None, unsupporte
     found = MocoModel(model, file.document.path.parent, unsupported)
     found.bounds = {m.name: _least(m, controls.get(m.name, (None, None))) for m in model.muscles}
     for operator in processor.operators:
-        if operator.tag not in OPERATORS:
-            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(OPERATORS)}")
-        OPERATORS[operator.tag](found, operator)
+        if operator.tag not in MODEL_OPERATORS:
+            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(MODEL_OPERATORS)}")
+        MODEL_OPERATORS[operator.tag](found, operator)
     return found
 
 
@@ -256,7 +256,7 @@ def _add(found: MocoModel, coordinate: str, word: str, scale: float, bound: str)
         found.bounds[label] = -float(bound), float(bound)
 
 
-OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
+MODEL_OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
     "ModOpAddExternalLoads": _loads,
     "ModOpAddReserves": _reserves,
     "ModOpAddResiduals": _residuals,

@@ -69,10 +69,10 @@ class MocoNames:
 
     def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
         """Names among `known` whose whole path matches an expression; ValueError for one that may take too long."""
-        matched, count = matching(pattern, [path for end in known for path in _paths(end)]), len(PREFIXES)
+        matched, count = matching(pattern, [path for end in known for path in _paths_ending_in(end)]), len(PREFIXES)
         return [name for k, name in enumerate(known.values()) if any(matched[k * count : (k + 1) * count])]
 
 
-def _paths(end: str) -> tuple[str, ...]:
+def _paths_ending_in(end: str) -> tuple[str, ...]:
     """The paths that a tail may have."""
     return tuple(f"{prefix}/{end}" for prefix in PREFIXES)

@@ -45,9 +45,9 @@ def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem
         unit = [DEGREE if names.state(label) in turning else 1.0 for label in labels]
         table = replace(table, values=table.values * unit)
     for operator in processor.operators:
-        if operator.tag not in OPERATORS:
-            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(OPERATORS)}")
-        table = OPERATORS[operator.tag](table, operator, names)
+        if operator.tag not in TABLE_OPERATORS:
+            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
+        table = TABLE_OPERATORS[operator.tag](table, operator, names)
     return table
 
 
@@ -101,7 +101,7 @@ def _rates(table: Table, operator: Element, names: MocoNames) -> Table:
     return with_rates(table, names)
 
 
-OPERATORS: dict[str, Callable[[Table, Element, MocoNames], Table]] = {
+TABLE_OPERATORS: dict[str, Callable[[Table, Element, MocoNames], Table]] = {
     "TabOpAppendCoordinateValueDerivativesAsSpeeds": _rates,
     "TabOpConvertDegreesToRadians": _same,
     "TabOpLowPassFilter": _low_pass,

@@ -94,7 +94,7 @@ def track_parts(reading: Reading) -> Parts:
     solver = Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory")
     return Parts(
         tuple(goals), (), own_limits(reading, SPEEDS), (start, end), intervals, HermiteSimpson(linear_controls=True),
-        solver, _guess(reading, followed, (start, end), intervals),
+        solver, _guess_of_tool(reading, followed, (start, end), intervals),
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def _markers(reading: Reading, processor: Any) -> TrackMarkers:
     return TrackMarkers(markers, given, weight=weight, name="marker_tracking")
 
 
-def _guess(
+def _guess_of_tool(
     reading: Reading, table: Table | None, span: tuple[float, float], intervals: int
 ) -> MocoTrajectory | Mapping[str, Any] | None:
     """A file, otherwise the states that are followed."""

@@ -49,7 +49,7 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     )
     if not found.complete:
         note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
-    _note_files(setup, found, outputs)
+    _note_cmc_files(setup, found, outputs)
     tell(f"{len(found.motion.time)} frames; {summary_of(found)}")
 
 
@@ -82,7 +82,7 @@ def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
 def _bandwidths(setup: CmcSetup, model: Model) -> Array:
     """(nu,) [rad/s] of the velocities, those without a task with the least of the tasks'."""
     least = min(setup.tracked.values())
-    untracked = sorted({c.name for c in model.coordinates if not c.locked} - set(setup.tracked) - _driven(model))
+    untracked = sorted({c.name for c in model.coordinates if not c.locked} - set(setup.tracked) - _cmc_driven(model))
     if untracked:
         note(f"{', '.join(untracked)}: without a task in the setup, and tracked with the least gain of the tasks, "
              f"kp = {least**2:g}")  # fmt: skip
@@ -95,11 +95,11 @@ def _bandwidths(setup: CmcSetup, model: Model) -> Array:
     return found
 
 
-def _driven(model: Model) -> set[str]:
+def _cmc_driven(model: Model) -> set[str]:
     return {coupler.dependent for coupler in model.couplers}
 
 
-def _note_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
+def _note_cmc_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
     system, motion = found.model.system, found.motion
     scale = degree_scale(system)
     names, muscles = system.coordinate_names, found.model.muscle_names

@@ -16,7 +16,7 @@ from myoquat.muscle.laws import ForceLaw, HillLaw
 
 __all__ = ["plot_curves"]
 
-CURVE_POINTS = 401
+LAW_POINTS = 401
 LEVELS = (0.0, 0.5, 1.0)  # activations
 
 
@@ -78,7 +78,7 @@ def _scales(ax: Any, length: float, x_label: str, force: float) -> None:
 
 
 def _fiber_lengths(ax: Any, law: HillLaw) -> None:
-    x = np.linspace(0.4, 1.8, CURVE_POINTS)
+    x = np.linspace(0.4, 1.8, LAW_POINTS)
     active, passive = law.active_force(x), law.passive_force(x)
     _lines(ax, x, {"active, a = 1": active, "passive": passive, "together": active + passive})
     ax.set(xlabel="fiber length over the optimal one", ylabel="isometric fiber force over F0", ylim=(-0.05, 2.0))
@@ -86,7 +86,7 @@ def _fiber_lengths(ax: Any, law: HillLaw) -> None:
 
 
 def _fiber_speeds(ax: Any, law: HillLaw) -> None:
-    v, one = np.linspace(-1.1, 1.1, CURVE_POINTS), np.ones(CURVE_POINTS)
+    v, one = np.linspace(-1.1, 1.1, LAW_POINTS), np.ones(LAW_POINTS)
     curves = {
         f"a = {a:g}": law.fiber_force(one, v, a * one) - law.passive_force(one) for a in LEVELS[:0:-1]
     }  # at the optimal length
@@ -100,7 +100,7 @@ def _fiber_speeds(ax: Any, law: HillLaw) -> None:
 
 
 def _tendon_lengths(ax: Any, law: HillLaw) -> None:
-    x = 1 + law.tendon_strain * np.linspace(-0.3, 1.3, CURVE_POINTS)
+    x = 1 + law.tendon_strain * np.linspace(-0.3, 1.3, LAW_POINTS)
     _lines(ax, x, {"tendon": law.tendon_force(x)})
     ax.set(xlabel="tendon length over the slack one", ylabel="tendon force over F0")
     _scales(ax, law.tendon_slack_length, "tendon length [m]", law.max_isometric_force)
@@ -110,7 +110,7 @@ def _path_lengths(ax: Any, law: ForceLaw) -> None:
     slack = getattr(law, "tendon_slack_length", 0.0)
     names = ("optimal_length", "resting_length", "optimal_fiber_length")
     rest = next((getattr(law, name) for name in names if hasattr(law, name)), 1.0)
-    l, zero = slack + rest * np.linspace(0.4, 1.6, CURVE_POINTS), np.zeros(CURVE_POINTS)
+    l, zero = slack + rest * np.linspace(0.4, 1.6, LAW_POINTS), np.zeros(LAW_POINTS)
     _lines(ax, l, {f"a = {a:g}": law.force(l, zero, zero + a) for a in LEVELS})
     ax.set(xlabel="path length [m]", ylabel="tension at rest [N]")
 
@@ -118,7 +118,7 @@ def _path_lengths(ax: Any, law: ForceLaw) -> None:
 def _steps(ax: Any, dynamics: ActivationDynamics) -> None:
     """By Heun's method with steps far below both times; no more than a picture."""
     up, down = dynamics.activation_time, dynamics.deactivation_time
-    t = np.linspace(0, 8 * (up + down), 10 * CURVE_POINTS)
+    t = np.linspace(0, 8 * (up + down), 10 * LAW_POINTS)
     e = np.where(t < t[-1] / 2, 1.0, dynamics.minimum_activation)
     a = np.full(len(t), dynamics.minimum_activation)
     for i, h in enumerate(np.diff(t)):

@@ -14,7 +14,7 @@ from myoquat.muscle.laws.shared_structure import of_laws
 
 __all__ = ["LawParameters", "least_activations", "secants", "strengths", "tangents", "tensions_with_derivatives"]
 
-Forces = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
+Tensions = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
 DIFFERENCE_STEP = 1e-5  # of an activation, in the central differences of forces
 
 
@@ -47,7 +47,7 @@ def strengths(model: Model) -> Array:
     return np.array(forces, dtype=float)
 
 
-def tangents(forces: Forces, a: Array, lower: Array) -> tuple[Array, Array]:
+def tangents(forces: Tensions, a: Array, lower: Array) -> tuple[Array, Array]:
     """F0, F1 (poses, m): F0 + F1 a touches F = forces(a) at a."""
     left, right = np.maximum(a - DIFFERENCE_STEP, lower), np.minimum(a + DIFFERENCE_STEP, 1.0)
     slope = (forces(right) - forces(left)) / (right - left)
@@ -72,7 +72,7 @@ def _bend(law: ForceLaw, row: Array) -> Array:
     return np.stack([F + away * (slope + away * bend / 2), slope + away * bend, bend], axis=-1)
 
 
-def secants(forces: Forces, lower: Array, poses: int) -> tuple[Array, Array]:
+def secants(forces: Tensions, lower: Array, poses: int) -> tuple[Array, Array]:
     """F0, F1 (poses, m): F0 + F1 a is F = forces(a) at the least activation and at 1, and in between where the law is
     affine."""
     least = np.broadcast_to(lower, (poses, len(lower)))

@@ -20,7 +20,7 @@ Columns = dict[str, tuple[Array, Array, Array]]  # force, speed and power (k,) b
 def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
     """Note the files of forces, speeds and powers: of muscles only where their states are known."""
     rows = moving.rows(setup.interval)
-    found = _of_muscles(moving, rows) | _of_actuators(moving, rows)
+    found = _muscle_actuation(moving, rows) | _actuator_actuation(moving, rows)
     index = pd.Index(moving.motion.time[rows], name="time")
     for k, (ending, title) in enumerate((("force", "Forces"), ("speed", "Speeds"), ("power", "Powers"))):
         path = moving.file(setup.name, ending)
@@ -28,7 +28,7 @@ def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
         outputs.table(path, table, f"Actuator{title}", False)
 
 
-def _of_muscles(moving: Moving, rows: Array) -> Columns:
+def _muscle_actuation(moving: Moving, rows: Array) -> Columns:
     """Tension, speed at which the path grows longer, and the power that the tension gives, -F dl/dt."""
     model, motion, tensions = moving.model, moving.motion, moving.tensions
     if tensions is None:
@@ -40,7 +40,7 @@ def _of_muscles(moving: Moving, rows: Array) -> Columns:
     return {name: (F, rate, -F * rate) for name, F, rate in columns}
 
 
-def _of_actuators(moving: Moving, rows: Array) -> Columns:
+def _actuator_actuation(moving: Moving, rows: Array) -> Columns:
     """Force or torque at the controls, the speed that it acts along, and their product: the power."""
     model, motion = moving.model, moving.motion
     assert motion.u is not None
