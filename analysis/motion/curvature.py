@@ -26,7 +26,8 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.joints.constraints.base import PointForce
-from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
+from myoquat.joints.motion import Pair as MotionPair
+from myoquat.joints.motion import Motion, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.types import Joint
@@ -45,7 +46,7 @@ class PointLoads:
 
     def __init__(self, system: ArticulatedSystem) -> None:
         self.inertias: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6)) for _ in system.tree.links]
-        self.forces: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in system.tree.links]
+        self.forces: list[MotionPair] = [(np.zeros(3), np.zeros(3)) for _ in system.tree.links]
 
     def push(self, link: int, n: Array, f: Array) -> None:
         """Add a force."""
@@ -58,7 +59,7 @@ class PointLoads:
 
 
 def matrix_of_points(
-    system: ArticulatedSystem, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[Pair] | None
+    system: ArticulatedSystem, q: Array, motion: Motion, inertias: list[Inertia], wrenches: list[MotionPair] | None
 ) -> Array:
     """(..., nu, nu) the normal matrix of points, or half their Hessian if the wrenches that joints transmit are given.
 
@@ -100,7 +101,7 @@ def loaded_point(w: Array, p: Array, f: Array) -> Inertia:
     return w, w * p + 0.5 * f, w * steiner(p, 1.0) + bent
 
 
-def drift_matrix(joint: Joint, q: Array, wrench: Pair) -> Array:
+def drift_matrix(joint: Joint, q: Array, wrench: MotionPair) -> Array:
     """(..., k, k) the symmetric D with u^T D u = wrench . drift(q, u), which is a quadratic form in u (..., k)."""
     units, k = np.eye(joint.nu), joint.nu
 

@@ -13,7 +13,7 @@ from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, on_bones
-from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches, lengths, velocity_jacobian
+from myoquat.muscle.segments.lengths import carried_bodies, carried_wrenches as muscle_wrenches, lengths, velocity_jacobian
 from myoquat.muscle.segments.tables import tables_pay
 
 __all__ = ["Paths", "joint_lines", "paths_along"]
@@ -66,4 +66,4 @@ def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array
     """
     carried = carried_bodies(system, system.body_names[body])
     R = system.poses(q)[system.bodies[body].parent][0] + 0.0 * q[..., :1, None]
-    return carried_wrenches(system, muscles, q, carried)[..., :3] @ R, R
+    return muscle_wrenches(system, muscles, q, carried)[..., :3] @ R, R
