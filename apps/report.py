@@ -19,7 +19,7 @@ __all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", 
 STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
 STYLE += "table{border-collapse:collapse}td,th{padding:.1em .6em;text-align:right}th:first-child{text-align:left}"
 STYLE += "tr:nth-child(even){background:#f4f4f4}td{white-space:nowrap}.table{overflow-x:auto}"
-DRAWING = "myoquat.apps.opensim_tools.drawing"  # matplotlib, for those who want a report
+DRAWING = "myoquat.apps.drawing"  # matplotlib, for those who want a report
 
 
 @dataclass(frozen=True, eq=False)

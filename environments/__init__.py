@@ -8,15 +8,13 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.environments.joint_stops import with_joint_stops
-from myoquat.environments.single import Environment
-from myoquat.environments.situation import Situation
-from myoquat.environments.task import Start, Task
+from myoquat.environments.stepping import with_joint_stops
+from myoquat.environments.task import Situation, Start, Task
 from myoquat.environments.tasks.library import library_tasks, load_task
 from myoquat.environments.tasks.pose import PoseTask
 from myoquat.environments.tasks.reach import PointsTask, ReachTask
 from myoquat.environments.tasks.standing import StandTask
-from myoquat.environments.vector import VectorEnvironment
+from myoquat.environments.vector import Environment, VectorEnvironment
 
 __all__ = [
     "Environment",

@@ -1,25 +1,131 @@
 """Batches of states advanced by compiled steps, and the compiled formulas of a task."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.core.arguments import check_type
 from myoquat.core.content import FOREIGN, is_foreign
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
+from myoquat.dynamics import inverse_mass_matrix
 from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula, VariedEquations
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
-from myoquat.environments.damping import ImplicitlyDamped, StepsByClock
-from myoquat.environments.situation import Situation
-from myoquat.environments.task import Task
+from myoquat.environments.task import Situation, Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
 from myoquat.kernels.runtime.build import code_kept
+from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["Stepper"]
+__all__ = ["ImplicitlyDamped", "Stepper", "StepsByClock", "with_implicit_damping", "with_joint_stops"]
+
+
+def with_implicit_damping(model: Model, step: float) -> Model:
+    """The model whose explicit steps of semi-implicit Euler are those of `model` with implicit damping of joints.
+
+    Damping D at the speed after a step h: M udot = tau - D (u + h udot), or (M + h D) udot = tau - D u. The damping
+    coefficients of joints times h are added to the inertia of their rotors. MuJoCo's integrator "Euler" is that
+    (MuJoCo's documentation, Computation, Numerical integration). Energies of the result are not those of the model.
+    """
+    bodies = tuple(
+        unchecked(body, {"rotor_inertia": body.rotor_inertia + step * body.damping}) for body in model.system.bodies
+    )
+    result: Model = unchecked(model, {"system": unchecked(model.system, {"bodies": bodies})})
+    return result
+
+
+@dataclass(frozen=True)
+class ImplicitlyDamped(VariedEquations):
+    """The equations of an environment: damping of joints is implicit in a step of `step` [s], with the varied damping
+    and rotor inertia of each state. The parameter "clock" (...,) is the time [s] at which a run of steps begins, for
+    each state its own. Muscles and controls that the model's own inputs prescribe follow these."""
+
+    step: float = 0.0
+
+    @classmethod
+    def of(cls, equations: StateEquations, step: float) -> "ImplicitlyDamped":
+        """The equations with implicit damping in a step [s]."""
+        kept = {f.name: getattr(equations, f.name) for f in fields(equations)}
+        own = tuple(name for name in equations.acting if name != "torque")
+        return cls(**kept | {"own_inputs": own, "step": step})
+
+    @property
+    def key(self) -> Hashable:
+        return (super().key, self.step)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"clock": ()}
+
+    def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
+        damped = self.of_model(with_implicit_damping(self.muscled, self.step))
+        return super(ImplicitlyDamped, damped).acceleration(t, q, u, given)
+
+
+class StepsByClock(SemiImplicitEuler):
+    """Semi-implicit Euler that adds the parameter "clock" to the time of its steps."""
+
+    name: ClassVar[str] = "environment"
+
+    def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
+        formula = super().formula(equations, stabilization)
+
+        def step(t: Array, h: Array, x: Array, *values: Array) -> Array:
+            return formula(t + equations.named(values)["clock"], h, x, *values)
+
+        return StepFormula(step=step, bound=formula.bound)
+
+
+TURN_PER_STEP = 0.4  # natural frequency of a stop times the step of the integrator, far below the stability bound 2
+DAMPING_RATIO = 0.5
+TRANSITION = 0.01  # [rad or m] over which a stop sets in
+
+
+def with_joint_stops(model: Model, step: float) -> Model:
+    """The model with a compliant stop at both ends of each coordinate range that has no limit yet.
+
+    step: [s] of the integrator. Stiffness and damping are as high as it resolves: k = A (0.4 / step)^2 and c = A 0.4 /
+    step. A = 1 / (M^-1)_jj is the effective inertia of the coordinate at the start. MuJoCo's own stops are soft
+    constraints; these are forces of about the same stiffness. Angles that quaternions have replaced get none.
+
+    >>> import myoquat as mq
+    >>> from myoquat.environments import with_joint_stops
+    >>> from myoquat.muscle.coordinates import Coordinate
+    >>> hinge = mq.joints.RevoluteJoint((0, 0, 1))
+    >>> bar = mq.Body("bar", "ground", hinge, mass=1.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0), coordinate_names=("turn",))
+    >>> model = mq.Model(mq.ArticulatedSystem((bar,)), (), coordinates=(Coordinate("turn", (0.0, 1.0)),))
+    >>> with_joint_stops(model, 0.002).limits[0].upper_stiffness  # of the inertia 1 kg m^2 [N m/rad]
+    40000.0
+    """
+    check_type("model", model, Model)
+    if not (isinstance(step, Real) and 0 < step < np.inf):
+        raise ValueError(f"step must be a positive number [s], not {step!r}")
+    system = model.system
+    inertia = 1.0 / np.diagonal(np.asarray(inverse_mass_matrix(model, model.start)))
+    column = {name.removesuffix("_dot"): k for k, name in enumerate(system.velocity_names)}
+    limited = {limit.coordinate for limit in model.limits if isinstance(limit, CoordinateLimit)}
+    frequency, stops = TURN_PER_STEP / step, []
+    for coordinate in model.coordinates:
+        name = coordinate.name
+        if coordinate.range is None or name in limited or name not in column:
+            continue
+        low, high = coordinate.range
+        size = float(inertia[column[name]])
+        stiffness = size * frequency**2
+        stops.append(
+            CoordinateLimit(f"{name}_stop", name, low, high, stiffness, stiffness, TRANSITION,
+                            2 * DAMPING_RATIO * size * frequency)
+        )  # fmt: skip
+    return replace(model, limits=(*model.limits, *stops))
+
 
 METHOD = "semi_implicit_euler"
 

@@ -1,4 +1,4 @@
-"""A task as a `gymnasium.vector.VectorEnv`: many states side by side in compiled steps."""
+"""A task as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, or as a single environment."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -9,13 +9,120 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from myoquat.core.arguments import check_types, real_array
+from myoquat.apps.viewer.offscreen import Colored, Painter
+from myoquat.apps.viewer.scene import frames
+from myoquat.apps.viewer.sources import opened
+from myoquat.core.arguments import check_type, check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.environments.episodes import Episodes
-from myoquat.environments.pictures import Pictures
+from myoquat.environments.stepping import Stepper
 from myoquat.environments.task import Task
+from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
 
-__all__ = ["VectorEnvironment", "checked_actions"]
+__all__ = ["Environment", "Episodes", "Pictures", "Randomization", "VectorEnvironment", "checked_actions"]
+
+
+class Randomization:
+    """Uniform ranges of numbers of a model, by the names or patterns that studies use.
+
+    ranges: name -> (low, high). ValueError for an unknown name, for one with two ranges, and for a range that is not
+    two finite numbers in order.
+    """
+
+    def __init__(self, model: Model, ranges: Mapping[str, Sequence[float]]) -> None:
+        bounds: dict[str, Array] = {}
+        for pattern, pair in ranges.items():
+            check_type("randomize: a name", pattern, str)
+            checked = real_array(f"randomize: {pattern}", pair)
+            if checked.shape != (2,) or not np.isfinite(checked).all() or checked[0] > checked[1]:
+                raise ValueError(f"randomize: {pattern!r} needs a range (low, high) with low <= high, not {pair!r}")
+            for name in Parameters.of(model, pattern).names:
+                if name in bounds:
+                    raise ValueError(f"randomize: {name!r} has two ranges, the second by {pattern!r}")
+                bounds[name] = checked
+        self.names = tuple(bounds)
+        self.bounds = np.array(list(bounds.values())).reshape(-1, 2)
+
+    def values(self, shares: Array) -> Array:
+        """(n, k) numbers from shares (n, k), uniform in [0, 1)."""
+        low, high = self.bounds.T
+        found: Array = low + (high - low) * shares
+        return found
+
+
+class Episodes:
+    """n episodes of a task side by side. Each state has its own random numbers and depends on no other state."""
+
+    def __init__(self, task: Task, n: int, ranges: Mapping[str, Sequence[float]]) -> None:
+        self.task, self.n = task, n
+        self.randomization = Randomization(task.model, ranges)
+        self.stepper = Stepper(task, self.randomization.names)
+        if (varied := self.stepper.problem.varied) is not None:
+            try:
+                varied.check(self.randomization.bounds.T)
+            except ValueError as error:
+                raise ValueError(f"randomize: the model refuses an end of a range: {error}") from None
+        self.generators = [np.random.default_rng() for _ in range(n)]
+        self.x = np.zeros((n, self.stepper.equations.size))
+        self.p = np.zeros((n, len(self.randomization.names)))
+        self.count = np.zeros(n, dtype=np.int64)  # actions since the reset
+        self.goal = np.zeros((n, 0))
+
+    def seed(self, row: int, seed: int) -> None:
+        """Random numbers of a state, from its seed alone."""
+        self.generators[row] = np.random.default_rng(seed)
+
+    @property
+    def time(self) -> Array:
+        """(n,) [s] since the reset of each state."""
+        return self.count * self.task.control_step
+
+    def reset(self, rows: Array) -> None:
+        """Begin new episodes in rows (k,)."""
+        task, varied = self.task, len(self.randomization.names)
+        shares = np.array([self.generators[i].random(task.draws + varied) for i in rows]).reshape(len(rows), -1)
+        self.p[rows] = self.randomization.values(shares[:, task.draws :])
+        start = task.begin(shares[:, : task.draws])
+        if self.goal.shape[1] != start.goal.shape[1]:
+            self.goal = np.zeros((self.n, start.goal.shape[1]))
+        self.x[rows] = self.stepper.start(start.q, start.u, self.p[rows])
+        self.goal[rows], self.count[rows] = start.goal, 0
+
+    def look(self, rows: Array | None = None) -> dict[str, Array]:
+        """Observation, reward and terms of all states, or of rows (k,)."""
+        chosen = slice(None) if rows is None else rows
+        return self.stepper.look(self.time[chosen], self.x[chosen], self.goal[chosen], self.p[chosen])
+
+    def advance(self, actions: Array, rows: Array | None = None) -> Array:
+        """(n,) or (k,) whether a state failed, after one action (n, a) each, or (k, a) for rows."""
+        if rows is None:
+            self.x, failed = self.stepper.advance(self.x, actions, self.time, self.p)
+            self.count += 1
+            return failed
+        self.x[rows], failed = self.stepper.advance(self.x[rows], actions, self.time[rows], self.p[rows])
+        self.count[rows] += 1
+        return failed
+
+
+WIDTH, HEIGHT = 480, 480
+
+
+class Pictures:
+    """Pictures (HEIGHT, WIDTH, 3) of a model, its muscles coloured by activation."""
+
+    def __init__(self, model: Model) -> None:
+        scene, _, _ = opened(model, (), (), None, (), None)
+        self._model, self._painter = model, Painter(scene, WIDTH, HEIGHT)
+
+    def of(self, q: Array, activation: Array) -> list[Array]:
+        """A picture of each pose q (n, nq) with activations (n, m), or (n, 0) where they are not known."""
+        unknown = np.full((len(q), len(self._model.muscles)), np.nan)
+        shown = activation if activation.shape[-1] else unknown
+        return [
+            self._painter.picture(frame, Colored(values, 0.0, 1.0, np.full(len(values), np.nan)))
+            for frame, values in zip(frames(self._model, q), shown, strict=True)
+        ]
+
 
 FRAMES_PER_SECOND = 50
 MAX_STATES = 1_000_000  # side by side; each has its own generator of random numbers
@@ -224,3 +331,51 @@ def checked_actions(actions: ArrayLike, states: int | None, names: Sequence[str]
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(checked))[0])
         raise ValueError(f"{label}{list(where)} ({names[where[-1]]}) is {checked[where]}; finite numbers are needed")
     return np.clip(checked, -1.0, 1.0)
+
+
+class Environment(gymnasium.Env[Array, Array]):
+    """One state of a task.
+
+    `randomize` and `render_mode` are those of `VectorEnvironment`. Its state of the same seed is the same bit for bit.
+
+    >>> import myoquat as mq
+    >>> from myoquat.environments import Environment, PoseTask
+    >>> model = mq.load_model("two_link")
+    >>> env = Environment(PoseTask(model, low=model.start, high=model.start))
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, terminated, truncated, info = env.step([-1.0] * 6)
+    >>> terminated, truncated
+    (False, False)
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012
+
+    def __init__(
+        self, task: Task, *, randomize: Mapping[str, Sequence[float]] | None = None, render_mode: str | None = None
+    ) -> None:
+        self.vector = VectorEnvironment(task, 1, randomize=randomize, autoreset="disabled", render_mode=render_mode)
+        self.task, self.render_mode = task, render_mode
+        self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
+        self.action_space, self.observation_space = (
+            self.vector.single_action_space,
+            self.vector.single_observation_space,
+        )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Begin a new episode."""
+        super().reset(seed=seed)
+        observations, _ = self.vector.reset(seed=seed)
+        return observations[0], {}
+
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        """(observation, reward, terminated, truncated, info) after one action (a,)."""
+        checked = checked_actions(action, None, self.vector.episodes.stepper.actions, "action")
+        self.vector.ended = np.zeros(1, dtype=bool)  # Gymnasium leaves steps after the end to its user
+        observations, rewards, terminated, truncated, infos = self.vector.step(checked[None])
+        info = {name: value[0].item() for name, value in infos.items() if not name.startswith("_")}
+        return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def render(self) -> Array | None:
+        """A picture (height, width, 3); None without a render mode."""
+        pictures = self.vector.render()
+        return None if pictures is None else pictures[0]

@@ -12,7 +12,7 @@ from fuzz.formats import DATA, STUDY
 from volume import draws
 
 from myoquat.analysis.studies import StoreError, Study, open_results
-from myoquat.analysis.studies.storage.verification import verify_results
+from myoquat.analysis.studies.results import verify_results
 from myoquat.data import load_model
 from myoquat.data.storage import read_motion
 from myoquat.data.toml.document import line_of

@@ -22,9 +22,8 @@ from myoquat.analysis.studies import (
     uncertain_loads,
     uncertain_torques,
 )
-from myoquat.apps.opensim_tools.analyses.moving import moving_of
-from myoquat.apps.opensim_tools.kinematics import nearest_rows, task_weights
-from myoquat.apps.opensim_tools.moved import loaded_motion
+from myoquat.apps.opensim_tools.inverse import nearest_rows, task_weights
+from myoquat.apps.opensim_tools.moving import loaded_motion, moving_of
 from myoquat.core.lazy_imports import scipy
 from myoquat.data import Motion, load_model
 from myoquat.data.motions import load_forces, load_markers

@@ -16,7 +16,7 @@ from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_path
 from myoquat.analysis.mapping.formulas import Pair
 from myoquat.analysis.studies import UncertainInputs
-from myoquat.analysis.studies.uncertainty.curves import BAND_COLOR, central_band
+from myoquat.analysis.studies.uncertain_loads import BAND_COLOR, central_band
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.comparison.matching import Matching
-from myoquat.analysis.comparison.sides import ModelSide, Quantities, Request, Side
+from myoquat.analysis.comparison.sides import Matching, ModelSide, Quantities, Request, Side
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array

@@ -2,16 +2,21 @@
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
 from myoquat.analysis.control.explanation import Explanation, Finding
-from myoquat.analysis.control.files.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
 from myoquat.analysis.control.forward import Forward
-from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
-from myoquat.analysis.control.goals.effort import Effort
-from myoquat.analysis.control.goals.ends import Duration
-from myoquat.analysis.control.goals.forces import JointMoments, TrackContactForces, TrackMoments
-from myoquat.analysis.control.goals.joints import InsideCone, JointLoad
-from myoquat.analysis.control.goals.muscles import MetabolicPower, TendonForceRates
-from myoquat.analysis.control.goals.own import OwnEndGoal, OwnGoal
-from myoquat.analysis.control.goals.smoothness import Accelerations, ControlRates, Jerk
+from myoquat.analysis.control.goals.base import (
+    Accelerations,
+    ChangeGoal,
+    ControlRates,
+    Duration,
+    EndGoal,
+    Goal,
+    IntegralGoal,
+    Jerk,
+    OwnEndGoal,
+    OwnGoal,
+)
+from myoquat.analysis.control.goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
+from myoquat.analysis.control.goals.muscles import Effort, MetabolicPower, TendonForceRates
 from myoquat.analysis.control.goals.tracking import (
     TrackCoordinates,
     TrackMarkers,
@@ -19,17 +24,15 @@ from myoquat.analysis.control.goals.tracking import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.analysis.control.phases.joins import Join
-from myoquat.analysis.control.phases.phases import PhasedSolution, Phases
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
+from myoquat.analysis.control.phases import Join, PhasedSolution, Phases
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.history import IterateHistory
-from myoquat.analysis.control.solvers.ipopt import Ipopt
-from myoquat.analysis.control.solvers.progress import Progress
-from myoquat.analysis.control.solvers.statuses import Status
+from myoquat.analysis.control.solvers.ipopt import Ipopt, Status
+from myoquat.analysis.control.solvers.progress import IterateHistory, Progress
 from myoquat.analysis.control.transcriptions import (
     TRANSCRIPTIONS,
     Gauss,

@@ -1,27 +1,119 @@
-"""From a problem to a nonlinear program: its variables, blocks, bounds, and what a solution says of every site."""
+"""From a problem to a nonlinear program: formulas, variables, blocks, bounds, and what a solution says per site."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.blocks import Block, BlockFormula
-from myoquat.analysis.control.changes import change_instances
-from myoquat.analysis.control.formulas import constraint_rows, one_number
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
+from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.plants.loads import load_numbers_at
 from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.program import Program
-from myoquat.analysis.control.statement import Rows, Sites, Statement
+from myoquat.analysis.control.program import Block, BlockFormula, Program
+from myoquat.analysis.control.statement import Rows, Sites, Statement, load_numbers_at
 from myoquat.analysis.control.transcriptions import Collocation, Midpoint, MultipleShooting
 from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, Slot
 from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
+from myoquat.joints.stacking import vector
+from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = ["Discretization", "Posed", "Rows", "Sites", "Statement"]
+__all__ = [
+    "Discretization",
+    "Posed",
+    "Rows",
+    "Sites",
+    "Statement",
+    "change_instances",
+    "constraint_rows",
+    "one_change",
+    "one_number",
+]
+
+
+@contextmanager
+def _named(title: str) -> Iterator[None]:
+    """Put the title in front of an unknown name."""
+    try:
+        yield
+    except KeyError as error:
+        raise KeyError(f"{title}: {error.args[0]}") from None
+
+
+def constraint_rows(constraint: PathCondition | BoundaryConstraint, *given: Any) -> Array:
+    """(..., k) what the formula of a constraint returns, as many numbers as it has bounds; ValueError for others. Given
+    are the plant and a point, or both ends and the duration."""
+    with _named(constraint.title):
+        value = (constraint.rows if isinstance(constraint, PathCondition) else constraint.formula)(*given)
+    row: Array = vector(value) if isinstance(value, (tuple, list)) else as_array(value)
+    row = row if row.ndim else row[None]
+    if row.shape[-1] != len(constraint.interval):
+        raise ValueError(
+            f"{constraint.title}: the formula returns {row.shape[-1]} numbers, but there are "
+            f"{len(constraint.interval)} lower and upper bounds"
+        )
+    return row
+
+
+def one_number(goal: IntegralGoal | EndGoal, *given: Any) -> Array:
+    """(...) the integrand of a goal, or the value of one of the ends; ValueError for more than one number."""
+    return _number(goal, goal.integrand if isinstance(goal, IntegralGoal) else goal.value, *given)
+
+
+def one_change(goal: ChangeGoal, *given: Any) -> Array:
+    """(...) the integrand of a goal of changes; ValueError for more than one number."""
+    return _number(goal, goal.integrand, *given)
+
+
+def _number(goal: Goal, formula: Callable[..., Any], *given: Any) -> Array:
+    title = f"goal {goal.title!r}"
+    with _named(title):
+        value = formula(*given)
+    found: Array = as_array(value)
+    if found.ndim:
+        raise ValueError(f"{title}: the formula returns an array of shape {found.shape}; one number is needed")
+    return found
+
+
+def change_instances(layout: Layout, goals: tuple[ChangeGoal, ...], weights: Array) -> Instances:
+    """The pairs of neighbouring points with controls. Accelerations are unknowns there, or for the midpoint rule
+    differences of the velocities at both ends of an interval."""
+    sites = layout.having("controls")
+    fractions = layout.fractions
+    of_rates = "udot" in layout.fields[sites[0]]
+    if of_rates:
+        slots = tuple(Slot(part, ("udot", "controls")) for part in (sites[:-1], sites[1:]))
+        ends = np.stack([fractions[sites[:-1]], fractions[sites[1:]]], axis=1)
+    else:
+        nodes = [layout.nodes[k : len(layout.nodes) - 2 + k] for k in range(3)]
+        slots = *(Slot(part, ("controls",)) for part in (sites[:-1], sites[1:])), *(Slot(n, ("u",)) for n in nodes)
+        ends = np.stack([fractions[n] for n in nodes], axis=1)
+    steps = np.diff(ends, axis=1)
+    data = np.concatenate([fractions[sites[1:], None] - fractions[sites[:-1], None], steps], axis=1)
+
+    def formula(
+        values: list[dict[str, Array]], data: Array, duration: Array, bound: object
+    ) -> tuple[list[Array], list[Array]]:
+        plant, names, start = bound.plant, bound.names, bound.start  # type: ignore[attr-defined]
+        step = data[..., 0] * duration
+        if of_rates:
+            rates = [v["udot"] for v in values]
+        else:
+            u = [v["u"] for v in values[2:]]
+            rates = [(u[i + 1] - u[i]) / (data[..., 1 + i] * duration)[..., None] for i in range(2)]
+        base = Point(names, start + 0.0 * duration, parameters=plant.parameters)
+        before, after = (
+            replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
+        )
+        return [], [step * one_change(goal, plant, before, after, step) for goal in goals]
+
+    count = len(sites) - 1
+    return Instances("changes", slots, formula, data, fractions[sites[:-1]], (), np.tile(weights, (count, 1)))
+
 
 POINT = ("z", "u", "w", "udot", "wdot", "controls", "multipliers")
 

@@ -9,8 +9,8 @@ import numpy as np
 from myoquat.analysis.control.discretization import Sites, Statement
 from myoquat.analysis.control.goals.tracking import TrackMarkers, TrackOrientations, TrackPose
 from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, PrescribedPlant
+from myoquat.analysis.control.points import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.quantities import Quantities
-from myoquat.analysis.control.splines import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.core.arguments import real_array

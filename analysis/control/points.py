@@ -1,15 +1,40 @@
-"""The values at one instant: the arguments of goals, constraints and equations of one's own."""
+"""The values at one instant: the arguments of goals, constraints and equations of one's own.
 
-from collections.abc import Callable, Collection, Mapping
+Charts of the pose: minimal coordinates of rotations, one rotation vector for each quaternion.
+
+A chart has nu coordinates z. Coordinates of joints without a quaternion are themselves, z = q. A quaternion is Q =
+Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's frame. By construction |Q| = 1. The chart
+is regular for |z| < 2 pi. Formulas on arrays with leading batch axes, floats or symbols.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 
 import numpy as np
 
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
+from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.rotation_vectors import rotation_vector_rate
+from myoquat.joints.stacking import joined
+from myoquat.joints.types import Joint, SphericalJoint
+from myoquat.joints.vectors import matvec
 
-__all__ = ["Names", "Point", "field_of"]
+__all__ = [
+    "Names",
+    "Point",
+    "chart_coordinates",
+    "chart_pose",
+    "displacement",
+    "displacement_rate",
+    "field_of",
+    "interpolated_pose",
+    "interpolated_rows",
+    "interpolated_velocity",
+]
 
 EMPTY = np.zeros(0)
 
@@ -126,3 +151,106 @@ class Point:
             "controls": (names.controls, column(names.controls, self.controls)),
             "parameters": (names.parameters, column(names.parameters, self.parameters)),
         }
+
+
+def chart_pose(layout: Layout, reference: Array, z: Array) -> Array:
+    """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
+    parts = []
+    for flat, ball, iq, iu in _parts(layout):
+        own, start = z[..., iu], reference[..., iq]
+        parts.append(own[..., :flat])
+        if ball is not None:
+            parts.append(ball.integrate(start[..., flat:], own[..., flat:]))
+    return joined(parts) if parts else z
+
+
+def chart_coordinates(layout: Layout, reference: Array, q: Array) -> Array:
+    """(..., nu) z with `chart_pose(reference, z)` = q, the shortest rotation of each quaternion."""
+    parts = []
+    for flat, ball, iq, _ in _parts(layout):
+        own, start = q[..., iq], reference[..., iq]
+        parts.append(own[..., :flat])
+        if ball is not None:
+            parts.append(ball.difference(start[..., flat:], own[..., flat:]))
+    return joined(parts) if parts else q
+
+
+def displacement(layout: Layout, q0: Array, q1: Array) -> Array:
+    """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
+    parts = []
+    for flat, ball, iq, _ in _parts(layout):
+        a, b = q0[..., iq], q1[..., iq]
+        parts.append(b[..., :flat] - a[..., :flat])
+        if ball is not None:
+            parts.append(ball.difference(a[..., flat:], b[..., flat:]))
+    return joined(parts) if parts else q1 - q0
+
+
+def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array:
+    """(..., nu) rate of the displacement theta (..., nu) from a fixed pose to q, at the velocities u (..., nu)."""
+    parts = []
+    for joint, (flat, ball, iq, iu) in zip(_moving(layout), _parts(layout), strict=True):
+        own = u[..., iu]
+        if flat:
+            N = joint.rate_matrix(q[..., iq])[..., :flat, :]
+            parts.append(matvec(N, own))
+        if ball is not None:
+            parts.append(rotation_vector_rate(theta[..., iu][..., flat:], own[..., flat:], ball.in_child))
+    return joined(parts) if parts else u
+
+
+def _moving(layout: Layout) -> list[Joint]:
+    return [joint for joint, _, iu in layout.joints() if iu.stop > iu.start]
+
+
+def _parts(layout: Layout) -> Iterator[tuple[int, SphericalJoint | None, slice, slice]]:
+    """Of every joint that moves: the number of plain coordinates, the ball behind them, slices of q and of u."""
+    for joint, iq, iu in layout.joints():
+        if iu.stop == iu.start:
+            continue
+        flat = joint.facts.quaternion
+        if flat is None:
+            if joint.nq != joint.nu:
+                raise ValueError(f"a {joint.kind} joint has no chart: {joint.nq} coordinates, {joint.nu} velocities")
+            yield joint.nu, None, iq, iu
+        else:
+            frame = getattr(joint, "velocity_frame", "child")
+            yield flat, SphericalJoint(velocity_frame=frame), iq, iu
+
+
+SPLINE_DEGREE = 5
+TIME_TOLERANCE_S = 1e-9  # [s] by which rounded times of a file may end too early
+
+
+def interpolated_rows(time: Array, values: Array, at: Array, derivative: int = 0) -> Array:
+    """(k, n) rows (t, n) over time at other times, by the interpolating spline of degree 5, or less for fewer rows.
+
+    ValueError for times that the rows do not cover.
+    """
+    if not len(time) or at[0] < time[0] - TIME_TOLERANCE_S or at[-1] > time[-1] + TIME_TOLERANCE_S:
+        span = f"{time[0]:g} to {time[-1]:g} s" if len(time) else "nothing"
+        raise ValueError(f"the data cover {span}; they are wanted from {at[0]:g} to {at[-1]:g} s")
+    degree = min(SPLINE_DEGREE, len(time) - 1)
+    if degree < 1:
+        return np.repeat(values if derivative == 0 else 0.0 * values, len(at), axis=0)
+    if degree % 2 == 0:
+        degree -= 1
+    spline = scipy.interpolate.make_interp_spline(time, values, k=degree)
+    result: Array = spline(np.clip(at, time[0], time[-1]), derivative)
+    return result
+
+
+def interpolated_pose(motion: Motion, at: Array) -> Array:
+    """(k, nq) poses of a motion at other times; quaternions are normalized splines of their components."""
+    q = interpolated_rows(motion.time, motion.q, at)
+    for s in motion.system.quaternion_slices():
+        q[:, s] /= np.linalg.norm(q[:, s], axis=1, keepdims=True)
+    return q
+
+
+def interpolated_velocity(motion: Motion, at: Array) -> Array:
+    """(k, nu) velocities of a motion at other times: its u, or the derivative of its poses."""
+    if motion.u is not None:
+        return interpolated_rows(motion.time, motion.u, at)
+    rate = interpolated_rows(motion.time, motion.q, at, 1)
+    return motion.system.velocities(interpolated_pose(motion, at), rate)

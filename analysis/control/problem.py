@@ -22,17 +22,22 @@ from myoquat.analysis.control.checks import (
     check_periodic_ends,
     check_same_unknowns,
     check_scales,
+    independent_limits,
 )
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
-from myoquat.analysis.control.consistency import independent_limits
+from myoquat.analysis.control.conditions import (
+    BoundaryConstraint,
+    PathCondition,
+    PathConstraint,
+    Periodic,
+    periodic_constraint,
+)
 from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
 from myoquat.analysis.control.explanation import explanation_of
-from myoquat.analysis.control.files.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.goals.base import Goal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
-from myoquat.analysis.control.periodicity import periodic_constraint
+from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
-from myoquat.analysis.control.plants.bounds import Bound
+from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.plants.bounds import Bound, interval
+from myoquat.analysis.control.plants.base import Bound, interval
 from myoquat.analysis.control.points import field_of
 from myoquat.core.arguments import real_array
 from myoquat.core.lazy_imports import difflib

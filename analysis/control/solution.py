@@ -9,11 +9,9 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
-from myoquat.analysis.control.points import field_of
+from myoquat.analysis.control.points import field_of, interpolated_pose
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
-from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.control.solvers.statuses import Status, status_of
-from myoquat.analysis.control.splines import interpolated_pose
+from myoquat.analysis.control.solvers.ipopt import Iterates, Status, status_of
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass

@@ -4,12 +4,19 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from myoquat.analysis.fits.arguments import chosen_muscles, given_poses
-from myoquat.analysis.fits.basis import Basis, greatest_degree, variable_rates
-from myoquat.analysis.fits.crossing import Crossing, crossings
-from myoquat.analysis.fits.selection import Moments, Selection, select_terms
-from myoquat.analysis.fits.settings import FitSettings
-from myoquat.analysis.fits.solved import SolvedPaths, allowed_motions, solved_paths
+from myoquat.analysis.fits.basis import (
+    Basis,
+    Crossing,
+    FitSettings,
+    Moments,
+    Selection,
+    crossings,
+    greatest_degree,
+    select_terms,
+    variable_rates,
+)
+from myoquat.analysis.fits.jumps import SolvedPaths, allowed_motions, solved_paths
+from myoquat.analysis.fits.poses import chosen_muscles, given_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike

@@ -7,12 +7,18 @@ from itertools import chain
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import Basis, greatest_degree, term_count, variable_rates
-from myoquat.analysis.fits.crossing import Crossing
-from myoquat.analysis.fits.jumps import beyond_jumps
-from myoquat.analysis.fits.selection import Moments, Selection, select_terms
-from myoquat.analysis.fits.settings import FitSettings
-from myoquat.analysis.fits.solved import SolvedPaths, StraightPaths, straight_points
+from myoquat.analysis.fits.basis import (
+    Basis,
+    Crossing,
+    FitSettings,
+    Moments,
+    Selection,
+    greatest_degree,
+    select_terms,
+    term_count,
+    variable_rates,
+)
+from myoquat.analysis.fits.jumps import SolvedPaths, StraightPaths, beyond_jumps, straight_points
 from myoquat.analysis.fits.surface_fit import Part, SurfaceProblem, first_contact, first_sides, part_values, widened
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array

@@ -1,6 +1,6 @@
 """Poses to fit paths to: the range of motion, and clouds around recorded motions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.quaternion import quaternion_multiply
 from myoquat.muscle import Model
 
-__all__ = ["assembled", "cloud_poses", "range_poses"]
+__all__ = ["assembled", "chosen_muscles", "cloud_poses", "given_poses", "range_poses"]
 
 MAX_RANGE = 2 * np.pi + 1e-9  # [rad or m]; wider ones are no ranges of motion
 MAX_BATCHES = 20  # of poses, until enough satisfy the constraints
@@ -150,3 +150,21 @@ def _inside(model: Model, ranges: Mapping[str, tuple[float, float]], q: Array) -
         off = np.abs((x - 0.5 * (low + high) + np.pi) % (2 * np.pi) - np.pi) - 0.5 * (high - low)
         found = found & ((off <= slack) | (name not in model.system.coordinate_names))
     return np.asarray(found)
+
+
+DEFAULT_POSES = 4000  # of a fit without given poses
+
+
+def given_poses(model: Model, poses: ArrayLike | None) -> Array:
+    """(n, nq) the poses that were given, or 4,000 of `range_poses`; ValueError for poses off the unit sphere."""
+    found = range_poses(model, DEFAULT_POSES) if poses is None else model.system.check_q(real_array("poses", poses))
+    return found.reshape(-1, model.system.nq)
+
+
+def chosen_muscles(caller: str, model: Model, muscles: Sequence[str] | None) -> tuple[Sequence[str], list[int]]:
+    """Names and numbers of the muscles, all without names; ValueError, with the caller, for names of no muscle."""
+    names = model.muscle_names if muscles is None else muscles
+    unknown = [name for name in names if name not in model.muscle_names]
+    if unknown:
+        raise ValueError(f"{caller}: the model has no muscle {unknown[0]!r}")
+    return names, [model.muscle_names.index(name) for name in names]

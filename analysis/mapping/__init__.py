@@ -1,7 +1,6 @@
 """The mapping analysis: how the Jacobians of a muscle map between parameterizations, and where they do not."""
 
 from myoquat.analysis.mapping.report import MappingReport
-from myoquat.analysis.mapping.run import mapping_analysis
-from myoquat.analysis.mapping.singular import approach
+from myoquat.analysis.mapping.run import approach, mapping_analysis
 
 __all__ = ["MappingReport", "approach", "mapping_analysis"]

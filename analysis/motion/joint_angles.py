@@ -1,10 +1,25 @@
-"""Angles of joints in the conventions that clinicians read, from the rotations of a motion."""
+"""Angles of joints in the conventions that clinicians read, from the rotations of a motion.
+
+Conventions in which clinicians read rotations of a joint: the recommendations of the ISB, group by group.
+
+Axes of every segment: x forward, y up, z to the right. R takes components of the distal segment to those of the
+proximal one. It is a sequence of turns about the proximal, the floating and the distal axis [E. S. Grood, W. J. Suntay,
+A joint coordinate system for the clinical description of three-dimensional motions, J. Biomech. Eng. 105, 1983]. Each
+group names its three angles by the direction in which they are positive, on the right side. On the left side the same
+names hold for the mirrored segments.
+
+Sources:
+
+- G. Wu et al., ISB recommendation on definitions of joint coordinate system of various joints for the reporting of
+  human joint motion, part I: ankle, hip, and spine, J. Biomech. 35, 2002
+- part II: shoulder, elbow, wrist and hand, J. Biomech. 38, 2005
+- knee: Grood and Suntay, with the axes of the hip's segments
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.analysis.motion.conventions import ISB, Convention
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
@@ -23,7 +38,39 @@ from myoquat.joints.quaternion import (
 )
 from myoquat.joints.types import FixedJoint
 
-__all__ = ["JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
+__all__ = ["ISB", "Convention", "JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
+
+
+@dataclass(frozen=True)
+class Convention:
+    """An Euler sequence, the names of its angles, the signs by which those follow from the turns, and a source."""
+
+    sequence: str
+    names: tuple[str, str, str]
+    signs: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    source: str = ""
+
+
+PART_I, PART_II, GROOD = "Wu 2002", "Wu 2005", "Grood and Suntay 1983"
+SHOULDER = Convention("YXY", ("plane_of_elevation", "elevation", "internal_rotation"), (1.0, -1.0, 1.0), PART_II)
+SCAPULA = Convention("YXZ", ("protraction", "medial_rotation", "posterior_tilt"), source=PART_II)
+TRUNK = ("extension", "right_bending", "left_rotation")
+
+ISB: dict[str, Convention] = {
+    "hip": Convention("ZXY", ("flexion", "adduction", "internal_rotation"), source=PART_I),
+    "knee": Convention("ZXY", ("extension", "adduction", "internal_rotation"), source=GROOD),
+    "ankle": Convention("ZXY", ("dorsiflexion", "inversion", "internal_rotation"), source=PART_I),
+    "spine": Convention("ZXY", TRUNK, source=PART_I),
+    "thorax": Convention("ZXY", TRUNK, source=PART_II),
+    "sternoclavicular": Convention("YXZ", ("protraction", "depression", "backward_rotation"), source=PART_II),
+    "acromioclavicular": SCAPULA,
+    "scapulothoracic": SCAPULA,
+    "glenohumeral": SHOULDER,
+    "thoracohumeral": SHOULDER,
+    "elbow": Convention("ZXY", ("flexion", "carrying_angle", "pronation"), source=PART_II),
+    "wrist": Convention("ZXY", ("flexion", "ulnar_deviation", "pronation"), source=PART_II),
+}
+
 
 SIDES = ("right", "left")
 MIRROR = np.array([1.0, -1.0, -1.0, 1.0])  # of a quaternion, by z -> -z
@@ -82,7 +129,7 @@ def joint_angles(
 
     joint        a joint or the body that it carries, for the rotation against the parent body. Or two bodies,
                  (proximal, distal), with any joints between them; the ground among them.
-    convention   one of these. A group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.conventions`). An
+    convention   one of these. A group of the ISB, "hip" or "ISB hip" (see `myoquat.analysis.motion.joint_angles`). An
                  Euler sequence such as "ZXY" (intrinsic, from the proximal to the distal body). The names "swing-twist
                  x" or "tilt-torsion x", about an axis x, y or z of the distal body. The name "helical", for the
                  rotation vector in the proximal body's axes.

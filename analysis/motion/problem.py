@@ -13,7 +13,7 @@ time linear in the number of markers. The matrix keeps the zeros between branche
 D L.
 
 Where the last step was short, half the Hessian takes the place of the normal matrix, so that the search ends with
-Newton's method (`myoquat.analysis.motion.curvature`). It has the curvature of markers, couplers, constraints that hold,
+Newton's method (`myoquat.analysis.motion.structure`). It has the curvature of markers, couplers, constraints that hold,
 and wanted coordinates. Sensors, angles of ball joints and constraints with weights keep their normal matrix. Where the
 Hessian is not positive definite, the step is found again without it. Steps must then be shorter before it is tried
 again.
@@ -34,8 +34,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.curvature import PointLoads, loaded_point, matrix_of_points
-from myoquat.analysis.motion.structure import Data, PoseStructure, Sensor, elimination_order
+from myoquat.analysis.motion.structure import (
+    Data,
+    PointLoads,
+    PoseStructure,
+    Sensor,
+    elimination_order,
+    loaded_point,
+    matrix_of_points,
+)
 from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
 from myoquat.analysis.motion.task_coordinates import (
     Place,

@@ -15,7 +15,6 @@ from myoquat.analysis.recruitment.emg import (
     emg_effort,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.figures.surfaces import compare_models, moment_arm_surface
 from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
 from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
 from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
@@ -45,6 +44,7 @@ from myoquat.analysis.recruitment.stability import (
     StabilityRule,
 )
 from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
+from myoquat.analysis.recruitment.surfaces import compare_models, moment_arm_surface
 
 __all__ = [
     "Calibration",

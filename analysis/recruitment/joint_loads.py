@@ -6,9 +6,8 @@ from types import NoneType
 
 import numpy as np
 
-from myoquat.analysis.motion.constraint_forces import ConstraintForces, Load, load_columns
-from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.analysis.recruitment.prescribed import prescribed_controls
+from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
+from myoquat.analysis.recruitment.free import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd

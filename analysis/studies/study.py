@@ -1,18 +1,195 @@
 """A study as its user meets it: specified in Python or in a file, run in threads or on a cluster."""
 
+import importlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from html import escape
+from itertools import islice
 from pathlib import Path
+from time import perf_counter
+from types import FrameType
 from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.definition.specification import Specification
-from myoquat.analysis.studies.definition.study_files import MAX_BYTES, located, read_study
-from myoquat.analysis.studies.run import MAX_ANSWER_SECONDS, RunOptions, compute
+from myoquat.analysis.studies.engines import Engine, TrialEngine, check_study, engine_for, user_code
+from myoquat.analysis.studies.identity import description, key_of, machine
+from myoquat.analysis.studies.results import Done, Memory, Results, RunReport, stored
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.store import Store, sizes, variables
+from myoquat.analysis.studies.study_files import MAX_BYTES, located, read_study
+from myoquat.core.lazy_imports import missing_extra
+from myoquat.core.progress import handled_interrupts, progress_bar
 from myoquat.core.records import dataclass
 from myoquat.data.files import read_text
+from myoquat.kernels.runtime.execution import cancellable
+from myoquat.kernels.runtime.settings import thread_count
 
-__all__ = ["Study"]
+__all__ = ["ANY_CODE", "MAX_ANSWER_SECONDS", "RunOptions", "Study", "compute", "interrupts"]
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], None]]:
+    """While inside, remember an interrupt; the function that is handed out raises KeyboardInterrupt if one came, and so
+    does the end. Where interrupts are not handled (`handled_interrupts`) none is remembered."""
+    came = False
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        signal.default_int_handler(number, frame)
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    with handled_interrupts(remember):
+        yield check
+    check()
+
+
+ANY_CODE = "any-code"
+BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
+MAX_BLOCK_SAMPLES = 2048
+TRIAL_BLOCK_SAMPLES = 16  # samples per block of a study of a trial
+MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
+MAX_ANSWER_SECONDS = 30.0  # within which a scheduler must answer
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run, as `Study.run` takes it; repair: only the damaged blocks of a store are computed."""
+
+    resume: bool | str = False
+    threads: int | None = None
+    block: int | None = None
+    client: Any = None
+    scheduler: str | None = None
+    timeout: float = MAX_ANSWER_SECONDS
+    progress: bool | None = None
+    repair: bool = False
+
+    def __post_init__(self) -> None:
+        if self.resume not in (True, False, ANY_CODE):
+            raise ValueError(f"resume is True, False or {ANY_CODE!r}, not {self.resume!r}")
+
+    @property
+    def any_code(self) -> bool:
+        """Whether a store may be resumed that other code has begun."""
+        return self.resume == ANY_CODE
+
+
+def compute(
+    study: Specification, output: str | Path | None = None, options: RunOptions | None = None
+) -> tuple[Results, RunReport]:
+    """What `Study.run` does: the filled results, and what it took."""
+    with interrupts() as check:
+        return _computed(study, output, RunOptions() if options is None else options, check)
+
+
+def _computed(
+    study: Specification, output: str | Path | None, options: RunOptions, check: Callable[[], None]
+) -> tuple[Results, RunReport]:
+    began = perf_counter()
+    check_study(study)
+    study.check_values()
+    cluster = None
+    if options.client is not None or options.scheduler is not None:
+        cluster = _cluster().connected(options.client, options.scheduler, options.timeout)
+    code = user_code(study)
+    with closing(_results(study, code, output, options)) as results:
+        pending = sorted(results.damaged) if options.repair else results.pending()
+        report = RunReport(threads=thread_count(options.threads), blocks=len(pending), damaged=results.damaged)
+        if cluster is not None:
+            work = cluster.blocks(study, code, results, pending, report, options.timeout)
+        else:
+            work = _local(study, code, results, pending, report, check)
+        count = sum(end - begin for begin, end in map(results.span, pending))
+        with closing(work), progress_bar(study.count, "sample", options.progress, study.count - count) as shown:
+            for number, seconds in work:
+                check()
+                begin, end = results.span(number)
+                report.kernel += seconds
+                report.samples += end - begin
+                shown.update(end - begin)
+    report.wall = perf_counter() - began
+    return results, report
+
+
+def _results(study: Specification, code: dict[str, str], output: str | Path | None, options: RunOptions) -> Results:
+    block = _block_size(study, options.block)
+    if output is not None:
+        return Store.open(study, code, output, block, bool(options.resume) or options.repair, options.any_code)
+    if options.resume or options.repair:
+        raise ValueError("there is nothing to resume without an output")
+    return Memory(study, code, block)
+
+
+def _block_size(study: Specification, block: int | None) -> int:
+    """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block."""
+    if block is not None:
+        if isinstance(block, bool) or not isinstance(block, int) or block < 1:
+            raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
+        return min(block, study.count)
+    if study.trial is not None:
+        return min(TRIAL_BLOCK_SAMPLES, study.count)
+    lengths, system = sizes(study), study.model.system
+    per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
+    per_sample += sum(8 * lengths[dim] for v in variables(study) for dim in v.dims[1:])
+    size = MAX_BLOCK_SAMPLES
+    while size > 64 and size * per_sample > BLOCK_BYTES:
+        size //= 2
+    return min(size, study.count)
+
+
+def _cluster() -> Any:
+    """The module that talks to Dask, which is an extra."""
+    try:
+        return importlib.import_module("myoquat.analysis.studies.cluster")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from None
+
+
+def _engine(study: Specification, code: dict[str, str]) -> Engine | TrialEngine:
+    """The engine of a study with these programs of users' code."""
+    return engine_for(key_of({**description(study), "machine": machine(), "user_code": code}), lambda: study)
+
+
+def _local(
+    study: Specification, code: dict[str, str], results: Results, pending: list[int], report: RunReport,
+    check: Callable[[], None],
+) -> Iterator[Done]:  # fmt: skip
+    """Compute and store blocks in threads; a few more are handed out than there are threads. At an interrupt, blocks
+    that are being computed are given up, and those that are being stored are stored."""
+    began = perf_counter()
+    engine = _engine(study, code)
+    report.compile = perf_counter() - began
+    check()  # CasADi lets an interrupt pass while it builds the step
+
+    given_up = threading.Event()
+
+    def task(number: int) -> Done:
+        with cancellable(given_up):
+            arrays, seconds = engine.run(*results.span(number))
+        stored(results, number, arrays)
+        return number, seconds
+
+    rest = iter(pending)
+    pool = ThreadPoolExecutor(report.threads, thread_name_prefix="study")
+    try:
+        active: set[Future[Done]] = {pool.submit(task, n) for n in islice(rest, 2 * report.threads)}
+        while active:
+            # an interrupt that another thread receives does not end the wait
+            finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
+            active |= {pool.submit(task, n) for n in islice(rest, len(finished))}
+            for future in finished:
+                yield future.result()
+    finally:
+        given_up.set()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,7 +198,7 @@ class Study(Specification):
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":
-        """The study in a TOML file, see `myoquat.analysis.studies.definition.study_files`."""
+        """The study in a TOML file, see `myoquat.analysis.studies.study_files`."""
         arguments = read_study(path)
         try:
             return cls(**arguments)

@@ -4,7 +4,7 @@ import click
 import numpy as np
 
 from myoquat.analysis.recruitment import power_check
-from myoquat.analysis.recruitment.poses import random_poses
+from myoquat.analysis.recruitment.power import random_poses
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle import Model

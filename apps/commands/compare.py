@@ -63,7 +63,7 @@ def command(
         save_table(found.table, table, overwrite=force, units={})
         click.echo(f"wrote {table}")
     if page is not None:
-        write = importlib.import_module("myoquat.apps.comparison_report").write_comparison_report  # matplotlib
+        write = importlib.import_module("myoquat.apps.drawing").write_comparison_report  # matplotlib
         write(found, page)
         click.echo(f"wrote {page}")
     if tolerance is not None and not found.agrees(tolerance):

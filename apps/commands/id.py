@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.commands.uncertainty import Uncertainty, uncertainty_options
 from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Section, check_report, summary_of, write_report

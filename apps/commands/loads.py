@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.apps.commands.marker_fit import MARKER_FILES, fit_markers, markers_between, named_weights

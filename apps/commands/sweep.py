@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
+from myoquat.analysis.studies import results as verification
 from myoquat.analysis.studies.export import check_export, export
-from myoquat.analysis.studies.run import ANY_CODE, RunOptions, compute
-from myoquat.analysis.studies.storage import verification
-from myoquat.analysis.studies.study import Study
+from myoquat.analysis.studies.study import ANY_CODE, RunOptions, Study, compute
 from myoquat.apps.report import check_report
 from myoquat.kernels import Outcome
 
@@ -51,7 +50,7 @@ def command(
     [keep]
     summaries = ["peak_force", "range_of_motion"]
 
-    All keys: python -c "help('myoquat.analysis.studies.definition.study_files')".
+    All keys: python -c "help('myoquat.analysis.studies.study_files')".
 
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """
@@ -81,7 +80,7 @@ def command(
         export(found, table, overwrite=force)
         click.echo(f"wrote {table}")
     if page is not None:
-        write = importlib.import_module("myoquat.apps.study_report").write_study_report  # matplotlib
+        write = importlib.import_module("myoquat.apps.drawing").write_study_report  # matplotlib
         write(found, page, f"Study {study.name}")
         click.echo(f"wrote {page}")
     if (status > Outcome.COMPLETED).any():

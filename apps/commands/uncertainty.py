@@ -32,7 +32,7 @@ class Uncertainty:
 
     @property
     def _page(self) -> Any:
-        return importlib.import_module("myoquat.apps.uncertain")
+        return importlib.import_module("myoquat.apps.drawing")
 
     @property
     def studies(self) -> Any:

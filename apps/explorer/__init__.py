@@ -10,7 +10,7 @@ except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
 from myoquat.apps.explorer.explorer import Explorer, explore
-from myoquat.apps.explorer.player import Player, play
+from myoquat.apps.explorer.view import Player, play
 
 __all__ = ["Explorer", "Player", "explore", "play"]
 

@@ -1,18 +1,21 @@
-"""The model of a problem of Moco: its file and the operators on it."""
+"""The model and the tables of a problem of Moco: their files and the operators on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.files.moco import joint_names
-from myoquat.apps.moco.names import tail
+from myoquat.analysis.control.moco import joint_names
+from myoquat.analysis.motion.smoothing import smoothed_columns
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data import Forces, load_forces, load_model
+from myoquat.data import Forces, Motion, load_forces, load_model, load_table, states_from_motion
 from myoquat.data.document import boolean, number, positive, text
+from myoquat.data.motions.coordinates import DEGREE, turning_entries
+from myoquat.data.omoco.patterns import matching
 from myoquat.data.omoco.read import Interval, MocoFile, Processor
 from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.osim.read import read_inner_model
@@ -25,7 +28,173 @@ from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
-__all__ = ["MODEL_OPERATORS", "MocoModel", "read_processed_model"]
+__all__ = [
+    "MODEL_OPERATORS",
+    "MocoModel",
+    "MocoNames",
+    "Table",
+    "motion_of_table",
+    "read_processed_model",
+    "read_table",
+    "tail",
+    "with_rates",
+]
+
+PREFIXES = ("", "/jointset", "/forceset")  # before a tail, in a whole path
+SETS = ("jointset", "forceset", "bodyset", "markerset", "constraintset")
+
+
+def tail(path: str) -> str:
+    """A path without the set at its start: '/jointset/hip_r/hip_flexion_r/value' -> 'hip_r/hip_flexion_r/value'."""
+    parts = path.strip("/").split("/")
+    return "/".join(parts[1:] if parts[0] in SETS and len(parts) > 1 else parts)
+
+
+@dataclass(frozen=True, eq=False)
+class MocoNames:
+    """Names of this package by the tails of Moco's paths.
+
+    values    coordinates
+    speeds    velocities
+    states    states of muscles
+    controls  controls, by the names of forces
+    fibers    tails of tendon forces, which are fiber lengths in this package
+    """
+
+    values: Mapping[str, str]
+    speeds: Mapping[str, str]
+    states: Mapping[str, str]
+    controls: Mapping[str, str]
+    fibers: Iterable[str] = field(default=())
+
+    @classmethod
+    def of(cls, model: Model, added: Mapping[str, str]) -> "MocoNames":
+        """Those of a model. added: the velocities of actuators that operators have added, by the actuators' names."""
+        system, joints = model.system, joint_names(model.system)
+        plain = [n for n in system.coordinate_names if n in joints]
+        rates = {n: system.indices.velocities_of_coordinate(n) for n in plain}
+        one = {n: system.velocity_names[int(rows[0])] for n, rows in rates.items() if len(rows) == 1}
+        controls = {name: name for name in (*model.muscle_names, *model.control_names)}
+        return cls(
+            {f"{joints[n]}/{n}/value": n for n in plain},
+            {f"{joints[n]}/{n}/speed": velocity for n, velocity in one.items()},
+            {f"{m.name}/activation": f"{m.name}.activation" for m in model.muscles if m.activation_dynamics},
+            controls | {name: f"{velocity}.torque" for name, velocity in added.items()},
+            tuple(f"{m.name}/normalized_tendon_force" for m in model.muscles if getattr(m.law, "states", ())),
+        )
+
+    @property
+    def all_states(self) -> dict[str, str]:
+        """Values, speeds and states of muscles."""
+        return {**self.values, **self.speeds, **self.states}
+
+    def state(self, path: str) -> str | None:
+        """The name of a state; a bare name of a coordinate is one too."""
+        bare = {name: name for name in self.values.values()}
+        return self.all_states.get(tail(path), bare.get(path))
+
+    def control(self, path: str) -> str | None:
+        """The name of a control."""
+        return self.controls.get(tail(path))
+
+    def matching(self, pattern: str, known: Mapping[str, str]) -> list[str]:
+        """Names among `known` whose whole path matches an expression; ValueError for one that may take too long."""
+        matched, count = matching(pattern, [path for end in known for path in _paths_ending_in(end)]), len(PREFIXES)
+        return [name for k, name in enumerate(known.values()) if any(matched[k * count : (k + 1) * count])]
+
+
+def _paths_ending_in(end: str) -> tuple[str, ...]:
+    """The paths that a tail may have."""
+    return tuple(f"{prefix}/{end}" for prefix in PREFIXES)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """labels (n,) of columns, values (t, n) at time (t,) [s], angles in rad."""
+
+    labels: tuple[str, ...]
+    time: Array
+    values: Array
+
+
+def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem) -> Table:
+    """The table of a TableProcessor after its operators, without columns that are not finite throughout. ModelError for
+    one without a file, and for an operator that has no equal here."""
+    if processor.file is None:
+        complain(processor.element, "the TableProcessor names no file")
+    frame = load_table(processor.file)
+    values = frame.to_numpy(float)
+    finite = np.isfinite(values).all(axis=0)
+    labels = tuple(str(label) for label, known in zip(frame.columns, finite, strict=True) if known)
+    table = Table(labels, frame.index.to_numpy(float), values[:, finite])
+    if frame.attrs.get("in_degrees"):
+        turning = _turning(names, system)
+        unit = [DEGREE if names.state(label) in turning else 1.0 for label in labels]
+        table = replace(table, values=table.values * unit)
+    for operator in processor.operators:
+        if operator.tag not in TABLE_OPERATORS:
+            complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
+        table = TABLE_OPERATORS[operator.tag](table, operator, names)
+    return table
+
+
+def motion_of_table(model: Model, table: Table, names: MocoNames) -> Motion:
+    """The motion of a model whose coordinates a table gives; those that it lacks stay at the model's start."""
+    chosen = [k for k, label in enumerate(table.labels) if names.state(label) in set(names.values.values())]
+    if not chosen:
+        raise ValueError("the table has no coordinate of the model")
+    columns = {names.state(table.labels[k]): table.values[:, k] for k in chosen}
+    q, _ = states_from_motion(model, pd.DataFrame(columns, table.time), in_degrees=False, start=model.start)
+    return Motion(model.system, table.time, q)
+
+
+def with_rates(table: Table, names: MocoNames) -> Table:
+    """The table with the speeds of coordinates, derivatives of their splines, where it has none."""
+    speeds = {v: end for end, v in names.speeds.items()}
+    known = {names.state(label) for label in table.labels}
+    own = {end.rsplit("/", 1)[0]: end for end in names.speeds}
+    added = [
+        (k, own[place])
+        for k, label in enumerate(table.labels)
+        if (place := tail(label).removesuffix("/value")) in own and names.speeds[own[place]] not in known
+    ]
+    if not added:
+        return table
+    rates = smoothed_columns(table.time, table.values[:, [k for k, _ in added]], None)[1]
+    return Table(
+        (*table.labels, *(speeds[names.speeds[end]] for _, end in added)), table.time,
+        np.concatenate([table.values, rates], axis=1),
+    )  # fmt: skip
+
+
+def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
+    """Names of coordinates and velocities that are angles and their rates."""
+    q = zip(system.coordinate_names, turning_entries(system, "q"), strict=True)
+    u = zip(system.velocity_names, turning_entries(system, "u"), strict=True)
+    return {name for name, turns in (*q, *u) if turns}
+
+
+def _low_pass(table: Table, operator: Element, names: MocoNames) -> Table:
+    cutoff = number(operator, "cutoff_frequency")
+    return replace(table, values=smoothed_columns(table.time, table.values, cutoff)[0])
+
+
+def _same(table: Table, operator: Element, names: MocoNames) -> Table:
+    """What is done here anyway: names of columns are found without paths, and angles are in rad."""
+    return table
+
+
+def _rates(table: Table, operator: Element, names: MocoNames) -> Table:
+    return with_rates(table, names)
+
+
+TABLE_OPERATORS: dict[str, Callable[[Table, Element, MocoNames], Table]] = {
+    "TabOpAppendCoordinateValueDerivativesAsSpeeds": _rates,
+    "TabOpConvertDegreesToRadians": _same,
+    "TabOpLowPassFilter": _low_pass,
+    "TabOpUseAbsoluteStateNames": _same,
+}
+
 
 LEAST_CONTROL = 0.01  # min_control of muscles whose file says nothing, but of those of De Groote and Fregly
 UNCHANGED = ("ModOpUseImplicitTendonComplianceDynamicsDGF", "ModOpTendonComplianceDynamicsModeDGF")  # always implicit

@@ -1,38 +1,396 @@
 """Files of OpenSim Moco, .omoco, as problems: MocoStudy, MocoTrack and MocoInverse."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from myoquat.analysis.control.checks import MAX_INTERVALS
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
-from myoquat.analysis.control.files.moco import MocoTrajectory, load_moco_trajectory
-from myoquat.analysis.control.goals.base import Goal
+from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
+from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
+from myoquat.analysis.control.goals.tracking import TrackMarkers
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt
 from myoquat.analysis.control.solvers.progress import Progress
-from myoquat.apps.moco.bounds import Limits, read_limits, read_parameters
-from myoquat.apps.moco.conditions import ENDS, PATHS
-from myoquat.apps.moco.goals import GOALS, Reading
-from myoquat.apps.moco.models import MocoModel, read_processed_model
-from myoquat.apps.moco.names import MocoNames
-from myoquat.apps.moco.settings import Settings, read_settings
-from myoquat.apps.moco.tools import inverse_parts, track_parts
+from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
+from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, Unequal, track_states
+from myoquat.apps.moco.models import (
+    MocoModel,
+    MocoNames,
+    Table,
+    motion_of_table,
+    read_processed_model,
+    read_table,
+    with_rates,
+)
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
-from myoquat.data.document import boolean, text
-from myoquat.data.motions import Motion
+from myoquat.core.typing import Array
+from myoquat.data import Motion, load_markers
+from myoquat.data.document import boolean, last_name, number, numbers, positive, text
 from myoquat.data.omoco import MocoFile, read_moco
-from myoquat.data.omoco.read import Interval, children, interval, property_of
+from myoquat.data.omoco.read import Interval, VariableInfo, children, interval, property_of, weights
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
-from myoquat.muscle import Model, Parameters
+from myoquat.muscle import Model, Parameters, parameter_names
 
-__all__ = ["MocoStudy", "load_moco_study"]
+__all__ = [
+    "Limits",
+    "MocoStudy",
+    "Parts",
+    "Settings",
+    "inverse_parts",
+    "load_moco_study",
+    "own_limits",
+    "read_limits",
+    "read_parameters",
+    "read_settings",
+    "track_parts",
+]
+
+INTERVALS, SCHEME = 100, "hermite-simpson"
+IPOPT = Ipopt(1e-8, 1e-4, 3000, "limited-memory")  # where Moco leaves its settings to IPOPT
+LEFT_OUT = ("minimize_lagrange_multipliers", "scale_variables_using_bounds")
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Intervals, transcription, solver, the goals that Moco's solver adds, and the name of the file of the guess."""
+
+    intervals: int | Sequence[float]
+    method: Transcription
+    solver: Ipopt
+    goals: tuple[Goal, ...]
+    guess_file: str = ""
+
+
+def read_settings(solver: Element | None, elastic: bool, unsupported: UnsupportedElements) -> Settings:
+    """Those of a MocoCasADiSolver; Moco's own without one. elastic: whether the model has elastic tendons."""
+    if solver is None:
+        return Settings(INTERVALS, HermiteSimpson(linear_controls=True), IPOPT, ())
+    mesh = numbers(solver, "mesh", None, ())
+    intervals: int | Sequence[float] = mesh or int(number(solver, "num_mesh_intervals", INTERVALS))
+    method = _transcription(solver)
+    for tag in LEFT_OUT:
+        if boolean(solver, tag):
+            unsupported.count(solver, tag)
+    if text(solver, "optim_solver", "ipopt") != "ipopt":
+        unsupported.count(solver, f"optim_solver {text(solver, 'optim_solver')}")
+    return Settings(intervals, method, _ipopt(solver), _goals(solver, elastic), text(solver, "guess_file", ""))
+
+
+def _transcription(solver: Element) -> Transcription:
+    scheme = text(solver, "transcription_scheme", SCHEME)
+    linear = boolean(solver, "interpolate_control_mesh_interior_points", True)
+    if scheme in ("hermite-simpson", "trapezoidal"):
+        return HermiteSimpson(linear_controls=linear) if scheme == "hermite-simpson" else Trapezoid()
+    found = re.fullmatch(r"legendre-gauss(-radau)?-([1-9])", scheme)
+    if found is None:
+        complain(solver.find("transcription_scheme"), f"the transcription {scheme!r} is not known")
+    return (Radau if found[1] else Gauss)(int(found[2]))
+
+
+def _ipopt(solver: Element) -> Ipopt:
+    tolerance, feasible, most = (
+        number(solver, f"optim_{name}", -1.0)
+        for name in ("convergence_tolerance", "constraint_tolerance", "max_iterations")
+    )
+    return Ipopt(
+        tolerance if tolerance > 0 else IPOPT.tolerance,
+        feasible if feasible > 0 else IPOPT.constraint_tolerance,
+        int(most) if most > 0 else IPOPT.max_iterations,
+        text(solver, "optim_hessian_approximation", IPOPT.hessian),
+    )
+
+
+def _goals(solver: Element, elastic: bool) -> tuple[Goal, ...]:
+    """The goals of implicit derivatives."""
+    found: list[Goal] = []
+    if boolean(solver, "minimize_implicit_auxiliary_derivatives") and elastic:
+        weight = number(solver, "implicit_auxiliary_derivatives_weight", 1.0)
+        found.append(TendonForceRates(weight=weight, name="auxiliary_derivatives"))
+    implicit = text(solver, "multibody_dynamics_mode", "explicit") == "implicit"
+    if implicit and boolean(solver, "minimize_implicit_multibody_accelerations"):
+        weight = number(solver, "implicit_multibody_accelerations_weight", 1.0)
+        found.append(Accelerations(weight=weight, name="multibody_accelerations"))
+    return tuple(found)
+
+
+RANGE = (-10.0, 10.0)  # of coordinates whose file has none, in rad and m
+SPEEDS = (-50.0, 50.0)  # of coordinates whose speed has no bounds, in rad/s and m/s
+PROPERTIES = {"mass_center": "center_of_mass", "pennation_angle_at_optimal": "pennation"}
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds by name: on the path, at the start and at the end."""
+
+    path: dict[str, Interval] = field(default_factory=dict)
+    initial: dict[str, Interval] = field(default_factory=dict)
+    final: dict[str, Interval] = field(default_factory=dict)
+
+
+def own_limits(reading: Reading, speeds: Interval | None) -> Limits:
+    """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls. A range may be
+    infinite. speeds: None for a motion that is prescribed."""
+    names, processed, found = reading.names, reading.processed, Limits()
+    if speeds is not None:
+        ranges = {c.name: c.range for c in processed.model.coordinates}
+        for name in names.values.values():
+            low, high = ranges.get(name) or RANGE
+            found.path[name] = low, high
+        found.path.update(dict.fromkeys(names.speeds.values(), speeds))
+    given = {names.control(label): low_high for label, low_high in processed.bounds.items()}
+    found.path.update({name: low_high for name, low_high in given.items() if name is not None})
+    return found
+
+
+def read_limits(reading: Reading) -> Limits:
+    """Those of a phase over those of the model. ModelError for names that the model does not have."""
+    file, names = reading.file, reading.names
+    holder = property_of(file.phase, "default_speed_bounds", "MocoBounds")
+    speeds = None if holder is None else interval(holder, "bounds")
+    found = own_limits(reading, speeds or SPEEDS)
+    given: set[str] = set()
+    for info in file.infos("state_infos"):
+        given |= set(_put(found, info, _named(info, reading, is_state=True)))
+    for info in file.infos("control_infos"):
+        chosen = _named(info, reading, is_state=False)
+        if info.initial or info.final:
+            reading.leave_out(info.element, "bounds of a control at an end")
+        _put(found, VariableInfo(info.element, info.name, info.is_pattern, info.bounds, None, None), chosen)
+    for tag in ("input_control_infos", "input_control_infos_pattern"):
+        inputs = file.phase.find(tag)
+        if inputs is not None and len(list(inputs.iterchildren("*"))):
+            reading.leave_out(inputs, "input controls")
+    if boolean(file.phase, "bound_activation_from_excitation", True):
+        _bound_activations(found, given, names.states.values())
+    return found
+
+
+def _bound_activations(found: Limits, given: set[str], states: Iterable[str]) -> None:
+    """Activations have the bounds of their excitations where nothing else is said."""
+    for state in states:
+        excitation = state.removesuffix(".activation")
+        if state not in given and excitation in found.path:
+            low, high = found.path[excitation]
+            found.path[state] = max(low, 0.0), min(high, 1.0)
+
+
+def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
+    """The names that bounds are of."""
+    names = reading.names
+    if info.is_pattern:
+        return names.matching(info.name, names.all_states if is_state else names.controls)
+    name = names.state(info.name) if is_state else names.control(info.name)
+    if name is None:
+        if info.name.endswith("/normalized_tendon_force"):
+            reading.leave_out(info.element, "bounds of a tendon force, whose state is a fiber length here")
+            return []
+        complain(info.element, f"the model has no {'state' if is_state else 'control'} {info.name!r}")
+    return [name]
+
+
+def _put(found: Limits, info: VariableInfo, names: list[str]) -> list[str]:
+    """Write bounds; later ones replace earlier ones. Returns the names whose bounds on the path are given."""
+    for name in names:
+        for bounds, place in ((info.bounds, found.path), (info.initial, found.initial), (info.final, found.final)):
+            if bounds is not None:
+                place[name] = bounds
+    return names if info.bounds is not None else []
+
+
+# ---- parameters ------------------------------------------------------------------------------------------------
+
+
+def read_parameters(reading: Reading, elements: list[Element]) -> dict[str, Interval]:
+    """Bounds of numbers of the model by name. What has no equal, such as one number for several parts, is noted."""
+    found: dict[str, Interval] = {}
+    for element in elements:
+        holder = property_of(element, "MocoBounds", "MocoBounds")
+        bounds = None if holder is None else interval(holder, "bounds")
+        name = _parameter(reading, element)
+        if name is None:
+            reading.leave_out(element, "a parameter of several parts, or of a property that is not varied here")
+        else:
+            found[name] = (-math.inf, math.inf) if bounds is None else bounds
+    return found
+
+
+def _parameter(reading: Reading, element: Element) -> str | None:
+    """The name here of a property of one part of the model."""
+    paths, place = text(element, "component_paths", "").split(), text(element, "property_element", "")
+    if len(paths) != 1:
+        return None
+    own = text(element, "property_name", "")
+    ending = f"{PROPERTIES.get(own, own)}{'.' + 'xyz'[int(place)] if place in ('0', '1', '2') else ''}"
+    known = parameter_names(reading.processed.model)
+    names = (f"{part}.{last_name(paths[0])}.{ending}" for part in ("bodies", "muscles", "actuators"))
+    return next((name for name in names if name in known), None)
+
+
+CLIPPED = 1e-3  # s, at both ends, with <clip_time_range>
+TRACK_TOLERANCE, TRACK_EFFORT = 1e-2, 1e-3
+INVERSE_TOLERANCE, TENDON_WEIGHT = 1e-3, 0.01
+MESH_INTERVAL = 0.02  # s
+IPOPT_ITERATIONS = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Goals, constraints, bounds, times [s], mesh, transcription, solver and guess of a problem."""
+
+    goals: tuple[Goal, ...]
+    constraints: tuple[BoundaryConstraint, ...]
+    limits: Limits
+    span: tuple[float, float]
+    intervals: int
+    method: HermiteSimpson
+    solver: Ipopt
+    guess: MocoTrajectory | Mapping[str, Any] | None = None
+
+
+def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
+    """Start and end [s], by default those of the data, and the number of intervals."""
+    first = max(float(time[0]) for time in times)
+    last = min(float(time[-1]) for time in times)
+    start, end = number(root, "initial_time", first), number(root, "final_time", last)
+    if boolean(root, "clip_time_range"):
+        start, end = start + CLIPPED, end - CLIPPED
+    if not end > start:
+        complain(root, f"it ends before it begins: {start:g} to {end:g} s")
+    width = positive(root, "mesh_interval", MESH_INTERVAL)
+    if (end - start) / width > MAX_INTERVALS:
+        complain(root, f"a <mesh_interval> of {width:g} s makes more than {MAX_INTERVALS} intervals")
+    return start, end, math.ceil((end - start) / width - 1e-9)
+
+
+# ---- MocoTrack -------------------------------------------------------------------------------------------------
+
+
+def track_parts(reading: Reading) -> Parts:
+    """States and markers are followed with little effort."""
+    root, file = reading.file.root, reading.file
+    goals: list[Goal] = []
+    times, followed = [], None
+    states = file.processor(root, "states_reference", "TableProcessor")
+    if states is not None:
+        followed = read_table(states, reading.names, reading.processed.model.system)
+        if boolean(root, "track_reference_position_derivatives"):
+            followed = with_rates(followed, reading.names)
+        goals += _states(reading, followed)
+        times.append(followed.time)
+    markers = file.processor(root, "markers_reference", "TableProcessor")
+    if markers is not None:
+        goals.append(_markers(reading, markers))
+        times.append(goals[-1].markers.time)  # type: ignore[attr-defined]
+    if boolean(root, "minimize_control_effort", True):
+        given = {reading.names.control(path) or path: w for path, w in weights(root, "controls_weight_set").items()}
+        weight = number(root, "control_effort_weight", TRACK_EFFORT)
+        goals.append(Effort(weights=given, weight=weight, name="control_effort"))
+    if not times:
+        complain(root, "it has neither <states_reference> nor <markers_reference> with a file")
+    start, end, intervals = _span(root, times)
+    solver = Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory")
+    return Parts(
+        tuple(goals), (), own_limits(reading, SPEEDS), (start, end), intervals, HermiteSimpson(linear_controls=True),
+        solver, _guess_of_tool(reading, followed, (start, end), intervals),
+    )  # fmt: skip
+
+
+def _states(reading: Reading, table: Table) -> list[Goal]:
+    """Coordinates that are constrained are not followed unless their weight is given."""
+    root, names, model = reading.file.root, reading.names, reading.processed.model
+    own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
+    held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
+    speeds = {end.rsplit("/", 1)[0]: velocity for end, velocity in names.speeds.items()}
+    values = {end.rsplit("/", 1)[0]: name for end, name in names.values.items()}
+    zeros: dict[str | None, float] = {
+        name: 0.0 for place, c in values.items() if c in held for name in (c, speeds.get(place, c))
+    }
+    chosen = {k: names.state(label) for k, label in enumerate(table.labels) if names.state(label)}
+    if len(chosen) < len(table.labels) and not boolean(root, "allow_unused_references"):
+        unused = next(label for label in table.labels if not names.state(label))
+        complain(root, f"the model has no state {unused!r}; <allow_unused_references> passes over it")
+    options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
+    return track_states(table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
+
+
+def _markers(reading: Reading, processor: Any) -> TrackMarkers:
+    if processor.file is None:
+        complain(processor.element, "the TableProcessor names no file")
+    if processor.operators:
+        reading.leave_out(processor.operators[0], "an operator on markers")
+    markers, root = load_markers(processor.file), reading.file.root
+    given = {name: w for name, w in weights(root, "markers_weight_set").items() if name in markers.names}
+    weight = number(root, "markers_global_tracking_weight", 1.0)
+    return TrackMarkers(markers, given, weight=weight, name="marker_tracking")
+
+
+def _guess_of_tool(
+    reading: Reading, table: Table | None, span: tuple[float, float], intervals: int
+) -> MocoTrajectory | Mapping[str, Any] | None:
+    """A file, otherwise the states that are followed."""
+    file, name = reading.file, text(reading.file.root, "guess_file", "")
+    if name:
+        return load_moco_trajectory(file.document.named(file.root, "guess_file", name))
+    if table is None:
+        return None
+    at = np.linspace(*span, 2 * intervals + 1)
+    names = {reading.names.state(label): k for k, label in enumerate(table.labels)}
+    return {name: np.interp(at, table.time, table.values[:, k]) for name, k in names.items() if name is not None}
+
+
+# ---- MocoInverse -----------------------------------------------------------------------------------------------
+
+
+def inverse_parts(reading: Reading) -> tuple[Parts, Motion]:
+    """Least excitations of a motion that is prescribed, and that motion."""
+    root, names, model = reading.file.root, reading.names, reading.processed.model
+    processor = reading.file.processor(root, "kinematics", "TableProcessor")
+    if processor is None:
+        complain(root, "<kinematics> names no file")
+    table = read_table(processor, names, model.system)
+    unused = [label for label in table.labels if names.state(label) is None]
+    if unused and not boolean(root, "kinematics_allow_extra_columns"):
+        complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")
+    if text(root, "output_paths", ""):
+        reading.leave_out(root.find("output_paths") or root, "outputs")
+    start, end, intervals = _span(root, [table.time])
+    tolerance, feasible = (
+        number(root, f"{word}_tolerance", INVERSE_TOLERANCE) for word in ("convergence", "constraint")
+    )
+    most = int(number(root, "max_iterations", IPOPT_ITERATIONS))
+    dynamic = tuple((m.name, f"{m.name}.activation") for m in model.muscles if m.activation_dynamics is not None)
+    zeros = (0.0,) * len(dynamic)
+    held = (BoundaryConstraint("initial_activation", Unequal(dynamic), zeros, zeros),) if dynamic else ()
+    limits = own_limits(reading, None)
+    limits.path.update({state: limits.path[name] for name, state in dynamic if name in limits.path})
+    parts = Parts(
+        _inverse_goals(reading), held, limits, (start, end), intervals, HermiteSimpson(),
+        Ipopt(tolerance, feasible, most, "limited-memory"),
+    )  # fmt: skip
+    return parts, motion_of_table(model, table, names)
+
+
+def _inverse_goals(reading: Reading) -> tuple[Goal, ...]:
+    root, names = reading.file.root, reading.names
+    reserves = dict.fromkeys(names.matching(".*/reserve_.*", names.controls), number(root, "reserves_weight", 1.0))
+    goals: list[Goal] = [Effort(weights=reserves, name="excitation_effort")]
+    if boolean(root, "minimize_sum_squared_activations") and names.states:
+        squares = tuple((name, 1.0) for name in names.states.values())
+        goals.append(OwnGoal(SquaredStates(squares), name="activation_effort"))
+    if tuple(names.fibers):
+        goals.append(TendonForceRates(weight=TENDON_WEIGHT, name="auxiliary_derivatives"))
+    return tuple(goals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +433,7 @@ def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
     >>> import tempfile
     >>> from pathlib import Path
     >>> import myoquat as mq
-    >>> from myoquat.analysis.control import load_moco_study
+    >>> from myoquat.apps.moco import load_moco_study
     >>> folder = Path(tempfile.mkdtemp())
     >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     >>> mq.Model(mq.ArticulatedSystem((block,))).save(folder / "block.osim")

@@ -3,19 +3,22 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.apps.opensim_tools.analyze import run_analyze
-from myoquat.apps.opensim_tools.control import run_cmc
-from myoquat.apps.opensim_tools.dynamics import run_inverse_dynamics
-from myoquat.apps.opensim_tools.forward import run_forward
-from myoquat.apps.opensim_tools.kinematics import run_inverse_kinematics
-from myoquat.apps.opensim_tools.moco import SUFFIX, run_moco
+from myoquat.analysis.control import moco_trajectory
+from myoquat.apps.moco import load_moco_study
+from myoquat.apps.opensim_tools.analyses import run_analyze
+from myoquat.apps.opensim_tools.forward import run_cmc, run_forward
+from myoquat.apps.opensim_tools.inverse import (
+    run_inverse_dynamics,
+    run_inverse_kinematics,
+    run_scale,
+    run_sensor_placer,
+    run_sensor_tracking,
+)
 from myoquat.apps.opensim_tools.outputs import Outputs
-from myoquat.apps.opensim_tools.scale import run_scale
 from myoquat.apps.opensim_tools.sections import angle_units
-from myoquat.apps.opensim_tools.sensors import run_sensor_placer, run_sensor_tracking
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, write_report
 from myoquat.data import load_model
-from myoquat.data.files import files_read
+from myoquat.data.files import file_name, files_read
 from myoquat.data.setups import (
     AnalyzeSetup,
     CmcSetup,
@@ -30,7 +33,7 @@ from myoquat.data.setups import (
 )
 from myoquat.joints.errors import in_file
 
-__all__ = ["run_setup"]
+__all__ = ["SUFFIX", "run_moco", "run_setup"]
 
 
 def run_setup(
@@ -111,3 +114,22 @@ RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
     SensorTrackingSetup: run_sensor_tracking,
     AnalyzeSetup: run_analyze,
 }
+
+
+SUFFIX = ".omoco"
+
+
+def run_moco(path: Path, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    """Solve the MocoStudy, MocoTrack or MocoInverse in a file, and write '<name>_solution.sto' beside it.
+
+    A solution that did not converge is written too, as Moco's sealed ones can be. Its header says so.
+    """
+    study = load_moco_study(path)
+    place = path.parent / file_name(f"{study.name}_solution.sto")
+    tell(f"Moco {study.name!r}: {study.problem!r}")
+    for line in study.left_out:
+        tell(f"left out: {line}")
+    solution = study.solve()
+    tell(solution.explain())
+    trajectory = moco_trajectory(solution)
+    outputs.add(place, lambda to: trajectory.save(to))

@@ -168,7 +168,7 @@ def _static_fit(model: Model, static: Markers) -> FittedMotion:
 def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Drawn:
     """The model in its static pose, its markers in pink."""
     viewer = "myoquat.apps.viewer"
-    opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("opening", "offscreen"))
+    opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("sources", "offscreen"))
     scene, films, _ = opening.opened(model, [fit], (), None, geometry, None)
     painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
     pixels = offscreen.Reels(painter, films, "activation", None).picture(float(films[0].time[0]))

@@ -10,11 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.arrows import arrow_ends, arrow_unit
-from myoquat.apps.viewer.frame_cache import Frame, FrameCache, frames
-from myoquat.apps.viewer.scene import FIELD, Scene, camera_of
-from myoquat.apps.viewer.sources import Film, Loads
-from myoquat.apps.viewer.stage import BONE, GHOST, floor_lines, shades, widths
+from myoquat.apps.viewer.scene import (
+    BONE,
+    FIELD,
+    GHOST,
+    Frame,
+    FrameCache,
+    Scene,
+    camera_of,
+    floor_lines,
+    frames,
+    shades,
+    widths,
+)
+from myoquat.apps.viewer.sources import Film, Loads, arrow_ends, arrow_unit
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix

@@ -2,22 +2,123 @@
 
 Values from a window are validated before they reach the viewer. A value that a control cannot have changes nothing, and
 the control returns to the shown value.
+
+Access to the viewer's server: only the page that it serves, at an address with a secret token.
+
+A browser lets every page connect to servers of the same machine. The server therefore answers only requests with its
+token in their path and with headers of a page that was opened from here. `Host` names this machine; it does not where a
+foreign name was made to point here (DNS rebinding). `Origin` is that host.
 """
 
+import http
 import importlib
 import io
 import math
+import secrets
 import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.controls import PoseControls
-from myoquat.apps.viewer.recording import RATE, can_encode, write_film
+from myoquat.apps.viewer.filming import RATE, can_encode, write_film
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
+from myoquat.joints.conversion.axes import in_angles
 from myoquat.joints.labels import widget_label
+from myoquat.joints.types.spherical import shorter
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import follow
 
-__all__ = ["Panel", "is_within"]
+__all__ = ["Access", "Control", "Panel", "PoseControls", "is_within"]
+
+DEGREE = np.pi / 180
+SHOWN = {"rad": "deg", "m": "m", "1": "1"}  # the slider's unit by that of the coordinate
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider: what it is called, its range and unit, and the coordinate or component of a rotation that it sets."""
+
+    label: str
+    low: float
+    high: float
+    unit: float  # of the slider, in radians or metres
+    index: int
+    quaternion: bool = False
+    shown: str = "deg"  # the unit's name
+
+
+class PoseControls:
+    """Between sliders and q (nq,): `controls`, and both directions."""
+
+    def __init__(self, model: Model, size: float) -> None:
+        self.model = model
+        self.system = in_angles(model.system, model.system.angle_names)
+        driven = {coupler.dependent for coupler in model.couplers}
+        self.controls = [c for c in self._all(size) if c.label not in driven]
+
+    def _all(self, size: float) -> list[Control]:
+        ranges = {c.name: c.range for c in self.model.coordinates if c.range is not None}
+        found = []
+        for body, s in zip(self.system.bodies, self.system.q_slices, strict=True):
+            ball = body.joint.facts.quaternion
+            names, units = body.names_of_coordinates, body.joint.facts.coordinate_units
+            for k in range(len(names) if ball is None else ball):
+                low, high = ranges.get(names[k], (-size, size) if units[k] == "m" else (-np.pi, np.pi))
+                unit = DEGREE if units[k] == "rad" else 1.0
+                found.append(Control(names[k], low / unit, high / unit, unit, s.start + k, shown=SHOWN[units[k]]))
+            if ball is not None:
+                start = s.start + ball
+                vector = (f"{body.name} rotation {axis}" for axis in "xyz")
+                found += [Control(n, -180.0, 180.0, DEGREE, start + k, True, "deg") for k, n in enumerate(vector)]
+        return found
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels beside the sliders."""
+        return [f"{widget_label(c.label)} [{c.shown}]" for c in self.controls]
+
+    def values(self, q: Array) -> list[float]:
+        """The sliders' positions at q (nq,)."""
+        there = convert_coordinates(self.model.system, self.system, q)
+        vectors: dict[int, Array] = {}
+        found = []
+        for control in self.controls:
+            x: Any = None
+            if control.quaternion:
+                start = self._start(control)
+                if start not in vectors:
+                    vectors[start] = quaternion_log(shorter(there[start : start + 4]))
+                x = vectors[start][control.index - start]
+            else:
+                x = there[control.index]
+            found.append(float(x) / control.unit)
+        return found
+
+    def pose(self, q: Array, values: list[float]) -> Array:
+        """(nq,) q with everything that has a slider set by it; couplers are followed."""
+        there = np.array(convert_coordinates(self.model.system, self.system, q))
+        vectors: dict[int, Array] = {}
+        for control, value in zip(self.controls, values, strict=True):
+            if control.quaternion:
+                start = self._start(control)
+                vectors.setdefault(start, np.zeros(3))[control.index - start] = value * control.unit
+            else:
+                there[control.index] = value * control.unit
+        for start, vector in vectors.items():
+            there[start : start + 4] = quaternion_exp(vector)
+        follow(self.model.couplers, self.system, there)
+        return convert_coordinates(self.system, self.model.system, there)
+
+    def _start(self, control: Control) -> int:
+        return next(int(s.start) for s in self.system.quaternion_slices() if s.start <= control.index < s.stop)
+
 
 ROUND_OFF = 1e-9  # of a slider's range
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
@@ -193,3 +294,92 @@ def is_within(value: Any, low: float, high: float) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     slack = ROUND_OFF * (high - low)
     return number and math.isfinite(value) and low - slack <= value <= high + slack
+
+
+LOOPBACK = "127.0.0.1"  # the only address that the server listens at
+NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine in a `Host`; a tunnel to it may have another port
+TOKEN_BYTES = 24
+
+_starting = threading.Lock()
+
+
+class Access:
+    """The token of one server, and the check of its requests."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(TOKEN_BYTES)
+        self._checks = False
+
+    def refusal(self, path: str, hosts: Sequence[str], origins: Sequence[str], upgrade: bool) -> str | None:
+        """Why a request is rejected, from its path and its headers `Host` and `Origin`; None if it is answered.
+
+        upgrade: whether it asks for a WebSocket. Browsers send its origin always, and for a page only where another
+        page asks for it.
+        """
+        if len(hosts) != 1 or _name(hosts[0]) not in NAMES:
+            return f"the host must be one of {', '.join(NAMES)}"
+        if origins != [f"http://{hosts[0]}"] and (upgrade or origins):
+            return "only the viewer's own page may connect"
+        if not secrets.compare_digest(_token(path).encode(), self.token.encode()):
+            return "the address lacks the viewer's token; open the whole address that it printed"
+        return None
+
+    @contextmanager
+    def guard(self) -> Iterator[str]:
+        """The host with which a `viser.ViserServer` is made inside the block: its requests are then checked.
+
+        Raises RuntimeError at the end of the block for a version of viser that starts its server in another way.
+        """
+        module = importlib.import_module("websockets.asyncio.server")
+        host, serve = _Host(LOOPBACK), module.serve
+
+        def guarded(handler: Any, at: Any = None, *args: Any, process_request: Any = None, **options: Any) -> Any:
+            if at is host:  # another server may start in another thread
+                process_request, self._checks = self._checked(process_request), True
+            return serve(handler, at, *args, process_request=process_request, **options)
+
+        with _starting:
+            module.serve = guarded  # type: ignore[attr-defined]
+            try:
+                yield host
+            finally:
+                module.serve = serve  # type: ignore[attr-defined]
+
+    @property
+    def checks(self) -> bool:
+        """Whether a server was made that checks its requests."""
+        return self._checks
+
+    def _checked(self, answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """The answer to a request of which `answer` sees the path without the token, or a refusal."""
+
+        def process(connection: Any, request: Any) -> Any:
+            headers = request.headers
+            reason = self.refusal(
+                request.path, headers.get_all("Host"), headers.get_all("Origin"), bool(headers.get_all("Upgrade"))
+            )
+            if reason is not None:
+                return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
+            response = answer(connection, replace(request, path=request.path.replace(f"/{self.token}", "", 1) or "/"))
+            if response is not None:
+                response.headers["Referrer-Policy"] = "no-referrer"  # no link sends the token
+            return response
+
+        return process
+
+
+class _Host(str):
+    """An address that is distinguished from equal ones by its identity."""
+
+    __slots__ = ()
+
+
+def _name(host: str) -> str:
+    """'localhost' of 'localhost:8080'."""
+    name, colon, port = host.rpartition(":")
+    return name.lower() if colon and port.isascii() and port.isdigit() else host.lower()
+
+
+def _token(path: str) -> str:
+    """The first part of a path."""
+    return path.partition("?")[0].removeprefix("/").partition("/")[0]

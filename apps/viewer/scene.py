@@ -1,27 +1,231 @@
-"""What the viewer shows of a model, without a browser: bodies with what is fixed to them, and how to look at them."""
+"""What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
 from collections.abc import Iterable
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, singledispatch
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.frame_cache import Frame, frames
-from myoquat.apps.viewer.shapes import find_mesh, limb, shape_mesh, sphere, surface
-from myoquat.apps.viewer.tubes import tubes
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.meshes import MESH_FILES, Mesh
+from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.labels import printable
 from myoquat.joints.multibody.shapes import Shape
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.display.stick import farthest_point, up_of
-from myoquat.muscle.wrapping import Wrap
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
-__all__ = ["FIELD", "MARKER", "Part", "Scene", "camera_of"]
+__all__ = [
+    "BONE",
+    "FIELD",
+    "GHOST",
+    "MARKER",
+    "Frame",
+    "FrameCache",
+    "Part",
+    "Scene",
+    "Stage",
+    "camera_of",
+    "find_mesh",
+    "floor_lines",
+    "frames",
+    "limb",
+    "pieces",
+    "shades",
+    "shape_mesh",
+    "sphere",
+    "surface",
+    "tube",
+    "tubes",
+    "widths",
+]
+
+SIDES = 12  # without a GPU, a triangle takes microseconds
+LIMB: tuple[tuple[float, float], ...] = (
+    (0.0, 0.0),
+    (0.01, 0.6),
+    (0.05, 1.0),
+    (0.14, 0.8),
+    (0.3, 0.55),
+    (0.7, 0.5),
+    (0.86, 0.75),
+    (0.95, 0.95),
+)
+LIMB += ((0.99, 0.55), (1.0, 0.0))  # height and radius along a long bone: knobs at its ends
+
+
+def limb(length: float, radius: float) -> Mesh:
+    """A shape like a long bone along z, from 0 to `length`."""
+    height, width = np.array(LIMB).T
+    return _turned(height * length, width * radius)
+
+
+def tube() -> Mesh:
+    """A cylinder of radius one and length one about z, in the middle of its axis, with rounded ends."""
+    height = np.array([-0.5, -0.5, 0.5, 0.5])
+    return _turned(height, np.array([0.0, 1.0, 1.0, 0.0]), sides=6)
+
+
+def sphere(radii: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Mesh:
+    """An ellipsoid about the origin."""
+    angle = np.linspace(0, np.pi, 11)
+    ball = _turned(-np.cos(angle), np.sin(angle))
+    return Mesh(ball.vertices * np.array(radii), ball.faces)
+
+
+@singledispatch
+def surface(wrap: Wrap, size: float) -> Mesh:
+    """A surface that muscles wrap, in its own frame; a cylinder without end is drawn `size` [m] long."""
+    raise TypeError(f"the viewer has no shape for a {wrap.kind}")
+
+
+@surface.register
+def _(wrap: WrapSphere, size: float) -> Mesh:
+    return sphere((wrap.radius,) * 3)
+
+
+@surface.register
+def _(wrap: WrapEllipsoid, size: float) -> Mesh:
+    return sphere(wrap.radii)
+
+
+@surface.register
+def _(wrap: WrapCylinder, size: float) -> Mesh:
+    half = (wrap.length if np.isfinite(wrap.length) else size) / 2
+    return _turned(np.array([-half, half]), np.full(2, wrap.radius))
+
+
+@surface.register
+def _(wrap: WrapTorus, size: float) -> Mesh:
+    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
+    return _turned(-wrap.tube_radius * np.sin(angle), wrap.ring_radius - wrap.tube_radius * np.cos(angle))
+
+
+def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
+    """A shape of a body in its own frame. None for a mesh whose file is in none of the folders, or of a format that is
+    not read."""
+    sizes = shape.sizes
+    if shape.kind == "mesh":
+        found = find_mesh(shape.file, folders)
+        if found is None or found.suffix.lower() not in MESH_FILES:
+            return None
+        mesh = read_mesh(found)
+        return Mesh(mesh.vertices * np.array(sizes or (1.0, 1.0, 1.0)), mesh.faces)
+    if shape.kind == "sphere":
+        return sphere((sizes[0],) * 3)
+    if shape.kind == "ellipsoid":
+        return sphere((sizes[0], sizes[1], sizes[2]))
+    if shape.kind == "box":
+        return _box(np.array(sizes))
+    half = sizes[1] / 2
+    if shape.kind == "cylinder":
+        return _turned(np.array([-half, -half, half, half]), sizes[0] * np.array([0.0, 1, 1, 0]))
+    angle = np.linspace(-np.pi / 2, np.pi / 2, 12)
+    ends = np.where(angle < 0, -half, half)
+    return _turned(ends + sizes[0] * np.sin(angle), sizes[0] * np.cos(angle))
+
+
+def find_mesh(name: str, folders: tuple[Path, ...]) -> Path | None:
+    """A geometry file by its name in a model file: as it stands, or its last part in one of the folders. Its format
+    may be one that is not read."""
+    plain = name.removeprefix("package://").removeprefix("file://").replace("\\", "/")
+    candidates = [folder / part for folder in folders for part in (plain, Path(plain).name)]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _turned(height: Array, radius: Array, sides: int = SIDES) -> Mesh:
+    """The surface that a line of heights and radii sweeps about z."""
+    angle = np.linspace(0, 2 * np.pi, sides, endpoint=False)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    flat = radius[:, None, None] * ring
+    vertices = np.concatenate([flat, np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))], axis=-1)
+    here = np.arange(sides)
+    there = (here + 1) % sides
+    faces = []
+    for row in range(len(height) - 1):
+        a, b = row * sides, (row + 1) * sides
+        if radius[row] > 0:  # a triangle with no area takes as long to draw as any other
+            faces.append(np.stack([a + here, a + there, b + there], -1))
+        if radius[row + 1] > 0:
+            faces.append(np.stack([a + here, b + there, b + here], -1))
+    return Mesh(vertices.reshape(-1, 3), np.concatenate(faces))
+
+
+def _box(size: Array) -> Mesh:
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * size
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return Mesh(corners, fans(np.array(sides).ravel(), np.arange(0, 4 * len(sides), 4)))
+
+
+def pieces(lines: list[Array]) -> tuple[Array, Array, Array]:
+    """`tubes` of all straight pieces of lines (..., k, 3), one line after the other."""
+    if not lines:
+        return np.zeros((0, 3)), np.zeros((0, 4)), np.zeros(0)
+    starts, ends = ([line[..., part, :] for line in lines] for part in (slice(-1), slice(1, None)))
+    return tubes(np.concatenate(starts, axis=-2), np.concatenate(ends, axis=-2))
+
+
+def tubes(start: Array, end: Array) -> tuple[Array, Array, Array]:
+    """From points to points (..., 3): middles (..., 3), unit quaternions (..., 4) that turn z along, lengths [m]."""
+    along = end - start
+    length = np.linalg.norm(along, axis=-1)
+    d = np.divide(along, length[..., None], out=np.zeros_like(along), where=length[..., None] > 0)
+    Q = np.stack([1 + d[..., 2], -d[..., 1], d[..., 0], np.zeros(d.shape[:-1])], axis=-1)
+    norm = np.linalg.norm(Q, axis=-1, keepdims=True)
+    turned = np.divide(Q, norm, out=np.broadcast_to((0.0, 1.0, 0.0, 0.0), Q.shape).copy(), where=norm > 1e-9)
+    return (start + end) / 2, turned, length
+
+
+BLOCK_POSES, MAX_BLOCKS = 64, 40  # poses that are computed together, and blocks that are kept
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Bodies (unit quaternion, position [m]) by name, and the muscles' pieces: middles (n, 3), quaternions (n, 4),
+    lengths (n,) [m]."""
+
+    bodies: dict[str, tuple[Array, Array]]
+    pieces: tuple[Array, Array, Array]
+
+
+def frames(model: Model, q: Array, lines: list[Array] | None = None) -> list[Frame]:
+    """The frames at q (t, nq); `lines` are the `polylines` there, if they are known."""
+    count, poses = len(q), model.system.poses(q)
+    bodies = {
+        name: (
+            np.broadcast_to(quaternion_from_matrix(np.asarray(R)), (count, 4)),
+            np.broadcast_to(p, (count, 3)),
+        )
+        for name, (R, p) in poses.items()
+    }
+    lines = polylines(model, q, poses) if lines is None else lines
+    parts = tuple(np.broadcast_to(x, (count, *x.shape[-d:])) if not x.size else x
+                  for x, d in zip(pieces(lines), (2, 2, 1), strict=True))  # fmt: skip
+    return [
+        Frame({n: (Q[i], p[i]) for n, (Q, p) in bodies.items()}, (parts[0][i], parts[1][i], parts[2][i]))
+        for i in range(count)
+    ]
+
+
+class FrameCache:
+    """The frames of q (t, nq); a block is computed when one of its frames is needed."""
+
+    def __init__(self, model: Model, q: Array) -> None:
+        self.model, self.q = model, q
+        self._blocks: dict[int, list[Frame]] = {}
+
+    def __getitem__(self, row: int) -> Frame:
+        block = row // BLOCK_POSES
+        if block not in self._blocks:
+            while len(self._blocks) >= MAX_BLOCKS:
+                self._blocks.pop(next(iter(self._blocks)))
+            self._blocks[block] = frames(self.model, self.q[block * BLOCK_POSES : (block + 1) * BLOCK_POSES])
+        return self._blocks[block][row % BLOCK_POSES]
+
 
 LIMB_RADIUS = 0.06  # of a limb's length
 MARKER = (235, 80, 140)
@@ -251,3 +455,159 @@ class Scene:
         relative = np.sqrt(forces / max(float(forces.max(initial=0.0)), 1e-9))
         whole: Array = self.size * (0.0016 + 0.0036 * relative)
         return whole
+
+
+BONE, GHOST, SURFACE = (226, 219, 200), (120, 160, 215), (110, 175, 215)
+SCALE = np.array([[226, 150, 140], [221, 95, 80], [190, 30, 45], [110, 0, 30]])  # light to dark red: grey keeps it
+RELAXED_WIDTH, FORCE_WIDTH = 0.6, 0.9  # of a muscle's width: without force; added at its greatest force
+UNIT = (1.0, 0.0, 0.0, 0.0)
+FLOOR_SPACING_M = 0.5  # [m] between lines of the floor
+FLOOR_GREYS = (150, 215)  # of lines at whole metres, and between
+
+
+def shades(values: Array, low: float, high: float) -> Array:
+    """(..., 3) colours of numbers, reds from light at `low` to dark at `high` whose lightness falls evenly; grey where
+    they are no numbers."""
+    x = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
+    levels = np.linspace(0, 1, len(SCALE))
+    color = np.stack([np.interp(np.nan_to_num(x), levels, SCALE[:, k]) for k in range(3)], axis=-1)
+    return np.where(np.isfinite(values)[..., None], color, 128).astype(np.uint8)
+
+
+def widths(radii: Array, force: Array) -> Array:
+    """(m,) [m] radii of muscles that pull with a share of their greatest force (m,); as they are where that is NaN."""
+    known = np.isfinite(force)
+    grown = radii * (RELAXED_WIDTH + FORCE_WIDTH * np.sqrt(np.clip(np.where(known, force, 0.0), 0.0, 1.5)))
+    found: Array = np.where(known, grown, radii)
+    return found
+
+
+def floor_lines(scene: Scene) -> tuple[Array, Array]:
+    """Lines of a floor below the figure: (n, 2, 3) [m] their ends and (n, 2, 3) their colours.
+
+    They are half a metre apart. Those at whole metres from the figure's middle are darker.
+    """
+    axis = int(np.argmax(np.abs(scene.up)))
+    across = [i for i in range(3) if i != axis]
+    reach = FLOOR_SPACING_M * np.ceil(1.5 * scene.size / FLOOR_SPACING_M)
+    offsets = np.arange(-reach, reach + FLOOR_SPACING_M / 2, FLOOR_SPACING_M)
+    ends = np.zeros((2, len(offsets), 2, 3))
+    for k, (along, beside) in enumerate((across, across[::-1])):
+        ends[k, :, :, along], ends[k, :, :, beside] = (-reach, reach), offsets[:, None]
+    middle = scene.camera[1].copy()
+    middle[axis] = scene.box[0][axis] if scene.up[axis] > 0 else scene.box[1][axis]
+    grey = np.where(np.isclose(np.round(offsets), offsets), *FLOOR_GREYS)
+    colors = np.broadcast_to(grey[None, :, None, None], ends.shape)
+    return ends.reshape(-1, 2, 3) + middle, colors.reshape(-1, 2, 3).astype(np.uint8)
+
+
+class Stage:
+    """One model in the scene of a viser server under a name; a ghost is a second one to compare with."""
+
+    def __init__(self, server: Any, scene: Scene, name: str, ghost: bool = False) -> None:
+        self.scene, self._server, self._root = scene, server, f"/{name}"
+        self._bone = GHOST if ghost else BONE
+        self._opacity: float | None = 0.35 if ghost else None
+        api = server.scene
+        system = scene.model.system
+        self._names = [system.ground, *system.body_names]
+        self._numbers = {body: i for i, body in enumerate(self._names)}
+        self._frames = {
+            body: api.add_frame(
+                self._path(body), show_axes=False, axes_length=0.06 * scene.size, axes_radius=0.002 * scene.size
+            )
+            for body in self._names
+        }
+        self._sent: dict[str, Any] = {}
+        for i, part in enumerate(scene.bones):
+            self._add(f"bone_{i}", part, part.color or self._bone, self._opacity)
+        self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, False) for i, p in enumerate(scene.surfaces)]
+        self.markers = self._markers()
+        self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
+        self.muscles = self._muscles() if scene.lines else None
+        self.show(scene.start, np.full(len(scene.lines), np.nan), 0.0, 1.0)
+
+    def _path(self, body: str) -> str:
+        return f"{self._root}/body_{self._numbers[body]}"  # names of bodies may hold anything, a slash included
+
+    def _add(self, name: str, part: Part, color: Any, opacity: float | None, visible: bool = True) -> Any:
+        return self._server.scene.add_mesh_simple(
+            f"{self._path(part.body)}/{name}",
+            part.mesh.vertices,
+            part.mesh.faces,
+            color=color,
+            opacity=opacity,
+            side="double",
+            wxyz=part.orientation,
+            position=part.position,
+            visible=visible,
+        )
+
+    def _markers(self) -> list[Any]:
+        ball, radius = sphere(), 0.006 * self.scene.size
+        return [
+            self._server.scene.add_mesh_simple(
+                f"{self._path(marker.body)}/marker_{i}",
+                radius * ball.vertices,
+                ball.faces,
+                color=MARKER,
+                position=np.array(marker.position),
+                visible=False,
+            )
+            for i, marker in enumerate(self.scene.model.markers)
+        ]
+
+    def _muscles(self) -> Any:
+        """All pieces of all muscles as copies of one tube: a pose is one message."""
+        mesh, count = tube(), len(self._owner)
+        return self._server.scene.add_batched_meshes_simple(
+            f"{self._root}/muscles",
+            mesh.vertices,
+            mesh.faces,
+            np.tile(UNIT, (count, 1)),
+            np.zeros((count, 3)),
+            batched_scales=np.ones((count, 3)),
+            batched_colors=np.full((count, 3), 128, dtype=np.uint8),
+            opacity=self._opacity,
+            lod="off",
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of muscles there are."""
+        return len(self._owner)
+
+    def muscle_of(self, instance: int) -> int:
+        """The number of the muscle to which a piece belongs."""
+        return int(self._owner[instance])
+
+    def show_frames(self, visible: bool) -> None:
+        """Axes of every body."""
+        for handle in self._frames.values():
+            handle.show_axes = visible
+
+    def show(self, frame: Frame, values: Array, low: float, high: float, force: Array | None = None) -> None:
+        """Move to a frame, muscles coloured by values (m,) between two bounds, as thick as their share (m,) of their
+        greatest force says."""
+        with self._server.atomic():
+            for body, (Q, p) in frame.bodies.items():
+                self._move(body, Q, p)
+            if self.muscles is None:
+                return
+            middle, turned, length = frame.pieces
+            radii = self.scene.radii
+            width = (radii if force is None else widths(radii, force))[self._owner]
+            self.muscles.batched_positions = middle.astype(np.float32)
+            self.muscles.batched_wxyzs = turned.astype(np.float32)
+            scales = np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)
+            self.muscles.batched_scales = scales.astype(np.float32)
+            self.muscles.batched_colors = shades(np.asarray(values, dtype=float), low, high)[self._owner]
+
+    def _move(self, body: str, Q: Array, p: Array) -> None:
+        """Send the frame of a body, if it has moved."""
+        now = (*Q, *p)
+        if self._sent.get(body) != now:
+            self._sent[body] = now
+            self._frames[body].wxyz, self._frames[body].position = Q, p

@@ -12,16 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.access import Access
-from myoquat.apps.viewer.arrows import Arrows, check_frames
-from myoquat.apps.viewer.controls import PoseControls
-from myoquat.apps.viewer.frame_cache import Frame, FrameCache, frames
-from myoquat.apps.viewer.opening import opened
-from myoquat.apps.viewer.panel import Panel
-from myoquat.apps.viewer.recording import RATE, check_film, check_picture, write_film
-from myoquat.apps.viewer.scene import FIELD, Scene
-from myoquat.apps.viewer.sources import Film, Loads, MotionSource
-from myoquat.apps.viewer.stage import Stage, floor_lines
+from myoquat.apps.viewer.filming import RATE, check_film, check_picture, write_film
+from myoquat.apps.viewer.panel import Access, Panel, PoseControls
+from myoquat.apps.viewer.scene import FIELD, Frame, FrameCache, Scene, Stage, floor_lines, frames
+from myoquat.apps.viewer.sources import Arrows, Film, Loads, MotionSource, check_frames, opened
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, write_bytes, write_text

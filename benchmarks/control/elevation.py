@@ -19,7 +19,7 @@ import numpy as np
 import myoquat as mq
 from benchmarks.control.timing import timed
 from myoquat.analysis.control import Effort, IntegralGoal, Ipopt, Problem, Solution
-from myoquat.analysis.control.splines import interpolated_pose
+from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.fits import FitSettings, cloud_poses, fit_paths
 from myoquat.analysis.recruitment import consistent_motion
 from myoquat.core.typing import Array

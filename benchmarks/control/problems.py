@@ -36,7 +36,7 @@ from myoquat.analysis.control import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.analysis.control.charts import displacement
+from myoquat.analysis.control.points import displacement
 from myoquat.analysis.motion import smooth
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_forces, load_motion

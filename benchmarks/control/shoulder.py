@@ -22,7 +22,7 @@ import numpy as np
 import myoquat as mq
 from benchmarks.control.timing import timed
 from myoquat.analysis.control import Effort, InsideCone, Ipopt, Problem, Solution, TrackPose, TrackSpeeds
-from myoquat.analysis.control.splines import interpolated_pose
+from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.fits import FitSettings, JointForceFits, cloud_poses, fit_joint_forces, fit_paths
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import JointCone, consistent_motion

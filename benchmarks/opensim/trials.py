@@ -23,7 +23,7 @@ from lxml import etree
 
 from benchmarks.opensim.osim import in_opensim
 from myoquat.analysis.motion import FittedMotion, inverse_kinematics
-from myoquat.analysis.motion.constraint_projection import MotionConstraints
+from myoquat.analysis.motion.smoothing import MotionConstraints
 from myoquat.data import Markers, Motion, load_markers, load_model
 from myoquat.muscle import Model
 

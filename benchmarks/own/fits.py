@@ -24,7 +24,7 @@ from lxml import etree
 
 from myoquat import kernels
 from myoquat.analysis.fits import Certificate, FitSettings, PathFits, certify, fit_paths, range_poses
-from myoquat.analysis.fits.solved import allowed_motions
+from myoquat.analysis.fits.jumps import allowed_motions
 from myoquat.data import load_model, load_motion
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.muscle import Model, function_path, path_jacobian, path_lengths

@@ -32,8 +32,7 @@ from myoquat.analysis.recruitment import (
     redundancy,
 )
 from myoquat.analysis.recruitment.convex import Programs, Status, are_met, solve_programs
-from myoquat.analysis.recruitment.redundancy.affine_forces import secants
-from myoquat.analysis.recruitment.redundancy.equations import Demands
+from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
 from myoquat.data import Motion, load_motion
 from myoquat.muscle import Model
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010

@@ -27,9 +27,9 @@ import numpy as np
 import xarray as xr
 
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.storage.describe import description
-from myoquat.analysis.studies.storage.verification import verify_results
+from myoquat.analysis.studies.identity import description
+from myoquat.analysis.studies.results import verify_results
+from myoquat.analysis.studies.study import RunOptions, compute
 
 __all__ = ["run"]
 
@@ -103,7 +103,7 @@ def _dask(samples: int, workers: int) -> dict[str, float]:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(importlib.import_module, "myoquat.analysis.studies.execution.cluster")
+        client.run(importlib.import_module, "myoquat.analysis.studies.cluster")
         _, report = compute(study(samples), Path(folder) / "results", RunOptions(client=client))
         return _measured(report, Path(folder), report.wall)
 
@@ -156,7 +156,7 @@ def _killed(samples: int, path: Path, file: int, point: str) -> bool:
     """Resume the study in a process of its own, and kill that before or after its `file`th file gets its name. False if
     it has ended first."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["myoquat.analysis.studies.run", "benchmarks.own.studies"])
+    context.set_forkserver_preload(["myoquat.analysis.studies.study", "benchmarks.own.studies"])
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_resumed, args=(samples, path, file, point, sending))
     process.start()

@@ -18,8 +18,7 @@ from scipy.sparse import csc_matrix
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import Effort, Redundancy, Reserve, redundancy
 from myoquat.analysis.recruitment.convex import Programs, Status
-from myoquat.analysis.recruitment.redundancy.affine_forces import tangents
-from myoquat.analysis.recruitment.redundancy.equations import Demands
+from myoquat.analysis.recruitment.redundancy.equations import Demands, tangents
 from myoquat.data import Forces, Motion, load_forces, load_model, load_motion
 from myoquat.muscle import Model
 

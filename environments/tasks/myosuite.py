@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.core.lazy_imports import MissingExtraError
 from myoquat.core.typing import Array
 from myoquat.data import load_model
-from myoquat.environments.joint_stops import with_joint_stops
+from myoquat.environments.stepping import with_joint_stops
 from myoquat.environments.task import Task
 from myoquat.environments.tasks.pose import PoseTask
 from myoquat.environments.tasks.reach import ReachTask

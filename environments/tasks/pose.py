@@ -8,8 +8,7 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.environments.situation import Situation
-from myoquat.environments.task import Start, Task
+from myoquat.environments.task import Situation, Start, Task
 
 __all__ = ["PoseTask", "box"]
 

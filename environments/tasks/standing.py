@@ -8,8 +8,7 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.environments.situation import Situation
-from myoquat.environments.task import Start
+from myoquat.environments.task import Situation, Start
 from myoquat.environments.tasks.pose import box, effort
 from myoquat.environments.tasks.reach import PointsTask
 from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix

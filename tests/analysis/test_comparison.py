@@ -10,9 +10,9 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis import compare_models, compare_with_engine
-from myoquat.analysis.comparison.matching import match_names
+from myoquat.analysis.comparison.sides import match_names
 from myoquat.apps.command import main
-from myoquat.apps.comparison_report import write_comparison_report
+from myoquat.apps.drawing import write_comparison_report
 from myoquat.joints import FixedJoint, RevoluteJoint
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere

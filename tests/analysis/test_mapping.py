@@ -12,7 +12,7 @@ import pytest
 from myoquat.analysis import mapping_analysis
 from myoquat.analysis.mapping import approach, figures, formulas, run
 from myoquat.analysis.mapping.formulas import ROWS, Pair
-from myoquat.analysis.mapping.statistics import Statistics
+from myoquat.analysis.mapping.report import Statistics
 from myoquat.data import load_model
 from myoquat.joints import (
     ArticulatedSystem,

@@ -9,10 +9,9 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
-from myoquat.apps.opensim_tools.drawing import curves, inline_svg
+from myoquat.apps.drawing import curves, inline_svg, write_study_report
 from myoquat.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
 from myoquat.apps.report import Section, write_report
-from myoquat.apps.study_report import write_study_report
 from myoquat.joints.picture import Picture
 from myoquat.muscle.coordinates import Marker
 

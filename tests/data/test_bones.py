@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.apps.viewer.opening import opened
+from myoquat.apps.viewer.sources import opened
 from myoquat.data import load_model
 from myoquat.data.bones import BONES, shoulder_bones, write_obj
 from myoquat.data.meshes import read_mesh

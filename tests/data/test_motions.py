@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from myoquat.apps.opensim_tools.moved import rows_between
+from myoquat.apps.opensim_tools.moving import rows_between
 from myoquat.data import Forces, Markers, load_model
 from myoquat.data.motions import (
     load_markers,

@@ -14,8 +14,8 @@ from gymnasium.vector.utils import batch_space
 import myoquat as mq
 from myoquat.dynamics import Simulator
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
-from myoquat.environments.damping import with_implicit_damping
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
+from myoquat.environments.stepping import with_implicit_damping
 from myoquat.joints.functions import Linear
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator

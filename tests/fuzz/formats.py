@@ -19,8 +19,8 @@ import pandas as pd
 
 from myoquat import kernels
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.storage.errors import StoreError
-from myoquat.analysis.studies.storage.verification import verify_results
+from myoquat.analysis.studies.durable import StoreError
+from myoquat.analysis.studies.results import verify_results
 from myoquat.apps.moco import load_moco_study
 from myoquat.data import load_forces, load_model, load_orientations, motions
 from myoquat.data.meshes import read_mesh

@@ -27,7 +27,7 @@ from myoquat.analysis import (
     plot_socket,
 )
 from myoquat.analysis.recruitment import JointCone, emg_driven, moment_arm_surface
-from myoquat.analysis.recruitment.figures.muscles import plot_surface
+from myoquat.analysis.recruitment.figures import plot_surface
 from myoquat.analysis.studies import plot_heat_map, plot_sobol, plot_tornado
 from myoquat.data import Emg
 from myoquat.joints.panels import Panel, draw_panels

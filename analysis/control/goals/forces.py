@@ -1,24 +1,35 @@
-"""Goals of forces: moments of the joints, and what bodies press on each other."""
+"""Goals of forces: moments of the joints, contact forces, and the force in a joint as a goal or inside a cone."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control.conditions import PathCondition
 from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
+from myoquat.analysis.fits import JointForceFits
+from myoquat.analysis.recruitment import JointCone
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.joints.vectors import matvec
+from myoquat.dynamics.constraints.wrenches import constraint_wrenches
+from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.joints.constraints.base import Holonomic
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import Positive, check_ranges
+from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle.acting import tensions, wrenches
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
+from myoquat.muscle.segments.lengths import wrenches as muscle_wrenches
 
-__all__ = ["JointMoments", "TrackContactForces", "TrackMoments"]
+__all__ = ["InsideCone", "JointLoad", "JointMoments", "TrackContactForces", "TrackMoments", "joint_force"]
 
 
 def _moving(plant: Plant, title: str) -> ModelPlant:
@@ -171,3 +182,152 @@ def _on(bodies: tuple[str, ...], contacts: list[Contact]) -> Array:
         if (contact.second in bodies) != (contact.first in bodies):
             total = total + (contact.force if contact.second in bodies else -contact.force)
     return total
+
+
+def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFits | None) -> Array:
+    """The formula: (..., 3) [N] the force of a joint's child, with all that it carries, on the parent, in its axes.
+
+    It is what acts on the child and all that it carries, less what accelerates these bodies. `pulls` has the pull of
+    unit tensions of the muscles that it names; the others pull where their paths of points do.
+    """
+    system, at = plant.system, plant.instant(point)
+    if not point.udot.shape[-1]:
+        raise ValueError("the force in a joint needs accelerations, which multiple shooting does not have as unknowns")
+    i = system.indices.body(body)
+    parent, _ = system.poses(point.q)[system.bodies[i].parent]
+    tension, fitted = tensions(plant.equations.model, at), {} if pulls is None else pulls.functions
+    acting = wrenches(plant.equations.model, replace(at, activation=None))
+    if tension is not None:
+        placed = [k for k, name in enumerate(plant.muscle_names) if name not in fitted]
+        muscles = tuple(plant.equations.muscled.muscles[k] for k in placed)
+        columns = vector([tension[..., k] for k in placed]) if placed else np.zeros(0)
+        acting = acting + muscle_wrenches(system, muscles, point.q, columns)
+    if plant.constraints is not None:
+        held = plant.constraints.constraints
+        acting = acting + constraint_wrenches(held, point.q, point.t, point.multipliers)
+    passing = joint_wrenches(system, point.q, point.u, point.udot, acting)[..., i, :3]
+    result: Array = -vecmat(passing, parent)
+    for name, parts in fitted.items():
+        assert tension is not None
+        F = tension[..., plant.muscle_names.index(name)]
+        result = result + np.stack([F * f.value(system, point.q) for f in parts], axis=-1)
+    return result
+
+
+def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -> ModelPlant:
+    """The plant; ValueError where the force in the joint is not known."""
+    if not isinstance(plant, ModelPlant):
+        raise ValueError(f"{what}: the force in a joint needs a model whose motion is not prescribed")
+    for part in plant.constraints.constraints.parts if plant.constraints is not None else ():
+        if not isinstance(part, Holonomic):
+            raise ValueError(f"{what}: {part.label} holds velocities, so that its force on bodies is not known")
+    try:
+        plant.system.indices.body(body)
+    except KeyError as error:
+        raise ValueError(f"{what}: {error.args[0]}") from None
+    fitted = {} if pulls is None else pulls.functions
+    if pulls is not None and plant.system.indices.body(pulls.body) != plant.system.indices.body(body):
+        raise ValueError(f"{what}: pulls are fits for the joint of {pulls.body!r}, not {body!r}")
+    unknown = [name for name in fitted if name not in plant.muscle_names]
+    if unknown:
+        raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
+    try:
+        for muscle in plant.equations.muscled.muscles if plant.muscle_names else ():
+            if muscle.name not in fitted:
+                _ = muscle.on_bones
+    except ModelError as error:
+        raise ValueError(f"{what}: {error}. Or give pulls=fit_joint_forces(model, body, poses), of the model with its "
+                         "own paths") from None  # fmt: skip
+    return plant
+
+
+@dataclass(frozen=True)
+class JointLoad(IntegralGoal):
+    """The integral of |f|^2 / scale^2, f [N] being the force in a joint under all that acts on the model.
+
+    body   the joint's child
+    pulls  fits of muscles' pulls by `fit_joint_forces`, needed for paths that are functions of coordinates alone; other
+           muscles pull where their paths of points do
+    scale  [N]
+
+    Where constraints are redundant, the solution determines which of the possible forces they have. Raises ValueError
+    for a body that does not exist, for paths that are functions of coordinates alone, without `pulls`, and for
+    constraints on velocities.
+
+    >>> from myoquat.analysis.control import JointLoad
+    >>> JointLoad("shank", scale=1000.0, weight=0.1).title
+    'JointLoad'
+    """
+
+    body: str
+    pulls: JointForceFits | None = None
+    scale: float = 1.0
+
+    def check(self, plant: Plant, timed: bool) -> None:
+        super().check(plant, timed)
+        _checked(plant, f"goal {self.title!r}", self.body, self.pulls)
+        if not self.scale > 0:
+            raise ValueError(f"goal {self.title!r}: the scale must be positive, not {self.scale}")
+
+    def content(self, plant: Plant) -> Hashable:
+        return "joint load", self.body, _content(self.pulls), self.scale
+
+    def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
+        assert isinstance(plant, ModelPlant)
+        f = joint_force(plant, point, self.body, self.pulls) / self.scale
+        result: Array = np.sum(f * f, axis=-1)
+        return result
+
+
+@dataclass(frozen=True)
+class InsideCone(PathCondition):
+    """The force in a joint stays inside a `JointCone`, at every point of the motion where controls are defined.
+
+    cone    its joint, direction n and half angle a
+    pulls   fits of muscles' pulls, as for `JointLoad`
+    margin  [N] m: tan(a) n . f >= sqrt(|f - (n . f) n|^2 + m^2), which is smooth and holds inside the cone only
+    scale   [N] of this row
+
+    Raises ValueError as `JointLoad`.
+
+    >>> from myoquat.analysis.control import InsideCone
+    >>> from myoquat.analysis.recruitment import JointCone
+    >>> InsideCone(JointCone("humerus", (1.0, 0.0, 0.0), half_angle=0.5)).title
+    "cone of the force in the joint of 'humerus'"
+    """
+
+    cone: JointCone
+    pulls: JointForceFits | None = None
+    margin: Positive = 1.0
+    scale: Positive = 100.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ranges(self, "InsideCone")
+
+    @property
+    def title(self) -> str:
+        return f"cone of the force in the joint of {self.cone.joint!r}"
+
+    @property
+    def interval(self) -> Array:
+        return np.array([[0.0, np.inf]])
+
+    def check(self, plant: Plant) -> None:
+        _checked(plant, self.title, self.cone.joint, self.pulls)
+
+    def content(self) -> Hashable:
+        cone = self.cone
+        return "inside cone", cone.joint, cone.direction, cone.half_angle, _content(self.pulls), self.margin, self.scale
+
+    def rows(self, plant: Plant, point: Point) -> Array:
+        assert isinstance(plant, ModelPlant)
+        f = joint_force(plant, point, self.cone.joint, self.pulls)
+        along, *across = (np.sum(row * f, axis=-1) for row in self.cone.frame)
+        aside = np.sqrt(across[0] ** 2 + across[1] ** 2 + self.margin**2)
+        result: Array = (np.tan(self.cone.half_angle) * along - aside) / self.scale
+        return result
+
+
+def _content(pulls: JointForceFits | None) -> Hashable:
+    return None if pulls is None else (pulls.body, tuple(pulls.functions.items()))

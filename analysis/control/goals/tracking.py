@@ -5,11 +5,15 @@ from dataclasses import field
 
 import numpy as np
 
-from myoquat.analysis.control.charts import displacement
 from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.control.points import (
+    Point,
+    displacement,
+    interpolated_pose,
+    interpolated_rows,
+    interpolated_velocity,
+)
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.motion.problem import rotation_vector
 from myoquat.core.arguments import check_types, indices_of

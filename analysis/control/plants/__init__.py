@@ -3,12 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from myoquat.analysis.control.plants.acting import Acting
-from myoquat.analysis.control.plants.base import Plant
-from myoquat.analysis.control.plants.model import ModelPlant
-from myoquat.analysis.control.plants.muscled import MuscledPlant
-from myoquat.analysis.control.plants.own import Equations, OwnPlant
-from myoquat.analysis.control.plants.parameters import UnknownParameters, parameters_of_equations, parameters_of_model
+from myoquat.analysis.control.plants.base import Plant, UnknownParameters, parameters_of_equations, parameters_of_model
+from myoquat.analysis.control.plants.model import Acting, Equations, ModelPlant, MuscledPlant, OwnPlant
 from myoquat.analysis.control.plants.prescribed import PrescribedPlant
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.validation import SystemLike, system_of

@@ -8,22 +8,216 @@ The state is (q, u, w):
 
 Equations are implicit: residual(point) = 0 with udot and wdot as unknowns. For a model this is inverse dynamics, the
 cheapest form of its equations of motion.
+
+Constraints and couplers of a model in collocation: multipliers as unknowns, and projections of every node.
+
+At every point the equations of motion hold with the forces A^T lambda of the constraints. The constraints' second
+derivatives hold too, A udot = b. A Runge-Kutta step leaves the constraints by its own error. At the end of every
+interval the state is therefore moved back onto them, by unknown multiples g of their gradients,
+
+    theta_1 = h sum_j A_1j thetadot_j + P^T g_pose,   u_1 = u_0 + h sum_j A_1j udot_j + A^T g_velocity,
+
+with phi(q_1) = 0 and phidot(q_1, u_1) = 0. The g are of the size of the local error, and the order of the method stays.
+Sources: M. Posa, S. Kuindersma, R. Tedrake, Optimization and stabilization of trajectories for constrained dynamical
+systems, ICRA 2016; R. Bordalba, T. Schoels, L. Ros, J. M. Porta, M. Diehl, Direct collocation methods for trajectory
+optimization in constrained robotic systems, IEEE Trans. Robot. 39, 2023.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
-from myoquat.analysis.control.plants.constraints import PathEquations
-from myoquat.analysis.control.plants.parameters import UnknownParameters
-from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.points import Point, chart_coordinates, chart_pose, displacement, displacement_rate
+from myoquat.core.arguments import check_unmasked
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.stacking import joined
+from myoquat.joints.validation import SystemLike
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.kernels.tracing.trace import trace
+from myoquat.muscle import Parameters
 
-__all__ = ["Plant"]
+__all__ = [
+    "Bound",
+    "PathEquations",
+    "Plant",
+    "UnknownParameters",
+    "interval",
+    "parameters_of_equations",
+    "parameters_of_model",
+]
+
+
+class Bound(NamedTuple):
+    """Lower and upper bound."""
+
+    lower: float
+    upper: float
+
+
+def interval(name: str, value: Any) -> Bound:
+    """The bounds that a number (fixed) or a pair (lower, upper) means; ValueError for others and contradicting ones."""
+    check_unmasked(name, value)
+    pair = (value, value) if np.ndim(value) == 0 else tuple(value)
+    if len(pair) != 2 or not all(isinstance(x, (int, float, np.number)) for x in pair):
+        raise ValueError(f"{name!r}: a number or a pair (lower, upper) is needed, not {value!r}")
+    low, high = map(float, pair)
+    if np.isnan(low) or np.isnan(high):
+        raise ValueError(f"{name!r}: a bound is NaN")
+    if low == high and np.isinf(low):
+        raise ValueError(f"{name!r} is fixed at {low:g}; a finite number or a pair (lower, upper) is needed")
+    if low > high:
+        raise ValueError(f"{name!r}: the bounds contradict each other: lower {low:g} is above upper {high:g}")
+    return Bound(low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownParameters:
+    """Unknown parameters (np,) of a problem.
+
+    names    of the parameters
+    bounds   (np, 2)
+    start    (np,) values with which the search starts
+    binding  puts values into a model
+    """
+
+    names: tuple[str, ...] = ()
+    bounds: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    start: Array = field(default_factory=lambda: np.zeros(0))
+    binding: Parameters | None = None
+
+    @property
+    def scales(self) -> Array:
+        """(np,) positive: the model's own values, the same for all problems of a model, or 1 where they are zero."""
+        own = self.start if self.binding is None else np.array(self.binding.defaults)
+        size = np.abs(np.where(np.isnan(own), self.start, own))
+        return np.where(size > 0, size, 1.0)
+
+
+def parameters_of_model(model: SystemLike, given: Mapping[str, Any]) -> UnknownParameters:
+    """Those of a model by name or pattern; the search starts at the model's own values, or at the one number that
+    bounds allow. ValueError for unknown names, contradicting bounds, and values of the model out of the bounds."""
+    if not given:
+        return UnknownParameters()
+    names: list[str] = []
+    bounds = []
+    for pattern, value in given.items():
+        own = Parameters.of(model, pattern).acting("bounds", markers=True).names
+        names += own
+        bounds += [interval(f"parameters: {name}", value) for name in own]
+    binding = Parameters.of(model, names)
+    found = UnknownParameters(binding.names, np.array(bounds).reshape(-1, 2), np.array(binding.defaults), binding)
+    fixed = found.bounds[:, 0] == found.bounds[:, 1]
+    start = np.where(np.isnan(found.start) | fixed, _middle(found.bounds), found.start)
+    _check_start(found.names, start, found.bounds)
+    return UnknownParameters(found.names, found.bounds, start, binding)
+
+
+def parameters_of_equations(given: Mapping[str, Any]) -> UnknownParameters:
+    """Those of equations of one's own; the search starts in the middle of the bounds."""
+    bounds = np.array([interval(f"parameters: {name}", value) for name, value in given.items()]).reshape(-1, 2)
+    return UnknownParameters(tuple(given), bounds, _middle(bounds))
+
+
+def _middle(bounds: Array) -> Array:
+    """(np,) the middle of finite bounds, else the number nearest to zero within them."""
+    low, high = bounds[:, 0], bounds[:, 1]
+    finite = np.isfinite(low) & np.isfinite(high)
+    with np.errstate(invalid="ignore"):
+        return np.where(finite, (low + high) / 2, np.clip(0.0, low, high))
+
+
+def _check_start(names: tuple[str, ...], start: Array, bounds: Array) -> None:
+    for name, value, (low, high) in zip(names, start, bounds, strict=True):
+        if not low <= value <= high:
+            raise ValueError(
+                f"parameters: the model's {name!r} is {value:g}, outside its bounds {low:g} to {high:g}; "
+                "Parameters.of(model, names).bind(values) gives it another value"
+            )
+
+
+class PathEquations:
+    """The formulas of a model's constraints that collocation needs; without any, all of them are empty."""
+
+    def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
+        self.system = system
+        self.constraints = Constraints(system, constraints)
+
+    @property
+    def key(self) -> Hashable:
+        """What the formulas compute with."""
+        return self.constraints.key if self.constraints.parts else None
+
+    @cached_property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Of every constraint its numbers of rows of phi and of phidot."""
+        return tuple(_rows_of(self.system, part) for part in self.constraints.parts)
+
+    @property
+    def positions(self) -> int:
+        """Number of rows of phi."""
+        return sum(h for h, _ in self.sizes)
+
+    @property
+    def rates(self) -> int:
+        """Number of rows of phidot, and of multipliers."""
+        return sum(k for _, k in self.sizes)
+
+    def names(self, what: str) -> tuple[str, ...]:
+        """A name for every row of "position", "velocity" or "acceleration"."""
+        counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
+        return tuple(f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n))
+
+    @property
+    def multiplier_names(self) -> tuple[str, ...]:
+        """A name for every multiplier."""
+        return tuple(name.replace("velocity of ", "multiplier of ", 1) for name in self.names("velocity"))
+
+    @property
+    def _parts(self) -> tuple[Constraint, ...]:
+        return self.constraints.parts
+
+    # ---- formulas --------------------------------------------------------------------------------------------
+
+    def force(self, q: Array, t: Array, multipliers: Array) -> Array:
+        """(..., nu) generalized forces A^T lambda."""
+        return vecmat(multipliers, self.constraints.jacobian(q, t))
+
+    def acceleration(self, q: Array, u: Array, udot: Array, t: Array) -> Array:
+        """(..., k) A udot - b."""
+        result: Array = matvec(self.constraints.jacobian(q, t), udot) - self.constraints.bias(q, u, t)
+        return result
+
+    def state(self, q: Array, u: Array, t: Array) -> Array:
+        """(..., h + k) phi and phidot."""
+        return joined([self.constraints.position(q, t), self.constraints.rate(q, u, t)])
+
+    def moves(self, q: Array, t: Array, g: Array) -> tuple[Array, Array]:
+        """(..., nu) each: the moves of pose and velocities by multiples g (..., h + k) of the gradients at q."""
+        P, A = self.constraints.position_jacobian(q, t), self.constraints.jacobian(q, t)
+        return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A)
+
+
+def _numbered(label: str, i: int, n: int) -> str:
+    return label if n == 1 else f"{label}, row {i + 1}"
+
+
+def _rows_of(system: ArticulatedSystem, constraint: Constraint) -> tuple[int, int]:
+    """Numbers of rows of phi and phidot of a constraint, from its traced formulas."""
+
+    def formula(q: Array, u: Array, t: Array) -> tuple[Array, Array]:
+        return constraint.position(system, q, t), constraint.rate(system, q, u, t)
+
+    signature = trace(formula, {"q": system.nq, "u": system.nu, "t": ()}, ["phi", "rate"]).signature
+    h, k = signature.output_sizes
+    return h, k
 
 
 class Plant(ABC):

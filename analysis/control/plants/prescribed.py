@@ -16,10 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.plants.acting import Acting
-from myoquat.analysis.control.plants.muscled import MuscledPlant
-from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.splines import interpolated_pose, interpolated_rows, interpolated_velocity
+from myoquat.analysis.control.plants.model import Acting, MuscledPlant
+from myoquat.analysis.control.points import Point, interpolated_pose, interpolated_rows, interpolated_velocity
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_motion
 from myoquat.analysis.recruitment.free import free_velocities

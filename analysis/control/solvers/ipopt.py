@@ -8,21 +8,200 @@ line-search algorithm for large-scale nonlinear programming, Mathematical Progra
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from numbers import Real
+from enum import Enum
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.program import Program
-from myoquat.analysis.control.solvers.callbacks import NONE, Timed, sparsity_of
+from myoquat.analysis.control.program import Pattern, Program
 from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
-from myoquat.analysis.control.solvers.settings import check_options
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
-__all__ = ["Ipopt", "Iterates", "run_ipopt"]
+__all__ = [
+    "NONE",
+    "Evaluation",
+    "Ipopt",
+    "Iterates",
+    "Status",
+    "Timed",
+    "check_options",
+    "run_ipopt",
+    "sparsity_of",
+    "status_of",
+]
+
+
+def check_options(given: Any) -> None:
+    """TypeError for tolerance, max_iterations, barrier, print_level and options of other types, ValueError for a
+    barrier that is not positive."""
+    check_types(
+        options=(given.options, Mapping),
+        tolerance=(given.tolerance, Real),
+        barrier=(given.barrier, (Real, NoneType)),
+        max_iterations=(given.max_iterations, Integral),
+        print_level=(given.print_level, Integral),
+    )
+    if given.barrier is not None and not given.barrier > 0:
+        raise ValueError(f"barrier must be positive or None, not {given.barrier}")
+
+
+UNBOUNDED = -1e10  # an objective below it falls without bound
+
+
+class Status(Enum):
+    """How the solver ended; `sentence` says it in words, `success` whether the result is a solution.
+
+    >>> from myoquat.analysis.control import Status
+    >>> Status.INFEASIBLE.success, Status.INFEASIBLE.sentence
+    (False, 'no motion near this one satisfies all constraints: the constraints named below contradict each other')
+    """
+
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> "Status":
+        member = object.__new__(cls)
+        member._value_, member.sentence = value, sentence
+        return member
+
+    SOLVED = "solved", "converged to the tolerance"
+    ACCEPTABLE = "acceptable", "converged to the looser, acceptable tolerance of the solver"
+    INFEASIBLE = (
+        "infeasible",
+        "no motion near this one satisfies all constraints: the constraints named below contradict each other",
+    )
+    ITERATIONS = "iterations", "stopped at the maximum number of iterations before it converged"
+    TIME = "time", "stopped at the time limit before it converged"
+    STUCK = "stuck", "the search direction became too small to go on"
+    RESTORATION = "restoration", "could not get closer to the constraints from here (restoration failed)"
+    DIVERGING = "diverging", "the unknowns grow without bound: a bound or a term of the objective is missing"
+    UNBOUNDED = "unbounded", "the objective falls without bound: a bound or a term of the objective is missing"
+    OVERDETERMINED = (
+        "overdetermined",
+        "there are more equations than unknowns: conditions at the ends repeat each other",
+    )
+    NOT_FINITE = "not finite", "a formula or a derivative gave a number that is not finite"
+    INTERRUPTED = "interrupted", "interrupted; this is the last iterate"
+    FAILED = "failed", "the solver failed"
+
+    @property
+    def success(self) -> bool:
+        """Whether the result is a solution."""
+        return self in (Status.SOLVED, Status.ACCEPTABLE)
+
+
+IPOPT = {
+    "Solve_Succeeded": Status.SOLVED,
+    "Feasible_Point_Found": Status.SOLVED,
+    "Solved_To_Acceptable_Level": Status.ACCEPTABLE,
+    "Infeasible_Problem_Detected": Status.INFEASIBLE,
+    "Maximum_Iterations_Exceeded": Status.ITERATIONS,
+    "Maximum_CpuTime_Exceeded": Status.TIME,
+    "Maximum_WallTime_Exceeded": Status.TIME,
+    "Search_Direction_Becomes_Too_Small": Status.STUCK,
+    "Error_In_Step_Computation": Status.STUCK,
+    "Restoration_Failed": Status.RESTORATION,
+    "Diverging_Iterates": Status.DIVERGING,
+    "Not_Enough_Degrees_Of_Freedom": Status.OVERDETERMINED,
+    "Invalid_Number_Detected": Status.NOT_FINITE,
+    "User_Requested_Stop": Status.INTERRUPTED,
+}  # of IPOPT's return status
+
+
+def status_of(word: str, objective: float) -> Status:
+    """The status by IPOPT's word for it. Where the objective fell too far that tells more than how IPOPT gave up."""
+    status = IPOPT.get(word, Status.FAILED)
+    ended = status.success or status in (Status.INTERRUPTED, Status.NOT_FINITE)
+    return Status.UNBOUNDED if objective < UNBOUNDED and not ended else status
+
+
+Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out
+NONE = np.zeros(0)
+
+
+class Timed:
+    """Makes functions of CasADi, and keeps the time that they take and the errors that they raise."""
+
+    def __init__(self) -> None:
+        self.errors, self.seconds = list[BaseException](), 0.0
+
+    def function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
+        """A function of CasADi by the sparsity of its inputs and outputs."""
+
+        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+            begun = time.perf_counter()
+            try:
+                evaluation(arguments, results)
+            finally:
+                self.seconds += time.perf_counter() - begun
+
+        return _callback_class()(name, inputs, outputs, timed, self.errors)
+
+
+def sparsity_of(pattern: Pattern, shape: tuple[int, int]) -> Any:
+    """The pattern as CasADi has it."""
+    return casadi.Sparsity(*shape, pattern.columns.tolist(), pattern.rows.tolist())
+
+
+_made: list[Any] = []
+
+
+def _callback_class() -> Any:
+    """A class of CasADi's callbacks, made when CasADi is first needed."""
+    if not _made:
+
+        class Callback(casadi.Callback):
+            """A function of CasADi that reads and writes CasADi's own arrays."""
+
+            def __init__(
+                self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation, errors: Any
+            ) -> None:
+                casadi.Callback.__init__(self)
+                self._inputs, self._outputs = list(inputs.items()), list(outputs.items())
+                self._evaluation, self._errors = evaluation, errors
+                self.construct(name, {})
+
+            def get_n_in(self) -> int:
+                return len(self._inputs)
+
+            def get_n_out(self) -> int:
+                return len(self._outputs)
+
+            def get_name_in(self, i: int) -> str:
+                return str(self._inputs[i][0])
+
+            def get_name_out(self, i: int) -> str:
+                return str(self._outputs[i][0])
+
+            def get_sparsity_in(self, i: int) -> Any:
+                return self._inputs[i][1]
+
+            def get_sparsity_out(self, i: int) -> Any:
+                return self._outputs[i][1]
+
+            def has_eval_buffer(self) -> bool:
+                return True
+
+            def eval_buffer(self, arguments: Any, results: Any) -> int:
+                try:
+                    self._evaluation([_floats(a) for a in arguments], [_floats(r) for r in results])
+                except BaseException as error:
+                    self._errors.append(error)
+                    return 1
+                return 0
+
+        _made.append(Callback)
+    return _made[0]
+
+
+def _floats(buffer: Any) -> Array:
+    """A buffer of CasADi as an array on the same memory; empty for one that it does not need."""
+    return NONE if buffer is None else np.frombuffer(buffer, dtype=float)
+
 
 HESSIANS = ("exact", "limited-memory")
 Watch = Callable[[Iterate], Any]  # True asks to stop

@@ -12,8 +12,9 @@ holds by construction. The rates udot are unknowns, so that the equations of mot
 """
 
 from abc import abstractmethod
+from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
-__all__ = ["Collocation", "StagedCollocation", "integration_matrix"]
+__all__ = ["Collocation", "Gauss", "HermiteSimpson", "Radau", "StagedCollocation", "Trapezoid", "integration_matrix"]
 
 RATES = ("udot", "wdot")
 ACTIVE = ("udot", "wdot", "controls", "multipliers")
@@ -169,3 +170,104 @@ class StagedCollocation(Collocation):
         check_type("stages", self.stages, Integral)
         if not 1 <= self.stages <= MAX_POINTS:
             raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
+
+
+@dataclass(frozen=True)
+class Gauss(StagedCollocation):
+    """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1].
+
+    It has order 2 s, is symmetric, and has no point at the nodes [Hairer, Norsett, Wanner, Solving Ordinary
+    Differential Equations I, 1993, section II.7]. Controls are polynomials that may jump at nodes.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import Gauss
+    >>> np.round(Gauss(2).points, 4), Gauss(2).order
+    (array([0.2113, 0.7887]), 4)
+    """
+
+    title: ClassVar[str] = "gauss"
+
+    @property
+    def order(self) -> int:
+        return 2 * self.stages
+
+    @cached_property
+    def points(self) -> tuple[float, ...]:
+        roots, _ = np.polynomial.legendre.leggauss(self.stages)
+        return tuple(map(float, (roots + 1) / 2))
+
+
+@dataclass(frozen=True)
+class HermiteSimpson(Collocation):
+    """x_1 = x_0 + h (f_0 + 4 f_c + f_1) / 6, x_c = (x_0 + x_1) / 2 + h (f_0 - f_1) / 8, of order 4. States and controls
+    are at the nodes and in the middle of every interval, in the separated form of Moco and others [M. Kelly, An
+    introduction to trajectory optimization, SIAM Review 59, 2017, section 4].
+
+    linear_controls: the control in the middle is the mean of those at both nodes, as Moco has it by default. Controls
+    then have no part that alternates within an interval, and jumps of loads are tracked less closely.
+
+    >>> from myoquat.analysis.control import HermiteSimpson
+    >>> HermiteSimpson().points
+    (0.0, 0.5, 1.0)
+    """
+
+    title: ClassVar[str] = "hermite_simpson"
+    linear_controls: bool = False
+
+    @property
+    def straight(self) -> bool:
+        return self.linear_controls
+
+    @property
+    def order(self) -> int:
+        return 4
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        return (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Radau(StagedCollocation):
+    """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval. It
+    has order 2 s - 1 and damps stiff equations [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner,
+    Solving Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import Radau
+    >>> np.round(Radau(2).points, 4), Radau(2).order
+    (array([0.3333, 1.    ]), 3)
+    """
+
+    title: ClassVar[str] = "radau"
+
+    @property
+    def order(self) -> int:
+        return 2 * self.stages - 1
+
+    @cached_property
+    def points(self) -> tuple[float, ...]:
+        legendre = np.polynomial.legendre.Legendre
+        difference = legendre.basis(self.stages) - legendre.basis(self.stages - 1)
+        roots = (np.sort(difference.roots().real) + 1) / 2
+        return (*map(float, roots[:-1]), 1.0)
+
+
+@dataclass(frozen=True)
+class Trapezoid(Collocation):
+    """x_1 = x_0 + h (f_0 + f_1) / 2, of order 2: states and controls at the nodes, controls linear between them.
+
+    >>> from myoquat.analysis.control import Trapezoid
+    >>> Trapezoid().points
+    (0.0, 1.0)
+    """
+
+    title: ClassVar[str] = "trapezoid"
+
+    @property
+    def order(self) -> int:
+        return 2
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        return (0.0, 1.0)

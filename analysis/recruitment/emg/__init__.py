@@ -1,11 +1,15 @@
 """Muscles whose activity was recorded: activations from EMG, torques from them, and muscles calibrated to a person."""
 
-from myoquat.analysis.recruitment.emg.activations import emg_activations, emg_effort
 from myoquat.analysis.recruitment.emg.calibration import Calibration, Trial, calibrate_muscles
-from myoquat.analysis.recruitment.emg.driven import MuscleTorques, emg_driven
-from myoquat.analysis.recruitment.emg.moment_calibration import MomentCalibration, MomentTrial, calibrate_moments
+from myoquat.analysis.recruitment.emg.driven import MuscleTorques, emg_activations, emg_driven, emg_effort
+from myoquat.analysis.recruitment.emg.moment_calibration import (
+    MomentCalibration,
+    MomentPosterior,
+    MomentTrial,
+    calibrate_moments,
+    moment_posterior,
+)
 from myoquat.analysis.recruitment.emg.moment_model import MomentPriors
-from myoquat.analysis.recruitment.emg.posterior import MomentPosterior, moment_posterior
 
 __all__ = [
     "Calibration",

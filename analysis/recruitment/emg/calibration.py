@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy.affine_forces import least_activations
+from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy

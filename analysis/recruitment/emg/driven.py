@@ -1,25 +1,135 @@
-"""Forces of muscles with given activations along a motion, and torques beside those that it needs."""
+"""Forces of muscles with given activations along a motion, and torques beside those that it needs.
 
+Activations from recorded EMG, and an effort that keeps near them.
+
+Force lags behind the electrical signal: by the electromechanical delay, 10 to 100 ms, and by the activation dynamics;
+its relation to activation may bend [D. G. Lloyd, T. F. Besier, An EMG-driven musculoskeletal model to estimate muscle
+forces and knee joint moments in vivo, J. Biomech. 36, 2003, eqs. 1 to 4].
+"""
+
+from dataclasses import replace
 from types import NoneType
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment.emg.activations import activations_at
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.redundancy.affine_forces import least_activations
+from myoquat.analysis.recruitment.redundancy import Effort
+from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.analysis.recruitment.tables import named_columns
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion_like import MotionResult
+from myoquat.data.motions.series import check_time
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.muscle import law_forces, path_jacobian, path_lengths
+from myoquat.muscle import ActivationDynamics, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.model import Model
 
-__all__ = ["MuscleTorques", "emg_driven"]
+__all__ = ["MuscleTorques", "activations_at", "emg_activations", "emg_driven", "emg_effort"]
+
+MAX_SUBSTEP_S = 1e-3  # [s] of the activation dynamics
+MAX_GAP_S = 0.05  # [s] longest gap without data that linear interpolation bridges
+
+
+def emg_activations(
+    emg: Emg, *, delay: float = 0.04, shape: float = 0.0, dynamics: ActivationDynamics | None = None
+) -> Emg:
+    """Activations from normalized envelopes, in [0, 1], at the same times.
+
+    delay     [s] between the signal and the excitation; the first activations, before it has passed, are NaN.
+    shape     A in [-5, 0] of a = (exp(A e) - 1) / (exp(A) - 1); 0 is a = e [Lloyd and Besier, eq. 4].
+    dynamics  by which activations follow excitations, on straight lines between times, in Runge-Kutta steps of at most
+              1 ms, from equilibrium at the start. None where the envelope's own low-pass filter takes their place.
+
+    Raises ValueError for a signal in volts or outside [0, 1] (`Emg.normalized`), a negative delay, a shape outside its
+    range, and with dynamics for channels with gaps.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.recruitment import emg_activations
+    >>> from myoquat.data import Emg
+    >>> burst = Emg(np.arange(5) * 0.02, ("biceps",), [[0.0], [0.5], [1.0], [0.5], [0.0]], "1")
+    >>> emg_activations(burst, delay=0.04).signal.ravel()
+    array([nan, nan, 0. , 0.5, 1. ])
+    """
+    check_types(emg=(emg, Emg))
+    if not (np.isfinite(delay) and delay >= 0):
+        raise ValueError(f"delay must not be negative [s], but is {delay}")
+    if not -5 <= shape <= 0:
+        raise ValueError(f"shape must lie in [-5, 0], not {shape}")
+    if emg.units != "1":
+        raise ValueError(f"activations come from a normalized signal, not one in {emg.units}; Emg.normalized makes it")
+    outside = (emg.signal < 0) | (emg.signal > 1)
+    if outside.any():
+        row, k = (int(i) for i in np.argwhere(outside)[0])
+        value, at = emg.signal[row, k], emg.time[row]
+        raise ValueError(f"the signal of {emg.names[k]!r} is {value:.4g} at {at:.4g} s, but must lie in [0, 1]")
+    signal = emg.signal if dynamics is None else _followed(emg, dynamics)
+    late = replace(emg, time=emg.time + delay, signal=signal).resampled(emg.time, np.inf if dynamics else MAX_GAP_S)
+    return late if shape == 0 else replace(late, signal=np.expm1(shape * late.signal) / np.expm1(shape))
+
+
+def _followed(emg: Emg, dynamics: ActivationDynamics) -> Array:
+    """(t, n) activations that follow the signal; dynamics and delay can be taken in any order."""
+    e = emg.signal
+    if np.isnan(e).any():
+        name = emg.names[int(np.argmax(np.isnan(e).any(axis=0)))]
+        raise ValueError(f"the channel {name!r} has gaps, over which activation dynamics do not go")
+    found = np.array(e)
+    for k in range(len(e) - 1):
+        span, a = emg.time[k + 1] - emg.time[k], found[k]
+        count = int(np.ceil(span / MAX_SUBSTEP_S - 1e-9))
+        h = span / count
+        for i in range(count):
+            start, middle, end = (e[k] + (e[k + 1] - e[k]) * (i + part) / count for part in (0.0, 0.5, 1.0))
+            a = dynamics.advanced(a, (start, middle, end), h)
+        found[k + 1] = a
+    return found
+
+
+def emg_effort(model: Model, time: ArrayLike, activations: Emg, *, weight: float = 10.0, others: float = 1.0) -> Effort:
+    """For `redundancy`: activations near the measured ones where there are any, and of least squares elsewhere.
+
+    The effort at every time is weight * sum (a - measured)^2 + others * sum a^2. The first sum is over the muscles with
+    a channel of their name and a value at that time. Linear interpolation bridges gaps of at most 50 ms. Source: after
+    M. Sartori, D. Farina, D. G. Lloyd, Hybrid neuromusculoskeletal modeling to best track joint moments using a balance
+    between muscle excitations derived from electromyograms and optimization, J. Biomech. 47, 2014. Without reserves the
+    motion's torques are met whatever the weight.
+
+    Raises ValueError for a channel without a muscle, with the nearest names (`Emg.renamed`, `Emg.select`). It is raised
+    too for values outside [0, 1], times that do not overlap, and negative weights.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import emg_effort
+    >>> from myoquat.data import Emg
+    >>> recorded = Emg([0.0, 0.04], ("m2",), [[0.2], [0.4]], "1")
+    >>> effort = emg_effort(mq.load_model("two_link"), [0.02], recorded, weight=20.0)
+    >>> effort.weights, effort.target.round(2)
+    (array([[ 1., 20.,  1.,  1.,  1.,  1.]]), array([[0. , 0.3, 0. , 0. , 0. , 0. ]]))
+    """
+    check_types(model=(model, Model), activations=(activations, Emg))
+    for name, value in (("weight", weight), ("others", others)):
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} must be finite and not negative, but is {value}")
+    measured = activations_at(model, time, activations)
+    seen = ~np.isnan(measured)
+    return Effort(2.0, np.where(seen, weight, others), target=np.where(seen, measured, 0.0))
+
+
+def activations_at(model: Model, time: ArrayLike, activations: Emg) -> Array:
+    """(t, m) the activations at these times, NaN where nothing was measured."""
+    at = check_time(time)
+    columns = indices_of("muscle", activations.names, model.muscle_names)
+    if len(activations.time) == 0 or not ((at >= activations.time[0]) & (at <= activations.time[-1])).any():
+        span = f"{activations.time[0]:g} to {activations.time[-1]:g} s" if len(activations.time) else "no frames"
+        raise ValueError(f"the activations, {span}, do not overlap with the motion, {at[0]:g} to {at[-1]:g} s")
+    found = np.full((len(at), len(model.muscles)), np.nan)
+    found[:, columns] = activations.resampled(at, MAX_GAP_S).signal
+    if ((found < 0) | (found > 1)).any():
+        raise ValueError("activations must lie in [0, 1]; emg_activations makes them from an envelope")
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ normal equations, whose matrix is I at least.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from myoquat.analysis.recruitment.emg.moment_model import (
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
@@ -35,7 +37,14 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import law_type_of
 from myoquat.muscle.model import Model
 
-__all__ = ["MomentCalibration", "MomentObjective", "MomentTrial", "calibrate_moments"]
+__all__ = [
+    "MomentCalibration",
+    "MomentObjective",
+    "MomentPosterior",
+    "MomentTrial",
+    "calibrate_moments",
+    "moment_posterior",
+]
 
 MAX_STEPS = 200
 SMALL_DECREASE = 1e-8  # of minus the logarithm of the density, that the next step promises
@@ -392,3 +401,70 @@ def _result(
         moment_error=assumed[0], error_time=assumed[1], priors=first.priors, z=z, precision=precision,
         converged=converged, objective=objective, original=model,
     )  # fmt: skip
+
+
+MAX_NUMBERS = 2**22  # tensions that are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class MomentPosterior:
+    """Draws (k, n) of a calibration's standardized parameters.
+
+    >>> from myoquat.analysis.recruitment import MomentPosterior
+    >>> list(MomentPosterior.__dataclass_fields__)  # see moment_posterior
+    ['calibration', 'draws']
+    """
+
+    calibration: MomentCalibration
+    draws: Array
+
+    def __repr__(self) -> str:
+        return f"<MomentPosterior {len(self.draws)} draws, Laplace's approximation>"
+
+    def bands(self, trial: MomentTrial, level: float = 0.9, *, errors: bool = False, seed: int = 0) -> Array:
+        """(2, t, e) [N m] low and high quantiles of the moments of a trial.
+
+        The share `level` of the posterior lies between them. errors: bands of measured moments, with the errors of
+        measurement and model too. ValueError for a level outside (0, 1).
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, not {level}")
+        size = max(1, MAX_NUMBERS // max(1, len(trial.motion.time) * len(trial.emg.names)))
+        parts = [self.draws[k : k + size] for k in range(0, len(self.draws), size)]
+        found = np.concatenate([self.calibration.moments(trial, z) for z in parts])
+        if errors:
+            found = found + self.calibration.moment_error * np.random.default_rng(seed).normal(size=found.shape)
+        result: Array = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return result
+
+    def table(self, level: float = 0.9) -> "pd.DataFrame":
+        """A row per muscle and parameter, and one for the delay [s]: median, low and high quantile."""
+        model = self.calibration.objective.models[0]
+        delay, factors, _ = model.named(self.draws)
+        at = [0.5, (1 - level) / 2, (1 + level) / 2]
+        names = [(muscle, name) for muscle in self.calibration.muscles.index for name in self.calibration.muscles]
+        values = np.concatenate([delay[:, None], factors.reshape(len(self.draws), -1)], axis=1)
+        index = pd.MultiIndex.from_tuples([("all", "delay"), *names], names=["muscle", "parameter"])
+        return pd.DataFrame(np.quantile(values, at, axis=0).T, index, pd.Index(["median", "low", "high"]))
+
+
+def moment_posterior(calibration: MomentCalibration, *, samples: int = 1000, seed: int = 0) -> MomentPosterior:
+    """Draws of the parameters that a calibration's trials leave possible, by Laplace's approximation.
+
+    This is the normal distribution with the calibration's precision about the most probable parameters
+    [C. M. Bishop, Pattern Recognition and Machine Learning, 2006, sec. 4.4]. For draws of the exact posterior, give
+    `MomentCalibration.log_density` to a sampler of your choice.
+
+    The same seed gives the same bits. Raises ValueError for fewer than one sample.
+
+    >>> from myoquat.analysis.recruitment import moment_posterior  # see the guide on validation
+    >>> moment_posterior.__kwdefaults__
+    {'samples': 1000, 'seed': 0}
+    """
+    check_types(calibration=(calibration, MomentCalibration), samples=(samples, Integral))
+    if samples < 1:
+        raise ValueError(f"samples must be positive, not {samples}")
+    L = np.linalg.cholesky(calibration.precision)
+    y = np.random.default_rng(seed).normal(size=(len(L), samples))
+    draws = calibration.z + scipy.linalg.solve_triangular(L, y, trans=1, lower=True).T
+    return MomentPosterior(calibration, draws)

@@ -4,8 +4,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserv
 from myoquat.analysis.recruitment.redundancy.assembled_motion import consistent_derivatives, consistent_motion
 from myoquat.analysis.recruitment.redundancy.equations import Effort
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
-from myoquat.analysis.recruitment.redundancy.redundancy import redundancy
-from myoquat.analysis.recruitment.redundancy.result import Redundancy
+from myoquat.analysis.recruitment.redundancy.redundancy import Redundancy, redundancy
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, Sequential, WholeTrial
 from myoquat.analysis.recruitment.stability import JointCone
 

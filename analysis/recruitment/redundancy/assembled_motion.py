@@ -1,6 +1,6 @@
 """Motions assembled on a model's couplers and constraints, dependent coordinates first, and the check of a motion.
 
-Smoothing changes all free coordinates alike: `myoquat.analysis.motion.constraint_projection`.
+Smoothing changes all free coordinates alike: `myoquat.analysis.motion.smoothing`.
 """
 
 from collections.abc import Sequence

@@ -20,13 +20,11 @@ from functools import partial
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, terms
-from myoquat.analysis.recruitment.redundancy.affine_forces import secants, tangents
 from myoquat.analysis.recruitment.redundancy.bound_tightening import outer_lines, trial_bound
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
-from myoquat.analysis.recruitment.redundancy.reach import Reach
 from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
-from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Recruitment, are_bent
+from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Reach, Recruitment, are_bent
 from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass

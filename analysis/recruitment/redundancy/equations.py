@@ -1,38 +1,228 @@
 """The demands of a motion on its muscles: equations on the free velocities, affine in activations and reserves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.convex import Programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
-from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.prescribed import prescribed_activations, prescribed_controls
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserves_of
-from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, least_activations, strengths
-from myoquat.analysis.recruitment.redundancy.joint_forces import (
-    constraint_lines,
-    joints_of,
-    reserve_lines,
-    rest_forces,
-)
-from myoquat.analysis.recruitment.redundancy.paths import Paths, paths_along
+from myoquat.analysis.recruitment.free import free_velocities, prescribed_activations, prescribed_controls
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserve_wrenches, reserves_of
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
+from myoquat.dynamics.constraints import ConstrainedMotion
+from myoquat.dynamics.constraints.multipliers import carried_wrenches
+from myoquat.joints.compiled import kernel_for
+from myoquat.joints.errors import ModelError
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import acting_wrenches, actuator_forces, law_forces
-from myoquat.muscle.model import Model
+from myoquat.kernels import Kernel, compile
+from myoquat.muscle import Model, acting_wrenches, actuator_forces, law_forces, path_jacobian, path_lengths
+from myoquat.muscle.argument_validation import MuscleCall
+from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.laws.hill import HillLaw
+from myoquat.muscle.laws.shared_structure import of_laws
+from myoquat.muscle.path import Muscle, on_bones
+from myoquat.muscle.segments.lengths import carried_bodies, lengths, velocity_jacobian
+from myoquat.muscle.segments.lengths import carried_wrenches as muscle_wrenches
+from myoquat.muscle.segments.tables import tables_pay
 
-__all__ = ["Demands", "Effort", "picked"]
+__all__ = [
+    "Demands",
+    "Effort",
+    "LawParameters",
+    "Paths",
+    "constraint_lines",
+    "joint_lines",
+    "joints_of",
+    "least_activations",
+    "paths_along",
+    "picked",
+    "reserve_lines",
+    "rest_forces",
+    "secants",
+    "strengths",
+    "tangents",
+    "tensions_with_derivatives",
+]
+
+Tensions = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
+DIFFERENCE_STEP = 1e-5  # of an activation, in the central differences of forces
+
+
+class LawParameters(NamedTuple):
+    """A model's laws as a function of their parameters.
+
+    bind  bind(p) is the model with parameters p (n,), floats or symbols
+    key   distinguishes the function from others
+    p     (n,) the parameters
+    """
+
+    bind: Callable[[Array], Model]
+    key: Hashable
+    p: Array
+
+
+def least_activations(model: Model) -> Array:
+    """(m,) `minimum_activation` of a muscle's law, or 0."""
+    return np.array([m.law.minimum_activation if isinstance(m.law, HillLaw) else 0.0 for m in model.muscles])
+
+
+def strengths(model: Model) -> Array:
+    """(m,) the greatest isometric force of every muscle [N]; ModelError for a law without one, or with none at all."""
+    forces = [getattr(m.law, "max_isometric_force", None) for m in model.muscles]
+    for muscle, force in zip(model.muscles, forces, strict=True):
+        if not force:
+            law = type(muscle.law).__name__
+            raise ModelError(f"muscle {muscle.name!r}: its law {law} has no greatest isometric force, of which its "
+                             "stress is a share")  # fmt: skip
+    return np.array(forces, dtype=float)
+
+
+def tangents(forces: Tensions, a: Array, lower: Array) -> tuple[Array, Array]:
+    """F0, F1 (poses, m): F0 + F1 a touches F = forces(a) at a."""
+    left, right = np.maximum(a - DIFFERENCE_STEP, lower), np.minimum(a + DIFFERENCE_STEP, 1.0)
+    slope = (forces(right) - forces(left)) / (right - left)
+    return forces(a) - slope * a, slope
+
+
+def tensions_with_derivatives(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
+    """(..., m, 3) the tensions of all muscles at (..., m), their first and their second derivatives in the activation:
+    the formula, on floats and symbols."""
+    rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(model.muscles))]
+    laws = [muscle.law for muscle in model.muscles if muscle.law is not None]
+    return np.stack(np.broadcast_arrays(*of_laws(laws, _bend, rows, 3), subok=True), axis=-2)
+
+
+def _bend(law: ForceLaw, row: Array) -> Array:
+    """(..., 3) by central differences about a point inside the bounds."""
+    length, speed, a = (row[..., k] for k in range(3))
+    lower = law.minimum_activation if isinstance(law, HillLaw) else 0.0
+    middle = np.minimum(np.maximum(a, lower + DIFFERENCE_STEP), 1 - DIFFERENCE_STEP)
+    left, F, right = (law.force(length, speed, middle + off) for off in (-DIFFERENCE_STEP, 0.0, DIFFERENCE_STEP))
+    slope, bend, away = (right - left) / (2 * DIFFERENCE_STEP), (right - 2 * F + left) / DIFFERENCE_STEP**2, a - middle
+    return np.stack([F + away * (slope + away * bend / 2), slope + away * bend, bend], axis=-1)
+
+
+def secants(forces: Tensions, lower: Array, poses: int) -> tuple[Array, Array]:
+    """F0, F1 (poses, m): F0 + F1 a is F = forces(a) at the least activation and at 1, and in between where the law is
+    affine."""
+    least = np.broadcast_to(lower, (poses, len(lower)))
+    low = forces(least)
+    slope = (forces(np.ones(least.shape)) - low) / (1 - least)
+    return low - slope * least, slope
+
+
+class Paths(NamedTuple):
+    """Paths of muscles, and the forces of unit tensions in some joints.
+
+    lengths   (t, m)
+    jacobian  (t, m, nu)
+    lines     (t, c, m, 3) forces on the parents of the joints, in the parents' axes, of a unit tension of every muscle
+    parents   (t, c, 3, 3) orientations of the parents
+    """
+
+    lengths: Array
+    jacobian: Array
+    lines: Array
+    parents: Array
+
+
+def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
+    """At poses q (t, nq), of the joints of these bodies, by their numbers."""
+    system, count, m = model.system, len(joints), len(model.muscles)
+    q = MuscleCall(model).q(q).inputs["q"].array
+    if count:
+        on_bones(model.muscles)
+    apart = tables_pay(model.muscles)  # then lengths and J have programs of their own
+    if apart and not count:
+        return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
+                     np.zeros((len(q), 0, 3, 3)))  # fmt: skip
+
+    def formula(q: Array) -> tuple[Array, ...]:
+        own = () if apart else (lengths(system, model.muscles, q), velocity_jacobian(system, model.muscles, q))
+        return *own, *(x for i in joints for x in joint_lines(system, model.muscles, q, i))
+
+    def build(content: str | None) -> Kernel:
+        return compile(formula, {"q": (system.nq,)}, name="trial_paths", content=content)
+
+    kernel: Any = kernel_for(("trial_paths", model.content_key, tuple(joints)), build)
+    found = kernel(q)
+    own, rows = ((path_lengths(model, q), path_jacobian(model, q)), found) if apart else (found[:2], found[2:])
+    lines, parents = np.reshape(rows[::2], (count, len(q), m, 3)), np.reshape(rows[1::2], (count, len(q), 3, 3))
+    return Paths(own[0], own[1], np.swapaxes(lines, 0, 1), np.swapaxes(parents, 0, 1))
+
+
+def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
+    """(..., m, 3) forces of unit tensions on the parent of a body's joint, and (..., 3, 3) the parent's orientation.
+
+    Forces are in the parent's axes. This is the formula, on floats and symbols.
+    """
+    carried = carried_bodies(system, system.body_names[body])
+    R = system.poses(q)[system.bodies[body].parent][0] + 0.0 * q[..., :1, None]
+    return muscle_wrenches(system, muscles, q, carried)[..., :3] @ R, R
+
+
+def joints_of(model: Model, cones: Sequence[StabilityRule]) -> tuple[int, ...]:
+    """The numbers of the bodies that the joints of the rules carry."""
+    return tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
+
+
+def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
+    """(t, c, 3) the forces on the parents of joints, in their axes, without muscles.
+
+    `passing` (t, bodies, 6) are the wrenches through all joints, and `parents` (t, c, 3, 3) the parents' orientations.
+    """
+    return -np.asarray(np.einsum("tcji,tcj->tci", parents, passing[:, list(joints), :3]))
+
+
+def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parents: Array) -> Array | None:
+    """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there.
+
+    They are those for a unit of what a motion lacks without constraints (see
+    `myoquat.dynamics.constraints.multipliers`). None without constraints on bodies.
+
+    ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, for a
+    joint whose reaction redundant constraints leave open.
+    """
+    if not joints or not model.constraints:
+        return None
+    held = ConstrainedMotion(model, motion.q, motion.time)
+    if not held.count:
+        return None
+    for i in joints:
+        if held.undetermined[:, i].any():
+            raise ValueError(
+                f"the load of the joint of {model.system.body_names[i]!r} is not determined at frame "
+                f"{int(np.argmax(held.undetermined[:, i]))}: constraints that act beside it are redundant"
+            )
+    passing = held.reaction_map[:, list(joints), :3] @ held.map[:, None]
+    result: Array = -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
+    return result
+
+
+def reserve_lines(
+    model: Model, q: Array, reserves: Sequence[AnyReserve], joints: Sequence[int], parents: Array
+) -> Array:
+    """(t, c, r, 3) the forces on the parents of joints, in their axes, of reserves at c = 1 that act on bodies."""
+    found = np.zeros((len(q), len(joints), len(reserves), 3))
+    if not joints:
+        return found
+    for k, reserve in enumerate(reserves):
+        wrenches = reserve_wrenches(model.system, reserve, q, np.ones(len(q)))
+        if wrenches is not None:
+            force = carried_wrenches(model.system, q, wrenches)[:, list(joints), :3]
+            found[:, :, k] = np.einsum("tcji,tcj->tci", parents, force)
+    return found
 
 
 @dataclass(frozen=True)

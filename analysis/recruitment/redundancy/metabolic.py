@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_separable
-from myoquat.analysis.recruitment.fibers import MuscleFibers
+from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass

@@ -23,8 +23,7 @@ from myoquat.analysis.recruitment.convex import (
     solve_separable,
     terms,
 )
-from myoquat.analysis.recruitment.redundancy.affine_forces import strengths
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, strengths
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.core.typing import Array

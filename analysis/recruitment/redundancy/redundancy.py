@@ -19,26 +19,206 @@ J. Biomech. 14, 1981, for p-th powers. I. Belli et al., Does enforcing glenohume
 from collections.abc import Sequence
 from functools import partial
 from types import NoneType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
+from myoquat.analysis.recruitment.convex import Status, are_met
+from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import Recruited, check_recruited, recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.result import Redundancy
 from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling
-from myoquat.analysis.recruitment.stability import StabilityRule
+from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
+from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
+from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
+from myoquat.data.motions.motion_like import MotionResult
 from myoquat.joints.compiled import traced_once
 from myoquat.muscle.model import Model
 
-__all__ = ["redundancy"]
+__all__ = ["Redundancy", "redundancy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Redundancy(MotionResult):
+    """Activations over a motion, and what belongs to them, frame by frame.
+
+    velocities  (e,) the free ones
+    activation  (t, m)
+    force       (t, m) tensions [N]
+    reserve     (t, r) [N m, N] what each of `reserves` gives
+    residual    (t, e) [N m, N] what muscles and reserves give on the free velocities beyond what the motion needs
+    status      (t,) of `Status`: `SOLVED` where effort and bound meet, `LOCAL` where only no solution nearby is better
+    effort      (t,)
+    bound       (t,) a lower bound of the effort of all solutions. NaN where none is known: for the minimax effort of
+                force laws that are not affine in the activation. With elastic tendons it is that of fibers with the
+                same lengths and speeds.
+    price       (t, e) the change of the effort with what a velocity needs
+    pressed     (t, c, 3) [N] the force of the child on the parent of every joint of `cones`, in the parent's axes
+    pull        (t, c, 3) the change of the effort with minus that force
+    columns     (t, nu, r), or (nu, r) for all frames alike: generalized forces of the reserves at their full strengths
+    arms        (t, m, e) torques of a unit tension
+    lines       (t, c, m, 3) the part of `pressed` of a unit tension
+    slopes      (t, m) [N] the changes of the tensions with the activations
+    states      (t, ns) [m] fiber lengths of elastic tendons (`myoquat.muscle.state_names`); ns = 0 for rigid tendons
+    external    (t, bodies, 6) external loads [N, N m] on the bodies at their origins, in world axes
+    trial       a `WholeTrial` where all frames are one problem, otherwise None
+
+    Where a frame is infeasible, activations and reserves violate its conditions the least, and price and pull prove
+    that it is. With a `trial`, effort and price are parts and derivatives of the sum. The bound is still one of a
+    frame's own effort.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> found = redundancy(model, held)
+    >>> found.force.ravel().round(3)  # m g 0.5 m over the moment arm of 0.24 m
+    array([40.875, 40.875])
+    """
+
+    model: Model
+    motion: Motion
+    velocities: tuple[str, ...]
+    reserves: tuple[AnyReserve, ...]
+    cones: tuple[StabilityRule, ...]
+    activation: Array
+    force: Array
+    reserve: Array
+    residual: Array
+    status: Array
+    effort: Array
+    bound: Array
+    price: Array
+    pressed: Array
+    pull: Array
+    columns: Array
+    arms: Array
+    lines: Array
+    slopes: Array
+    states: Array
+    external: Array
+    trial: WholeTrial | None = None
+
+    def __repr__(self) -> str:
+        counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
+        return f"<Redundancy {self.activation.shape[1]} muscles, {len(self.status)} frames: {', '.join(counts)}>"
+
+    @property
+    def loads(self) -> Array:
+        """(t, bodies, 6) `external`."""
+        return self.external
+
+    @property
+    def margin(self) -> Array:
+        """(t, c) [rad] how far the force in each joint is from the edge of its cone; negative outside."""
+        return margins_of(self.cones, self.pressed)
+
+    @property
+    def gains(self) -> Array:
+        """(t, m, e) the changes of the torques with the activations."""
+        found: Array = self.arms * self.slopes[..., None]
+        return found
+
+    @property
+    def joint_gains(self) -> Array:
+        """(t, m, c, 3) the changes of `pressed` with the activations."""
+        found: Array = np.moveaxis(self.lines, 2, 1) * self.slopes[..., None, None]
+        return found
+
+    def joint_loads(self) -> JointLoads:
+        """What the joints carry under the muscles, reserves and external loads of the solution, and the forces of the
+        model's constraints. `JointLoads.residual` is what reserves at joints give and what the solution misses."""
+        share = self.reserve / np.array([reserve.strength for reserve in self.reserves])
+        given, wrenches = np.zeros(share.shape), self.external
+        for k, reserve in enumerate(self.reserves):
+            acting = reserve_wrenches(self.model.system, reserve, self.motion.q, share[:, k])
+            if acting is None:
+                given[:, k] = share[:, k]
+            else:
+                wrenches = wrenches + acting
+        torque = (self.columns @ given[..., None])[..., 0] if self.model.constraints else None
+        return joint_loads(self.model, self.motion, self.force, torque=torque, wrenches=wrenches)
+
+    def shares(self) -> "pd.DataFrame":
+        """The share of each equation and cone in each activation: rows (time, muscle), a column per velocity and per
+        cone.
+
+        A share is the price of the velocity's equation, or the pull of the joint's cone, times its change with the
+        activation of the muscle. Where an activation is not at a bound, the shares add up to the derivative of its
+        effort. For a whole trial the column "reach" has the part of the neighbouring frames.
+        """
+        per_torque = self.price[:, None, :] * self.gains
+        per_joint = np.einsum("tci,tmci->tmc", self.pull, self.joint_gains)
+        columns = [*self.velocities, *(cone.joint for cone in self.cones)]
+        index = pd.MultiIndex.from_product([self.motion.time, self.model.muscle_names], names=["time", "muscle"])
+        parts = [per_torque, per_joint]
+        if self.trial is not None:
+            columns, parts = [*columns, "reach"], [*parts, self.trial.reach_price[..., None]]
+        values = np.concatenate(parts, axis=-1)
+        return pd.DataFrame(values.reshape(len(index), -1), index=index, columns=pd.Index(columns))
+
+    def failures(self) -> "pd.DataFrame":
+        """A row per frame whose conditions are not met: its time and status, and the worst violations.
+
+        The velocity with the largest residual comes with this residual [N m, N]. The joint whose force is farthest
+        outside its cone comes with the angle [rad].
+        """
+        rows = []
+        for t in np.flatnonzero(~are_met(self.status)):
+            row = {"time": self.motion.time[t], "status": Status(self.status[t]).name.lower()}
+            if self.velocities:
+                worst = int(np.argmax(np.abs(self.residual[t])))
+                row |= {"velocity": self.velocities[worst], "missing": -self.residual[t, worst]}
+            if self.cones:
+                joint = int(np.argmin(self.margin[t]))
+                row |= {"joint": self.cones[joint].joint, "outside": max(-float(self.margin[t, joint]), 0.0)}
+            rows.append(row)
+        return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(~are_met(self.status)), name="frame"))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',
+        '<joint>.margin', 'effort', 'status', over the index time [s]."""
+        muscles, joints = self.model.muscle_names, [cone.joint for cone in self.cones]
+        parts = (
+            (muscles, "activation", self.activation), (muscles, "force", self.force),
+            ([r.name for r in self.reserves], "reserve", self.reserve),
+            (self.velocities, "residual", self.residual), (joints, "margin", self.margin),
+        )  # fmt: skip
+        columns = named_columns(parts) | {"effort": self.effort, "status": self.status}
+        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The arrays over (time, muscle), (time, actuator), (time, velocity) and (time, joint), with units."""
+        axes = {"activation": "muscle", "force": "muscle", "reserve": "actuator", "residual": "velocity",
+                "price": "velocity", "margin": "joint"}  # fmt: skip
+        parts: dict[str, Any] = {name: (("time", axis), getattr(self, name)) for name, axis in axes.items()}
+        parts |= {name: (("time", "joint", "axis"), getattr(self, name)) for name in ("pressed", "pull")}
+        single = {name: (("time",), getattr(self, name)) for name in ("status", "effort", "bound")}
+        coordinates = {
+            "time": ("time", self.motion.time, {"units": "s"}),
+            "muscle": list(self.model.muscle_names),
+            "actuator": [reserve.name for reserve in self.reserves],
+            "velocity": list(self.velocities),
+            "joint": [cone.joint for cone in self.cones],
+            "axis": list("xyz"),
+        }
+        data = xr.Dataset({**parts, **single}, coordinates)
+        for name, unit in (("force", "N"), ("pressed", "N"), ("margin", "rad"), ("activation", "1")):
+            data[name].attrs["units"] = unit
+        return data
 
 
 @traced_once()

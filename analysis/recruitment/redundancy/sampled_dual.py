@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters
+from myoquat.analysis.recruitment.redundancy.equations import LawParameters
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program

@@ -6,14 +6,21 @@ whether another iteration is needed.
     x (N,)       activations, then reserves, then the fill of the last group of variables
     row (N, 5)   the columns of an `EffortTerm` of each
     bent (N, 3)  the force, 1 for a reserve, and its two derivatives
+
+Warm-started sequential quadratic programming, for frames with a known solution nearby.
+
+The start is a solution of affine force models, or of the neighbouring frames. At activations a and reserves c the
+forces are replaced by their tangents. The Lagrangian, with the curvature of the forces at the multipliers y, becomes a
+weighted sum of squares about a point [J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., 2006, section 18.1].
+`squares` solves these programs from the last multipliers. The bound distinguishes solutions from other end points.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Status, terms
+from myoquat.analysis.recruitment.convex import Solutions, Status, terms
 from myoquat.analysis.recruitment.convex.columns import Shape
 from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.analysis.recruitment.convex.squares import (
@@ -22,12 +29,13 @@ from myoquat.analysis.recruitment.convex.squares import (
     grouped,
     newton_stages,
 )
-from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters, tensions_with_derivatives
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters, tensions_with_derivatives
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.compiled import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
-__all__ = ["MIN_CURVATURE", "OUTPUTS", "sequential_iterations"]
+__all__ = ["MIN_CURVATURE", "OUTPUTS", "SequentialProgramming", "sequential_iterations"]
 
 STEP_TOLERANCE = 2e-7  # of an activation: no further step where the next one is expected to be shorter
 MAX_ITERATIONS = 60
@@ -267,3 +275,65 @@ def _certified(objective_sum: Array, floor_sum: Array, y: Array, off: Array, sca
     """The effort, and what none is below where the forces are their tangents; the price of the equations as given."""
     floor = floor_sum[..., 0, 0] - np.sum(y * off, axis=-1)
     return {"objective": objective_sum[..., 0, 0], "floor": floor, "price": y * scale}
+
+
+RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
+GAP_TOLERANCE = 1e-9  # of the effort: a solution exceeds its bound by no more
+SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
+
+
+@dataclass
+class SequentialProgramming:
+    """The frames of `demands`; their effort has a positive curvature everywhere, and their joints have no cones."""
+
+    demands: Demands
+    effort: Effort
+    backend: str
+
+    @staticmethod
+    def applies(demands: Demands, effort: Effort) -> bool:
+        """Whether the effort is one of squares or higher powers of all activations and reserves, without cones."""
+        weights = effort.of_muscles(demands.model.muscle_names)
+        positive = weights.min(initial=1.0) > 0 and all(reserve.weight > 0 for reserve in demands.reserves)
+        return bool(2 <= effort.power < np.inf and effort.of == "activation" and positive and not demands.cones)
+
+    def __post_init__(self) -> None:
+        demands, effort = self.demands, self.effort
+        self.m = demands.lengths.shape[1]
+        r = demands.reserves
+        self.weights = _beside(demands.weights(effort), [x.weight for x in r])
+        self.centre = _beside(demands.targets(effort), [0.0] * len(r))
+        self.low = _beside(demands.low, [x.lower for x in r])
+        self.high = _beside(demands.high, [x.upper for x in r])
+        self.enough = RESIDUAL_TOLERANCE * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+
+    def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
+        """The solutions from a start, and the forces there and their slopes (k, m, 2).
+
+        The start has activations and reserves x (k, n) and multipliers y (k, e). A frame is UNSOLVED if there is no
+        solution nearby. The bound is the one that y proves for the tangents of the forces: it says whether x is
+        stationary.
+        """
+        demands, (k, n) = self.demands, x.shape
+        shared = not demands.helps.strides[0]
+        found = sequential_iterations(
+            {"arms": demands.arms, "helps": demands.helps[:1] if shared else demands.helps, "torque": demands.torque,
+             "enough": self.enough, "x_start": x, "y_start": y, "lengths": demands.lengths, "speeds": demands.speeds,
+             "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
+            demands.laws, self.effort.power, self.backend,
+        )  # fmt: skip
+        objective, bound = found["objective"], found["floor"]
+        size = np.maximum(objective, SMALL_EFFORT * self.weights.max(axis=-1, initial=0.0))
+        solved = (found["done"] > 0) & (np.abs(objective - bound) <= GAP_TOLERANCE * size)
+        solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
+        status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
+        solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
+                              found["lack"], found["iterations"].astype(int))  # fmt: skip
+        return solutions, found["bent"][:, : self.m, :2]
+
+
+def _beside(muscles: Array, reserves: Sequence[float]) -> Array:
+    """(k, m + r) numbers of muscles (k, m) beside those of the reserves; (1, m + r) where they are one for all."""
+    rows = muscles[:1] if muscles.strides[0] == 0 else muscles
+    parts = rows, np.broadcast_to(np.asarray(reserves, float), (len(rows), len(reserves)))
+    return np.concatenate(parts, axis=-1)

@@ -20,7 +20,7 @@ from myoquat.analysis.control import (
     TrackMoments,
     TrackOrientations,
 )
-from myoquat.analysis.control.splines import interpolated_rows
+from myoquat.analysis.control.points import interpolated_rows
 from myoquat.analysis.motion import Sensor
 from myoquat.analysis.recruitment import metabolic_power
 from myoquat.data import Emg, Forces, Orientations

@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Effort, InsideCone, JointLoad, Midpoint, Point, Problem
-from myoquat.analysis.control.goals.joints import joint_force
+from myoquat.analysis.control.goals.forces import joint_force
 from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, range_poses
 from myoquat.analysis.recruitment import JointCone, joint_loads
 from myoquat.data import Motion

@@ -25,7 +25,7 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
-from myoquat.analysis.control.charts import displacement
+from myoquat.analysis.control.points import displacement
 from myoquat.data import Forces, Motion, load_forces
 from myoquat.dynamics import inverse
 from myoquat.joints.multibody.state import integrate

@@ -16,8 +16,8 @@ from myoquat.analysis.control import (
     Radau,
     TrackPose,
 )
-from myoquat.analysis.control.charts import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.discretization import Discretization
+from myoquat.analysis.control.points import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.analysis.control.transcriptions.collocation import integration_matrix
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply

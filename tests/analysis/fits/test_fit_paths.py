@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.fits import FitSettings, certify, cloud_poses, fit_joint_forces, fit_paths, range_poses
-from myoquat.analysis.fits.basis import Basis, term_count
-from myoquat.analysis.fits.crossing import crossings
+from myoquat.analysis.fits.basis import Basis, Moments, crossings, select_terms, term_count
 from myoquat.analysis.fits.jumps import ARM_STEP
-from myoquat.analysis.fits.selection import Moments, select_terms
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions

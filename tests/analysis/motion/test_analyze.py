@@ -9,8 +9,8 @@ import pytest
 from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
 import myoquat as mq
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import load_table, motion_from_states
 from myoquat.data.storage import write_motion

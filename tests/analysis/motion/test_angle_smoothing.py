@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion.angle_smoothing import _filtered, smooth_angles
+from myoquat.analysis.motion.smoothing import _filtered, smooth_angles
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, ModelError, SphericalJoint, convert_coordinates, convert_velocities
 

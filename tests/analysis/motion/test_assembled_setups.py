@@ -6,7 +6,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
-from myoquat.apps.opensim_tools.analyses.moving import assembled_motion
+from myoquat.apps.opensim_tools.moving import assembled_motion
 from myoquat.data.motions import Motion, save_table
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.functions import Polynomial

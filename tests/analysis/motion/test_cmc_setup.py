@@ -8,7 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.recruitment import computed_muscle_control
-from myoquat.apps.opensim_tools import control, run_setup
+from myoquat.apps.opensim_tools import forward, run_setup
 from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError, RevoluteJoint
@@ -52,7 +52,7 @@ def folder(tmp_path):
 def test_a_limb_follows_its_swing(folder, monkeypatch):
     """Frames as far apart as the window, coordinates near those of the file, and what has no equal is named."""
     followed = partial(computed_muscle_control, backend="numpy", step=1e-3)
-    monkeypatch.setattr(control, "computed_muscle_control", followed)
+    monkeypatch.setattr(forward, "computed_muscle_control", followed)
     with pytest.warns(MotionWarning) as messages:
         written = run_setup(folder / "setup.xml")
     words = " ".join(str(one.message) for one in messages)

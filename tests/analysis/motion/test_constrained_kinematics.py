@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion

@@ -12,7 +12,7 @@ from myoquat.analysis.motion import (
     inverse_kinematics,
     smooth,
 )
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.joints import ArticulatedSystem, Body, EulerJoint
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model

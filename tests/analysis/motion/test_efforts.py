@@ -11,8 +11,8 @@ from fuzz.setups import ANALYSES, OPTIMAL
 
 import myoquat as mq
 from myoquat.analysis.recruitment.convex import Status, solve_programs
-from myoquat.apps.opensim_tools.analyses.moving import moving_of
-from myoquat.apps.opensim_tools.analyses.optimization import posed_as_opensim
+from myoquat.apps.opensim_tools.analyses import posed_as_opensim
+from myoquat.apps.opensim_tools.moving import moving_of
 from myoquat.data import Motion, load_table
 from myoquat.data.setups import read_setup
 from myoquat.joints import RevoluteJoint

@@ -9,8 +9,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.apps.opensim_tools.analyses.forces import force_reporter
-from myoquat.apps.opensim_tools.analyses.moving import Moving
+from myoquat.apps.opensim_tools.analyses import force_reporter
+from myoquat.apps.opensim_tools.moving import Moving
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.data import UnsupportedWarning, load_table
 from myoquat.data.motions import Motion

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import joint_angles, swing_twist, tilt_torsion
-from myoquat.analysis.motion.conventions import ISB
+from myoquat.analysis.motion.joint_angles import ISB
 from myoquat.data import Motion
 from myoquat.joints import (
     ArticulatedSystem,

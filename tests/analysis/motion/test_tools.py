@@ -8,7 +8,7 @@ import pytest
 from fuzz.setups import ID, IK, REACTION, SCALE
 
 from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics, scale_model
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup

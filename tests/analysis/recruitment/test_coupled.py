@@ -7,9 +7,8 @@ import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.analysis.recruitment.redundancy.affine_forces import secants
-from myoquat.analysis.recruitment.redundancy.equations import Demands
-from myoquat.analysis.recruitment.redundancy.reach import reachable
+from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
+from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint

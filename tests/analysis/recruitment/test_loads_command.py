@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
-from myoquat.analysis.motion.angle_smoothing import smooth_angles
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import EllipticCone, JointCone
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.command import main

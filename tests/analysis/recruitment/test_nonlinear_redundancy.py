@@ -13,7 +13,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status, lower_bounds
-from myoquat.analysis.recruitment.redundancy.affine_forces import LawParameters
+from myoquat.analysis.recruitment.redundancy.equations import LawParameters
 from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.dynamics import inverse_dynamics
 from myoquat.kernels.runtime import batch

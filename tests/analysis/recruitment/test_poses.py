@@ -4,7 +4,7 @@ import numpy as np
 
 import myoquat as mq
 from myoquat.analysis.recruitment import power_check
-from myoquat.analysis.recruitment.poses import plausible, sample_poses
+from myoquat.analysis.recruitment.power import plausible, sample_poses
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.constraints import PointLoop
 from myoquat.joints.functions import Linear

@@ -16,7 +16,7 @@ from myoquat.analysis.recruitment.redundancy import (
     consistent_motion,
     redundancy,
 )
-from myoquat.analysis.recruitment.redundancy.reach import reachable
+from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of

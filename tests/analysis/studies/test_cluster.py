@@ -14,8 +14,8 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.storage.store import Store
+from myoquat.analysis.studies.store import Store
+from myoquat.analysis.studies.study import RunOptions, compute
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings on starting and stopping are not ours

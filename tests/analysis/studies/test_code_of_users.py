@@ -10,8 +10,8 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.studies import StoreError, Study, open_results
-from myoquat.analysis.studies.execution.cluster import ClusterError, _sent
-from myoquat.analysis.studies.execution.engines import user_code
+from myoquat.analysis.studies.cluster import ClusterError, _sent
+from myoquat.analysis.studies.engines import user_code
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 10.0
@@ -110,8 +110,8 @@ def test_studies_of_the_package_alone_have_no_code_of_users():
 def test_a_worker_with_other_code_of_users_says_so(monkeypatch):
     study = study_of(Cord())
     code = user_code(study)
-    monkeypatch.setattr("myoquat.analysis.studies.execution.cluster.arguments_of", lambda _: {})
-    monkeypatch.setattr("myoquat.analysis.studies.execution.cluster.Specification", functools.partial(study_of, Cord()))
+    monkeypatch.setattr("myoquat.analysis.studies.cluster.arguments_of", lambda _: {})
+    monkeypatch.setattr("myoquat.analysis.studies.cluster.Specification", functools.partial(study_of, Cord()))
     assert _sent("{}", code).model.content_key == study.model.content_key
     monkeypatch.setattr(Cord, "stiffness", 7.0)
     with pytest.raises(ClusterError, match="other code of users: programs"):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from myoquat.analysis.studies.definition.distributions import DISTRIBUTIONS, quantiles
+from myoquat.analysis.studies.design import DISTRIBUTIONS, quantiles
 from myoquat.analysis.studies.study import Study
 
 FORCE = "muscles.*.max_isometric_force"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.studies import Study, open_results
-from myoquat.analysis.studies.definition.summaries import SUMMARIES, Summary, register
+from myoquat.analysis.studies.summaries import SUMMARIES, Summary, register
 from myoquat.muscle.segments.lengths import lengths
 
 

@@ -10,8 +10,7 @@ import xarray as xr
 import zarr
 
 from myoquat.analysis.studies import Study, recompute, study_of
-from myoquat.analysis.studies.storage.describe import description
-from myoquat.analysis.studies.storage.machine import surroundings
+from myoquat.analysis.studies.identity import description, surroundings
 from myoquat.apps.command import main
 from myoquat.data import load_model
 
@@ -65,9 +64,7 @@ def test_a_model_s_name_in_a_store_names_no_file(hostile, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nor_on_a_worker_of_a_cluster(hostile, name):
-    compute_block = pytest.importorskip(
-        "myoquat.analysis.studies.execution.cluster", exc_type=ImportError
-    ).compute_block
+    compute_block = pytest.importorskip("myoquat.analysis.studies.cluster", exc_type=ImportError).compute_block
     _, folder = hostile
     found = description(STUDY)
     found["model"]["name"] = name.format(folder=folder)

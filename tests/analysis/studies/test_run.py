@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
-from myoquat.analysis.studies.execution.engine import BY_ACCELERATION, Engine
+from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP

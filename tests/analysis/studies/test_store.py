@@ -18,9 +18,9 @@ import pytest
 import xarray as xr
 import zarr
 
-from myoquat.analysis.studies import StoreError, Study, open_results, run
-from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.storage.store import Store
+from myoquat.analysis.studies import StoreError, Study, open_results, study
+from myoquat.analysis.studies.store import Store
+from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.joints import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
@@ -220,14 +220,14 @@ def test_an_interrupt_stops_after_the_blocks_at_work(path, whole, monkeypatch):
 
 def test_an_interrupt_that_a_library_lets_pass_is_not_lost(path, whole, monkeypatch):
     """CasADi did so while a study began: the study ran to its end."""
-    build = run.engine_for
+    build = study.engine_for
 
     def deaf(*arguments):
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         return build(*arguments)
 
-    monkeypatch.setattr(run, "engine_for", deaf)
+    monkeypatch.setattr(study, "engine_for", deaf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore interrupts
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -274,7 +274,7 @@ def test_killed_at_any_point_it_ends_with_the_same_dataset(path, whole):
     """Kill -9 again and again, a few files further each time, until a run gets through. It strikes while the store is
     laid out, before a chunk has its name, and after."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["myoquat.analysis.studies.run"])
+    context.set_forkserver_preload(["myoquat.analysis.studies.study"])
     kills, partial = 0, 0
     first = iter((1, 2, 20))  # in the layout of the store, which begins anew each time
     for point in itertools.cycle(("before", "after")):

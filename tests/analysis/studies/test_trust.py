@@ -9,12 +9,11 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.studies import StoreError, Study, open_results, verify_results
-from myoquat.analysis.studies.run import RunOptions, compute
-from myoquat.analysis.studies.storage import machine as machine_module
-from myoquat.analysis.studies.storage import store
-from myoquat.analysis.studies.storage.machine import SOURCE_FOLDERS, fingerprint
-from myoquat.analysis.studies.storage.verification import verify
+from myoquat.analysis.studies import StoreError, Study, open_results, store, verify_results
+from myoquat.analysis.studies import identity as machine_module
+from myoquat.analysis.studies.identity import SOURCE_FOLDERS, fingerprint
+from myoquat.analysis.studies.results import verify
+from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.apps.command import main
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
@@ -201,7 +200,7 @@ def test_sweep_allows_any_code(tmp_path, path, monkeypatch, capsys):
 
 def test_the_fingerprint_is_of_all_sources_that_an_engine_imports():
     script = """
-import sys, myoquat.analysis.studies.execution.engines
+import sys, myoquat.analysis.studies.engines
 print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myoquat.") and m.__file__))
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

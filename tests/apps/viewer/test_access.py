@@ -23,8 +23,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from myoquat.apps.viewer import view
-from myoquat.apps.viewer.access import Access
-from myoquat.apps.viewer.panel import is_within
+from myoquat.apps.viewer.panel import Access, is_within
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the libraries below the viewer
 

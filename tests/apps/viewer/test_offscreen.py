@@ -10,12 +10,10 @@ pytest.importorskip("viser", reason="needs the extra view")
 
 import myoquat as mq
 from myoquat.apps.command import main
-from myoquat.apps.viewer.films import film_of
-from myoquat.apps.viewer.frame_cache import frames
+from myoquat.apps.viewer.filming import film_of
 from myoquat.apps.viewer.offscreen import Colored, Painter, Reels
-from myoquat.apps.viewer.opening import installed_geometry, opened
-from myoquat.apps.viewer.scene import Scene
-from myoquat.apps.viewer.stage import widths
+from myoquat.apps.viewer.scene import Scene, frames, widths
+from myoquat.apps.viewer.sources import installed_geometry, opened
 from myoquat.data import Motion
 
 MODEL = mq.load_model("two_link")

@@ -10,12 +10,9 @@ import pytest
 
 import myoquat as mq
 from myoquat.apps.viewer import view
-from myoquat.apps.viewer.controls import PoseControls
-from myoquat.apps.viewer.films import film_of
-from myoquat.apps.viewer.frame_cache import FrameCache
-from myoquat.apps.viewer.scene import FIELD, Scene
-from myoquat.apps.viewer.shapes import limb, sphere, surface, tube
-from myoquat.apps.viewer.tubes import pieces, tubes
+from myoquat.apps.viewer.filming import film_of
+from myoquat.apps.viewer.panel import PoseControls
+from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, limb, pieces, sphere, surface, tube, tubes
 from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion

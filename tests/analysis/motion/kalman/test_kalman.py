@@ -5,7 +5,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis import motion as mo
-from myoquat.analysis.motion.kalman.formulas import Measurements, transition
+from myoquat.analysis.motion.kalman import Measurements, transition
 from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.functions import Linear
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import compare_models, moment_arm_surface, moment_arms
-from myoquat.analysis.recruitment.figures.muscles import plot_surface
+from myoquat.analysis.recruitment.figures import plot_surface
 from myoquat.apps.command import main
 from myoquat.data import load_model
 from myoquat.joints.functions import Linear

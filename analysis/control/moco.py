@@ -1,0 +1,324 @@
+"""Trajectories in the files of OpenSim Moco: solutions written for Moco and others, and Moco's read as guesses.
+
+A file is a table over time with states, controls, multipliers, derivatives, slacks and parameters, in this order. Its
+header says how many of each there are. States are named by paths such as /jointset/hip_r/hip_flexion_r/value and
+/forceset/soleus_r/activation, controls by those of forces. Source: OpenSim Moco, MocoTrajectory.h and .cpp
+(C. L. Dembia, N. A. Bianco, A. Falisse, J. L. Hicks, S. L. Delp, PLoS Comput. Biol. 16, e1008493, 2020).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control.discretization import Sites, Statement
+from myoquat.analysis.control.guesses import with_fibers
+from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
+from myoquat.analysis.control.points import interpolated_pose
+from myoquat.analysis.control.solution import Solution
+from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.arguments import PATH, check_types, real_array
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
+from myoquat.data.motions.series import check_time
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.validation import system_of
+from myoquat.muscle import muscle_forces
+from myoquat.muscle.laws import HillLaw
+
+__all__ = ["MocoTrajectory", "joint_names", "load_moco_trajectory", "moco_trajectory", "sites_of_trajectory"]
+
+COLUMNS = ("states", "controls", "input_controls", "multipliers", "derivatives", "slacks")  # in the order of a file
+ACTIVATION, TENDON = "activation", "normalized_tendon_force"
+ADDED = r"(reserve|residual)_jointset_.*"  # the names of actuators that Moco's operators add to coordinates
+
+Columns = Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class MocoTrajectory:
+    """A trajectory by Moco's names and in the units of its files.
+
+    Angles are in rad, lengths in m, tendon forces in units of the greatest isometric force.
+
+    time            (t,) [s]
+    states          (t,) each, by name
+    controls        (t,) each, by name
+    input_controls  (t,) each, by name
+    multipliers     (t,) each, by name
+    derivatives     (t,) each, by name
+    slacks          (t,) each, by name
+    parameters      a number each, by name
+    header          the other entries of the file's header, such as objective and status
+
+    `Problem.solve(guess=trajectory)` starts from it, `trajectory.save(path)` writes it, and `load_moco_trajectory`
+    reads one. ValueError for columns of another length than time, and times that do not increase.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.control import MocoTrajectory
+    >>> time = np.array([0.0, 1.0])
+    >>> trajectory = MocoTrajectory(time, {"/jointset/slider/x/value": time**2}, {"/forceset/motor": 1 - time})
+    >>> list(trajectory.to_dataframe().columns)
+    ['/jointset/slider/x/value', '/forceset/motor']
+    """
+
+    time: Array
+    states: Columns = field(default_factory=dict)
+    controls: Columns = field(default_factory=dict)
+    input_controls: Columns = field(default_factory=dict)
+    multipliers: Columns = field(default_factory=dict)
+    derivatives: Columns = field(default_factory=dict)
+    slacks: Columns = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    header: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time", check_time(self.time))
+        for group in COLUMNS:
+            given = {name: real_array(name, x) for name, x in getattr(self, group).items()}
+            for name, x in given.items():
+                if x.shape != self.time.shape:
+                    raise ValueError(f"{group}: {name!r} has shape {x.shape}; expected {self.time.shape}, as time")
+            object.__setattr__(self, group, given)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """All columns over the index time [s]; parameters are constant columns."""
+        columns = {name: np.asarray(x) for group in COLUMNS for name, x in getattr(self, group).items()}
+        columns |= {name: np.full(len(self.time), value) for name, value in self.parameters.items()}
+        frame = pd.DataFrame(columns, pd.Index(self.time, name="time"))
+        counts = {f"num_{group}": str(len(getattr(self, group))) for group in (*COLUMNS, "parameters")}
+        frame.attrs = {"name": "", "in_degrees": False, "header": counts | dict(self.header)}
+        return frame
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the .sto file. FileExistsError for an existing file unless `overwrite`."""
+        frame = self.to_dataframe()
+        save_table(frame, path, overwrite=overwrite, header=frame.attrs["header"])
+
+
+def load_moco_trajectory(path: str | Path) -> MocoTrajectory:
+    """The trajectory or solution in a .sto file that Moco or `MocoTrajectory.save` wrote.
+
+    ModelError for a file that is no table over time; ValueError for one whose header does not count the columns, and
+    for one in degrees.
+
+    >>> import tempfile
+    >>> from myoquat.analysis.control import MocoTrajectory, load_moco_trajectory
+    >>> file = tempfile.mkdtemp() + "/trajectory.sto"
+    >>> MocoTrajectory([0.0, 1.0], controls={"/forceset/motor": [1.0, 0.0]}, parameters={"mass": 2.0}).save(file)
+    >>> load_moco_trajectory(file).parameters
+    {'mass': 2.0}
+    """
+    check_types(path=(path, PATH))
+    frame = load_table(path)
+    header, labels = dict(frame.attrs["header"]), list(map(str, frame.columns))
+    if "num_states" not in header or "num_controls" not in header:
+        raise ValueError(f"{path}: the header has no num_states and num_controls: this is no trajectory of Moco")
+    if frame.attrs["in_degrees"]:
+        raise ValueError(f"{path}: the header says inDegrees=yes; Moco's trajectories are in radians")
+    counts = {group: _count(path, header, f"num_{group}") for group in (*COLUMNS, "parameters")}
+    if sum(counts.values()) != len(labels):
+        raise ValueError(f"{path}: the header counts {sum(counts.values())} columns, but there are {len(labels)}")
+    parts, place = {}, 0
+    for group, count in counts.items():
+        parts[group] = {name: frame[name].to_numpy(float) for name in labels[place : place + count]}
+        place += count
+    parameters = {name: float(x[0]) for name, x in parts.pop("parameters").items()}
+    return MocoTrajectory(frame.index.to_numpy(float), **parts, parameters=parameters, header=header)
+
+
+def _count(path: str | Path, header: dict[str, str], entry: str) -> int:
+    """The number in an entry, which is taken out of the header; 0 without the entry."""
+    text = header.pop(entry, "0").strip()
+    if not text.isdecimal():
+        raise ValueError(f"{path}: {entry} in the header must be a whole number, not {text!r}")
+    return int(text)
+
+
+# ---- from a solution -------------------------------------------------------------------------------------------
+
+
+def moco_trajectory(solution: Solution) -> MocoTrajectory:
+    """A solution with the names that Moco gives to states and controls, at the nodes.
+
+    Fiber lengths become normalized tendon forces. Torques on velocities become actuators 'reserve_jointset_...' of the
+    same scale. Multipliers keep the names that they have here; their signs are not those of Simbody. Quaternions, which
+    Moco does not have, keep their names. ValueError for equations of one's own.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.control import Effort, Problem, moco_trajectory
+    >>> slider = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    >>> ends = {"x": 0.0, "x_dot": 0.0}, {"x": 1.0, "x_dot": 0.0}
+    >>> system = mq.ArticulatedSystem((slider,))
+    >>> problem = Problem(system, 1.0, (Effort(),), 4, torques=("x_dot",), initial=ends[0], final=ends[1])
+    >>> trajectory = moco_trajectory(problem.solve())
+    >>> list(trajectory.states), list(trajectory.controls)
+    (['/jointset/block/x/value', '/jointset/block/x/speed'], ['/forceset/reserve_jointset_block_x'])
+    """
+    check_types(solution=(solution, Solution))
+    plant = solution.statement.plant
+    if not isinstance(plant, MuscledPlant):
+        raise ValueError("a trajectory of Moco needs a model; a problem of equations of one's own has none")
+    motion, activations = solution.motion, _of_muscles(plant, solution)
+    assert motion.u is not None
+    values, speeds = _of_coordinates(motion)
+    controls = dict(zip(_control_labels(plant), solution.controls_at(solution.time).T, strict=True))
+    multipliers = {
+        name: np.interp(solution.time, solution.control_time, column)
+        for name, column in zip(solution.multiplier_names, solution.multipliers.T, strict=True)
+    }
+    header = {"objective": f"{solution.objective:.9g}", "num_iterations": str(solution.iterations)}
+    header |= {f"objective_{name.replace(' ', '_')}": f"{value:.9g}" for name, value in solution.goals.items()}
+    header |= {"success": str(solution.success).lower(), "status": solution.status.value}
+    header |= {"solver_duration": f"{solution.seconds:.6f}"}
+    return MocoTrajectory(
+        solution.time, values | speeds | activations, controls, multipliers=multipliers, header=header
+    )
+
+
+def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Values and speeds of all coordinates by Moco's names."""
+    frame = motion_from_states(motion.system, motion.time, motion.q, motion.u)
+    values: dict[str, Array] = {}
+    speeds: dict[str, Array] = {}
+    joints = joint_names(motion.system)
+    for label in map(str, frame.columns):
+        speed = label.endswith("_u") and label[:-2] in joints
+        name = label[:-2] if speed else label
+        path = f"/jointset/{joints[name]}/{name}" if name in joints else f"/jointset/{name}"
+        (speeds if speed else values)[f"{path}/{'speed' if speed else 'value'}"] = frame[label].to_numpy(float)
+    return values, speeds
+
+
+def joint_names(system: ArticulatedSystem) -> dict[str, str]:
+    """The name of the joint of every coordinate, and of every angle that a quaternion has replaced."""
+    found = {name: body.joint_name or body.name for body in system.bodies for name in body.names_of_coordinates}
+    for name, (k, _) in system.angle_names.items():
+        found[name] = system.bodies[k].joint_name or system.bodies[k].name
+    return found
+
+
+def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
+    """Activations and normalized tendon forces by Moco's names."""
+    found, names = {}, plant.state_names
+    for name, column in zip(names, solution.states.T, strict=True):
+        muscle, _, what = name.rpartition(".")
+        if what == ACTIVATION:
+            found[f"/forceset/{muscle}/{ACTIVATION}"] = column
+    first, last = plant.law_states
+    if last > first:
+        found |= _tendon_forces(plant, solution, solution.states[:, first:last])
+    return found
+
+
+def _tendon_forces(plant: MuscledPlant, solution: Solution, states: Array) -> dict[str, Array]:
+    motion, names = solution.motion, plant.state_names
+    assert motion.u is not None
+    activation = solution.controls_at(solution.time)[:, : len(plant.muscle_names)]
+    for k, muscle in enumerate(plant.muscle_names):
+        if f"{muscle}.{ACTIVATION}" in names:
+            activation[:, k] = solution[f"{muscle}.{ACTIVATION}"]
+    tension = muscle_forces(plant.equations.muscled, motion.q, motion.u, np.clip(activation, 0, 1), states)
+    return {
+        f"/forceset/{muscle.name}/{TENDON}": tension[:, k] / muscle.law.max_isometric_force
+        for k, muscle in enumerate(plant.equations.muscled.muscles)
+        if isinstance(muscle.law, HillLaw) and muscle.law.states
+    }
+
+
+def _control_labels(plant: MuscledPlant) -> list[str]:
+    """Moco's names of the controls."""
+    own = [f"/forceset/{name}" for name in (*plant.muscle_names, *plant.actuator_names)]
+    return own + [f"/forceset/reserve_jointset_{label}" for label in _driven_coordinates(plant).values()]
+
+
+def _driven_coordinates(plant: MuscledPlant) -> dict[str, str]:
+    """'<joint>_<coordinate>' of every torque, by the name of its control."""
+    first, system = len(plant.muscle_names) + len(plant.actuator_names), system_of(plant.model)
+    rows = {int(system.indices.velocities_of_coordinate(name)[0]): name for name in _plain(system)}
+    joints, found = joint_names(system), {}
+    for control, place in zip(plant.control_names[first:], plant.torque_indices, strict=True):
+        name = rows.get(int(place), system.velocity_names[place])
+        found[control] = f"{joints[name]}_{name}" if name in joints else name
+    return found
+
+
+def _plain(system: ArticulatedSystem) -> list[str]:
+    """The coordinates with a velocity of their own."""
+    return [n for n in system.coordinate_names if len(system.indices.velocities_of_coordinate(n)) == 1]
+
+
+# ---- as a guess ------------------------------------------------------------------------------------------------
+
+
+def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTrajectory, otherwise: Sites) -> Sites:
+    """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls, and fibers in
+    equilibrium. A duration that is free is that of the trajectory.
+
+    Raises ValueError where it does not cover the duration, and for coordinates and controls that the model does not
+    have.
+    """
+    duration = otherwise.duration
+    if not statement.fixed:
+        duration = float(np.clip(trajectory.time[-1] - statement.start, *statement.duration))
+    plant, times = statement.plant, statement.start + layout.fractions * duration
+    if times[0] < trajectory.time[0] - 1e-6 or times[-1] > trajectory.time[-1] + 1e-6:
+        raise ValueError(
+            f"guess: the trajectory covers {trajectory.time[0]:g} to {trajectory.time[-1]:g} s; the motion lasts from "
+            f"{times[0]:g} to {times[-1]:g} s"
+        )
+    sites = replace(otherwise, duration=duration)
+    if not isinstance(plant, PrescribedPlant):
+        sites = _with_motion(plant, times, trajectory, sites)
+    fields = {name: np.array(values) for name, values in with_fibers(statement, layout, sites).fields.items()}
+    for name, columns in (("w", _known_states(plant, trajectory)), ("controls", _known_controls(plant, trajectory))):
+        for k, column in columns.items():
+            fields[name][:, k] = np.interp(times, trajectory.time, column)
+    return replace(sites, fields=fields)
+
+
+def _known_states(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:
+    labels = {name: f"/forceset/{name.replace('.', '/')}" for name in plant.state_names}
+    return {
+        k: trajectory.states[labels[name]]
+        for k, name in enumerate(plant.state_names)
+        if labels[name] in trajectory.states
+    }
+
+
+def _known_controls(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:
+    """Columns of controls: muscles and actuators by name, torques by the coordinate on which they act."""
+    found = {label.rpartition("/")[2]: np.asarray(x) for label, x in trajectory.controls.items()}
+    added = {name.partition("_jointset_")[2]: x for name, x in found.items() if re.fullmatch(ADDED, name)}
+    driven = _driven_coordinates(plant) if isinstance(plant, MuscledPlant) else {}
+    expected = {*plant.control_names, *(name for name in found if name.partition("_jointset_")[2] in driven.values())}
+    if unknown := [name for name in found if name not in expected]:
+        raise ValueError(
+            f"guess: the trajectory has controls that the problem has not: {', '.join(unknown)}; "
+            f"those of the problem: {', '.join(plant.control_names) or 'none'}"
+        )
+    known: dict[int, Any] = {k: found.get(name) for k, name in enumerate(plant.control_names)}
+    known |= {plant.control_names.index(name): added.get(label) for name, label in driven.items()}
+    return {k: x for k, x in known.items() if x is not None}
+
+
+def _with_motion(plant: Plant, times: Array, trajectory: MocoTrajectory, sites: Sites) -> Sites:
+    """Pose, velocities and their rates from the columns of coordinates."""
+    columns = {name: x for name, x in trajectory.states.items() if name.startswith("/jointset/")}
+    if not columns or not isinstance(plant, ModelPlant):
+        return sites
+    frame = pd.DataFrame(dict(columns), trajectory.time)
+    start = getattr(plant.model, "start", None)
+    poses, velocities = states_from_motion(plant.system, frame, in_degrees=False, start=start)
+    at = np.clip(times, trajectory.time[0], trajectory.time[-1])
+    q = interpolated_pose(Motion(plant.system, trajectory.time, poses), at)
+    if velocities is None:
+        return replace(sites, q=q)
+    u = np.stack([np.interp(at, trajectory.time, column) for column in velocities.T], axis=-1)
+    udot = np.gradient(u, times, axis=0) if len(times) > 1 else 0.0 * u
+    return replace(sites, q=q, fields=sites.fields | {"u": u, "udot": udot})

@@ -1,0 +1,337 @@
+"""Phases: problems one after the other, solved as one, and the joins between them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.analysis.control.checks import check_items, check_same_unknowns
+from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic, periodic_constraint
+from myoquat.analysis.control.discretization import Posed, constraint_rows
+from myoquat.analysis.control.explanation import Explanation, explanation_of
+from myoquat.analysis.control.points import Point, displacement
+from myoquat.analysis.control.problem import Problem
+from myoquat.analysis.control.program import Block, BlockFormula, Program
+from myoquat.analysis.control.quantities import Quantities
+from myoquat.analysis.control.solution import Solution, solution_of
+from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, Status, run_ipopt
+from myoquat.analysis.control.statement import Rows
+from myoquat.analysis.control.transcriptions.base import STATE
+from myoquat.core.arguments import check_types
+from myoquat.core.content import content_key
+from myoquat.core.records import Record, dataclass
+from myoquat.core.typing import Array
+from myoquat.joints.stacking import vector
+
+__all__ = ["End", "Join", "PhasedSolution", "Phases", "continuity", "join_block"]
+
+
+@dataclass(frozen=True)
+class Join(Record):
+    """Between two phases, all coordinates, velocities and states that both have by name are continuous.
+
+    free         names that are not, such as velocities that jump at an impact
+    constraints  further `BoundaryConstraint`s, of the last point of the phase before, the first point after, and the
+                 duration of the phase before
+
+    >>> from myoquat.analysis.control import Join
+    >>> Join(free=("knee_angle_r_dot",)).free
+    ('knee_angle_r_dot',)
+    """
+
+    free: tuple[str, ...] = ()
+    constraints: tuple[BoundaryConstraint, ...] = ()
+
+
+class End(NamedTuple):
+    """The first or the last point of a phase: its program, where its variables begin, and 0 or -1."""
+
+    posed: Posed
+    offset: int
+    end: int
+
+    @property
+    def variables(self) -> list[Array]:
+        """Indices of pose, velocities, states and controls, and of parameters."""
+        discretization = self.posed.discretization
+        node, driven = discretization.layout.nodes[self.end], discretization.layout.having("controls")[self.end]
+        own = [discretization.index[name][node] for name in STATE] + [discretization.index["controls"][driven]]
+        return [part + self.offset for part in (*own, discretization.parameter_indices)]
+
+    @property
+    def reference(self) -> Array:
+        """(nq,) the pose about which the chart lies."""
+        discretization = self.posed.discretization
+        found: Array = discretization.references[discretization.layout.nodes[self.end]]
+        return found
+
+    def point(self, parts: Sequence[Array], reference: Array) -> Point:
+        """The point of these variables."""
+        z, u, w, controls, scaled = parts
+        statement = self.posed.discretization.statement
+        p = scaled * statement.plant.unknown.scales if statement.plant.unknown.names else scaled
+        plant = statement.plant
+        names = replace(statement.names, system=plant.system)
+        return Point(names, np.array(statement.start), plant.pose(reference, z), u, states=w, controls=controls,
+                     parameters=p)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """The differences, after - before, of quantities by name, and the displacements of rotations by their slices."""
+
+    names: tuple[str, ...]
+    balls: tuple[tuple[tuple[int, int], tuple[int, int], tuple[int, int]], ...]
+
+    def __call__(self, before: Point, after: Point, duration: Any) -> Array:
+        rows = [after[name] - before[name] for name in self.names]
+        for (a0, a1), (b0, b1), (i0, i1) in self.balls:
+            q = before.q
+            moved = np.concatenate([q[..., :a0], after.q[..., b0:b1], q[..., a1:]], axis=-1)
+            d = displacement(before.system.layout, q, moved)
+            rows += [d[..., i] for i in range(i0, i1)]
+        return vector(rows)
+
+
+def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryConstraint | None:
+    """Quantities that are continuous between phases; None for none. ValueError for free names that neither has."""
+    for name in join.free:
+        if name not in after.unknowns and name not in after.balls:
+            before.unknown(name, "join")
+    common = [n for n, u in before.unknowns.items() if u.field != "controls" and n in after.unknowns]
+    shared = [n for n in before.plant.unknown.names if n in after.plant.unknown.names]
+    names = tuple(n for n in (*common, *shared) if n not in join.free)
+    balls = []
+    for name, (iq, iu) in before.balls.items():
+        if name in after.balls and name not in join.free:
+            other = after.balls[name][0]
+            balls.append(((iq.start, iq.stop), (other.start, other.stop), (iu.start, iu.stop)))
+    count = len(names) + sum(i1 - i0 for _, _, (i0, i1) in balls)
+    zeros = (0.0,) * count
+    return BoundaryConstraint("continuity", _Gaps(names, tuple(balls)), zeros, zeros) if count else None
+
+
+def join_block(
+    ends: tuple[End, End],
+    constraints: Sequence[BoundaryConstraint],
+    durations: Sequence[tuple[Posed, int]],
+    rows: Array,
+) -> Block:
+    """The block of constraints of two ends, and of the sum of the durations of phases, each with its offset."""
+    parts = [end.variables for end in ends]
+    sizes = [[len(part) for part in own] for own in parts]
+    free = [posed.discretization.duration_index + offset for posed, offset in durations]
+    given = sum(p.discretization.statement.duration[0] for p, _ in durations if p.discretization.statement.fixed)
+    variables = np.concatenate([part for own in parts for part in own] + free)
+    references = [end.reference for end in ends]
+    data = np.concatenate([*references, [given]])
+    split = len(references[0])
+
+    def function(v: Array, d: Array) -> tuple[list[Array], list[Array]]:
+        points, place = [], 0
+        for end, own, reference in zip(ends, sizes, (d[..., :split], d[..., split:-1]), strict=True):
+            values = []
+            for size in own:
+                values.append(v[..., place : place + size])
+                place += size
+            points.append(end.point(values, reference))
+        total = d[..., -1] + sum((v[..., k] for k in range(place, len(variables))), 0.0 * d[..., -1])
+        return [constraint_rows(c, points[0], points[1], total) for c in constraints], []
+
+    plants = tuple(end.posed.discretization.statement.plant for end in ends)
+    content = tuple(plant.content for plant in plants), tuple(content_key(c.formula) for c in constraints)
+    unknown = tuple((plant.unknown.names, tuple(plant.unknown.scales)) for plant in plants)
+    key = content, unknown, tuple(map(tuple, sizes)), tuple(end.posed.discretization.statement.start for end in ends)
+    formula = BlockFormula("join", function, len(variables), len(data), len(rows), 0, key)
+    names = tuple(c.title for c in constraints for _ in c.interval)
+    return Block(formula, variables[None], data[None], rows[None], np.zeros((1, 0)), np.array([np.nan]), names)
+
+
+@dataclass(frozen=True, eq=False)
+class Phases:
+    """Problems one after the other: each has its own model, contacts, controls, goals, constraints, mesh and duration.
+
+    problems     at least two.
+    joins        what goes on from each to the next, one `Join` fewer than problems; by default all that both have by
+                 name. Parameters of the same name are equal.
+    constraints  `BoundaryConstraint`s of the first point of the first phase, the last point of the last one, and the
+                 whole duration.
+    periodic     a `Periodic` motion of the whole; the first and the last phase need the same unknowns.
+
+    Each problem keeps its own time: data over time are those from its `start` on.
+
+    >>> from myoquat.analysis.control import Duration, Equations, Phases, Problem
+    >>> ends = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
+    >>> thrust, brakes = (
+    ...     Equations(("x", "v"), (), lambda point, force=force: (point["v"], force + 0.0 * point["v"]))
+    ...     for force in (1.0, -1.0)
+    ... )
+    >>> speedup = Problem(thrust, (0.1, 5.0), (Duration(),), 4, initial=ends[0])
+    >>> slowdown = Problem(brakes, (0.1, 5.0), (Duration(),), 4, final=ends[1])
+    >>> solution = Phases((speedup, slowdown)).solve()
+    >>> [round(phase.duration, 6) for phase in solution.phases]
+    [1.0, 1.0]
+    """
+
+    problems: Sequence[Problem]
+    joins: Sequence[Join] = ()
+    constraints: Sequence[BoundaryConstraint] = ()
+    periodic: Periodic | None = None
+
+    def __post_init__(self) -> None:
+        check_items("problems", self.problems, Problem)
+        check_items("joins", self.joins, Join)
+        check_items("constraints", self.constraints, BoundaryConstraint)
+        if len(self.problems) < 2:
+            raise ValueError("phases need at least two problems")
+        if self.joins and len(self.joins) != len(self.problems) - 1:
+            raise ValueError(f"{len(self.problems)} phases have {len(self.problems) - 1} joins, not {len(self.joins)}")
+        if self.periodic is not None:
+            check_same_unknowns(self.problems[0].plant, self.problems[-1].plant)
+
+    def solve(self, guesses: Sequence[Any] | None = None, solver: Ipopt | None = None) -> "PhasedSolution":
+        """The solution from a guess for each phase, as `Problem.solve` takes them, None for those of the problems.
+        Raises what `Problem.solve` raises."""
+        check_types(solver=(solver, (Ipopt, NoneType)))
+        given = [None] * len(self.problems) if guesses is None else list(guesses)
+        if len(given) != len(self.problems):
+            raise ValueError(f"{len(self.problems)} phases need as many guesses, not {len(given)}")
+        joined = _Joined([problem.posed(guess) for problem, guess in zip(self.problems, given, strict=True)], self)
+        found = run_ipopt(joined.program, joined.x, joined.bounds, joined.limits, solver or Ipopt())
+        explanation = explanation_of(joined, joined.bounds, joined.limits, found)
+        parts = [
+            solution_of(problem.statement, posed.discretization, joined.part(k, found), explanation)
+            for k, (problem, posed) in enumerate(zip(self.problems, joined.posed, strict=True))
+        ]
+        return PhasedSolution(tuple(parts), parts[0].status, explanation)
+
+
+class _Joined:
+    """The programs of all phases, and their joins, as one."""
+
+    def __init__(self, posed: list[Posed], phases: Phases) -> None:
+        self.posed = posed
+        sizes = [p.discretization.size for p in posed]
+        counts = [p.discretization.program.rows for p in posed]
+        self.offsets, self.first_rows = np.cumsum([0, *sizes]), np.cumsum([0, *counts])
+        self.rows, blocks = Rows(), list[Block]()
+        for k, p in enumerate(posed):
+            own = p.discretization
+            blocks += [
+                replace(b, variables=b.variables + self.offsets[k], rows=b.rows + self.first_rows[k])
+                for b in own.program.blocks
+            ]
+            self.rows.names += [f"phase {k + 1}: {name}" for name in own.rows.names]
+            self.rows.fractions += [k + fraction for fraction in own.rows.fractions]
+        limits = [p.limits for p in posed]
+        for ends, constraints, durations in self._links(phases):
+            bounds = np.concatenate([c.interval for c in constraints])
+            names = tuple(c.title for c in constraints for _ in c.interval)
+            rows = self.rows.add(bounds, names, np.array([np.nan]))[0]
+            blocks.append(join_block(ends, constraints, durations, rows))
+            limits.append(bounds)
+        self.program = Program(blocks, int(self.offsets[-1]), len(self.rows.names))
+        self.x = np.concatenate([p.x for p in posed])
+        self.bounds, self.limits = np.concatenate([p.bounds for p in posed]), np.concatenate(limits)
+
+    def _links(self, phases: Phases) -> list[tuple[tuple[End, End], list[BoundaryConstraint], list[tuple[Posed, int]]]]:
+        """Both ends, constraints and phases whose durations count, of every join and of the whole."""
+        timed = [(p, int(offset)) for p, offset in zip(self.posed, self.offsets, strict=False)]
+        joins = phases.joins or [Join()] * (len(timed) - 1)
+        found = []
+        for k, join in enumerate(joins):
+            own = continuity(phases.problems[k].quantities, phases.problems[k + 1].quantities, join)
+            constraints = [*([own] if own else []), *join.constraints]
+            if constraints:
+                found.append(((End(*timed[k], -1), End(*timed[k + 1], 0)), constraints, [timed[k]]))
+        whole = list(phases.constraints)
+        if phases.periodic is not None:
+            driven = "controls" in self.posed[0].discretization.layout.fields[0]
+            whole.append(periodic_constraint(phases.periodic, phases.problems[0].quantities, driven))
+        if whole:
+            found.append(((End(*timed[0], 0), End(*timed[-1], -1)), whole, timed))
+        return found
+
+    @property
+    def labels(self) -> tuple[list[str], Array]:
+        """Names of the variables, and the number of the phase plus the fraction of its duration."""
+        names, fractions = list[str](), []
+        for k, p in enumerate(self.posed):
+            own, at = p.discretization.labels
+            names += [f"phase {k + 1}: {name}" for name in own]
+            fractions.append(k + at)
+        return names, np.concatenate(fractions)
+
+    def times(self, fractions: Array, x: Array) -> Array:
+        """(...) [s] since the start of the first phase."""
+        lasting = [p.discretization.duration(x[a:b]) for p, a, b in self._parts()]
+        ends = np.concatenate([[0.0], np.cumsum(lasting)])
+        found: Array = np.interp(fractions, np.arange(len(ends)), ends)
+        return found
+
+    def _parts(self) -> list[tuple[Posed, int, int]]:
+        edges = zip(self.posed, self.offsets[:-1], self.offsets[1:], strict=True)
+        return [(p, int(a), int(b)) for p, a, b in edges]
+
+    def part(self, k: int, found: Iterates) -> Iterates:
+        """The solution of the k-th phase."""
+        own, rows = slice(*self.offsets[k : k + 2]), slice(*self.first_rows[k : k + 2])
+        return replace(
+            found, x=found.x[own], bound_multipliers=found.bound_multipliers[own],
+            constraint_multipliers=found.constraint_multipliers[rows],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PhasedSolution:
+    """What `Phases.solve` found: a `Solution` of every phase, with the explanation of the whole.
+
+    >>> from myoquat.analysis.control import PhasedSolution, Phases
+    >>> "duration" in dir(PhasedSolution), "solve" in dir(Phases)
+    (True, True)
+    """
+
+    phases: tuple[Solution, ...]
+    status: Status
+    explanation: Explanation
+
+    def __repr__(self) -> str:
+        what = "converged" if self.success else f"NOT SOLVED: {self.status.sentence}"
+        return f"<PhasedSolution {len(self.phases)} phases, objective {self.objective:.6g}, {what}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether it is a solution."""
+        return self.status.success
+
+    @property
+    def objective(self) -> float:
+        """The sum of the objectives of all phases."""
+        return float(sum(phase.objective for phase in self.phases))
+
+    @property
+    def duration(self) -> float:
+        """[s] of all phases."""
+        return float(sum(phase.duration for phase in self.phases))
+
+    @cached_property
+    def time(self) -> Array:
+        """(t,) [s] of the nodes of all phases since the start of the first, the joins twice."""
+        starts = np.cumsum([0.0, *(phase.duration for phase in self.phases[:-1])])
+        return np.concatenate([a + p.time - p.time[0] for a, p in zip(starts, self.phases, strict=True)])
+
+    def __getitem__(self, name: str) -> Array:
+        """(t,) a coordinate, angle, velocity or state by its name at the nodes of all phases; KeyError for one that a
+        phase does not have."""
+        return np.concatenate([phase[name] for phase in self.phases])
+
+    def explain(self) -> str:
+        """How the solver ended, the goals of every phase, and where constraints, bounds and multipliers are worst."""
+        lines = [f"{self.status.name}: {self.status.sentence}.", f"Objective {self.objective:.8g}:"]
+        for k, phase in enumerate(self.phases, start=1):
+            lines.append(f"  phase {k}, {phase.duration:.4g} s: {phase.objective:.8g}")
+            lines += [f"    {name}: {value:.8g}" for name, value in phase.goals.items()]
+        return "\n".join([*lines, *self.explanation.lines()])

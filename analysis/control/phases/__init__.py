@@ -1,1 +1,0 @@
-"""Motions in several phases."""

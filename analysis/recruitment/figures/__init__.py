@@ -1,1 +1,0 @@
-"""Figures of muscles, activations, moment arms and joint loads."""

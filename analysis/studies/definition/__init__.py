@@ -1,1 +1,0 @@
-"""The definition of a study: model, parameters, design, stored quantities, and its files."""

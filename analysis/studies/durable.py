@@ -1,0 +1,202 @@
+"""Files brought to the disk, so that a loss of power does not take them.
+
+The Zarr group of a store.
+
+Its root repeats what the arrays say of themselves, so that other programs open it at once. What is opened here is read
+from the arrays: the copy does not mask a damaged one.
+"""
+
+import contextlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import zarr
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.errors import ZarrUserWarning
+from zarr.storage import LocalStore
+
+from myoquat.joints.errors import shortened
+
+__all__ = [
+    "CHECKSUM_BYTES",
+    "CheckedStore",
+    "Flusher",
+    "StoreError",
+    "check_links",
+    "consolidate",
+    "entry_of",
+    "flush",
+    "flush_tree",
+    "group_at",
+]
+
+
+class StoreError(ValueError):
+    """A store that cannot take, or does not hold, the results of a study. Messages are shortened.
+
+    >>> import tempfile
+    >>> from myoquat.analysis.studies import StoreError, open_results
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         open_results(folder)
+    ...     except StoreError as error:
+    ...         print(str(error).replace(folder, "this folder"))
+    this folder exists and is not a store of study results
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
+
+
+def entry_of(found: Mapping[str, Any], key: str, path: Path) -> Any:
+    """What an attribute of a store tells in JSON; StoreError if it tells nothing."""
+    try:
+        return json.loads(found[key])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise StoreError(f"{path}: the entry {key!r} of the results is damaged") from None
+
+
+MAX_FLUSHES = 8  # at once
+
+
+def flush(path: Path) -> None:
+    """Bring a file, or the entries of a folder, to the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folders; it brings their entries to the disk by itself
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flush_tree(folder: Path) -> None:
+    """Bring a folder with all that is in it to the disk."""
+    with ThreadPoolExecutor(MAX_FLUSHES) as pool:
+        list(pool.map(flush, (*folder.rglob("*"), folder)))
+
+
+def check_links(folder: Path) -> None:
+    """StoreError where a folder holds a symbolic link, or a junction of Windows: what is written there would land where
+    it leads."""
+    is_junction = getattr(os.path, "isjunction", os.path.islink)  # from Python 3.12 on
+    for above, folders, files in os.walk(folder):
+        for path in (Path(above, name) for name in (*folders, *files)):
+            if path.is_symlink() or is_junction(path):
+                raise StoreError(f"{path} is a link, and writing would change what it leads to; a store holds none")
+
+
+class Flusher:
+    """Flushes files while others are computed, several at once, since a disk takes many as fast as one; `close` waits
+    until all are there."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(MAX_FLUSHES, thread_name_prefix="flush")
+        self._waiting: list[Future[None]] = []
+        self._shared: set[Path] = set()
+
+    def add(self, path: Path, shared: Path) -> None:
+        """Flush a file and its folders below `shared`; that one too, when all is written."""
+        own = [folder for folder in path.parents if folder != shared and folder.is_relative_to(shared)]
+        self._shared.add(shared)
+        self._submit(path, *own)
+
+    def close(self) -> None:
+        """Wait; OSError if the disk did not take a file."""
+        for folder in self._shared:
+            self._submit(folder)
+        self._pool.shutdown(wait=True)
+        for done in self._waiting:
+            done.result()
+
+    def _submit(self, *paths: Path) -> None:
+        self._waiting.append(self._pool.submit(_flush_all, paths))
+
+
+def _flush_all(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # who removes a store is found out by who writes into it
+            flush(path)
+
+
+CHECKSUM_BYTES = 4
+COUNT_BYTES = 4  # of a count or a length in a block of texts
+MAX_LABELS = 10**7  # numbers or texts of an array that is read at once, such as names and times
+
+
+class CheckedStore(LocalStore):
+    """A folder of arrays, read only, of which those named in `checked` hold blocks that end with their CRC-32C.
+
+    Zarr compares these checksums too, but names neither the file nor the array, and takes four bytes of zero for a
+    block without numbers. Labels take no more memory than their files can hold. Otherwise a description of a few bytes,
+    or the count in a block of texts, could ask for any amount.
+    """
+
+    def __init__(self, root: Path | str, *, read_only: bool = True) -> None:
+        super().__init__(root, read_only=read_only)
+        self.checked: frozenset[str] = frozenset()
+        self._texts: set[str] = set()  # arrays of texts without compression
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """As LocalStore does. Raises StoreError with the array and the block."""
+        found = await super().get(key, prototype, byte_range)
+        name, _, place = key.partition("/c/")
+        if found is not None and key.endswith("/zarr.json"):
+            self._describe(key.removesuffix("/zarr.json"), found.to_bytes())
+        if found is not None and place and name in self._texts and not _holds_its_texts(found.to_bytes()):
+            raise StoreError(f"{self.root}: the labels {name!r} are damaged")
+        if found is not None and place and name in self.checked and not _intact(found.to_bytes()):
+            raise StoreError(
+                f"{self.root}: block {place.split('/')[0]} of {name!r} is not as it was written; `myoquat sweep "
+                "--verify` lists what is damaged, `--repair` computes it again"
+            )
+        return found
+
+    def _describe(self, name: str, content: bytes) -> None:
+        """Note an array of texts; StoreError for labels of which there are too many. Zarr checks the rest."""
+        try:
+            found: Any = json.loads(content)
+            shape, dims = found.get("shape", ()), found.get("dimension_names") or ()
+            many = tuple(dims[:1]) != ("sample",) and math.prod(map(int, shape)) > MAX_LABELS
+            texts = found.get("data_type") == "string" and [each["name"] for each in found["codecs"]] == ["vlen-utf8"]
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
+            return
+        if many:
+            raise StoreError(f"{self.root}: the description of the labels {name!r} is damaged: shape {shape}")
+        if texts:
+            self._texts.add(name)
+
+
+def _holds_its_texts(content: bytes) -> bool:
+    """Whether a block is as long as the texts that it counts, each of which begins with its length."""
+    return COUNT_BYTES * (1 + int.from_bytes(content[:COUNT_BYTES], "little")) <= len(content)
+
+
+def _intact(content: bytes) -> bool:
+    numbers, checksum = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
+    return bool(numbers) and google_crc32c.value(numbers).to_bytes(4, "little") == checksum
+
+
+def group_at(path: Path | Store, mode: Any) -> Any:
+    """The group at a path, or in a store of Zarr, its arrays as they say themselves; mode "r" or "r+"."""
+    return zarr.open_group(path, mode=mode, zarr_format=3, use_consolidated=False)
+
+
+def consolidate(path: Path) -> None:
+    """Repeat in the root what the arrays say, where xarray looks first.
+
+    Zarr warns that the specification does not have it; readers that do not know it pass it over.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
+        zarr.consolidate_metadata(path, zarr_format=3)

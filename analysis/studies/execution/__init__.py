@@ -1,1 +1,0 @@
-"""Computing the blocks of a study, in threads of this process or on a cluster."""

@@ -1,0 +1,220 @@
+"""Inputs of the bits of results beside the study: the processor's instructions, and the code with its version.
+
+The code is identified by its fingerprint. It has a digest of all sources that can affect the numbers
+(`SOURCE_FOLDERS`), and the versions of the libraries that compute with them. The digest is of bytes, so a changed
+comment changes it too. Reading files is no part of it: the model that was read is described with the study, and
+compared.
+"""
+
+import functools
+import hashlib
+import importlib.util
+import json
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.trial import MuscleTrial, plain
+from myoquat.core.lazy_imports import version_of
+from myoquat.data.toml import model_text, parse_model
+from myoquat.joints import ModelError
+from myoquat.kernels.runtime.settings import target
+from myoquat.muscle import Model
+
+__all__ = [
+    "MODEL_FILE",
+    "PLAIN",
+    "SOURCE_FOLDERS",
+    "arguments_of",
+    "description",
+    "differences",
+    "fingerprint",
+    "key_of",
+    "machine",
+    "surroundings",
+]
+
+# folders whose sources can reach the numbers; trials need those of motions and muscles, problems control and fits
+SOURCE_FOLDERS = (
+    "core",
+    "kernels",
+    "joints",
+    "muscle",
+    "dynamics",
+    "analysis/control",
+    "analysis/fits",
+    "analysis/motion",
+    "analysis/recruitment",
+    "analysis/studies",
+)
+
+
+def machine() -> dict[str, str]:
+    """The processor that kernels are compiled for, as far as it changes results."""
+    built_for = target()
+    features = hashlib.sha256(built_for.features.encode()).hexdigest()[:16]
+    return {"cpu": built_for.cpu, "features": features, "fma": str(built_for.fma)}
+
+
+@functools.cache
+def fingerprint() -> dict[str, str]:
+    """The code that computes: a digest of its "sources", the versions of myoquat and of the libraries it uses, the C
+    library, and a digest of the instructions that NumPy chose. With other ones the last digits of elementary functions
+    on arrays differ."""
+    libraries = {name: version_of(name) for name in ("myoquat", "numpy", "scipy", "casadi", "llvmlite")}
+    compiler = ".".join(map(str, llvm.llvm_version_info))
+    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    numpy_simd = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
+    libc = " ".join(platform.libc_ver()).strip() or platform.platform(terse=True)
+    return {"sources": _digest(), **libraries, "llvm": compiler, "libc": libc, "numpy_simd": numpy_simd}
+
+
+def surroundings() -> dict[str, dict[str, str]]:
+    """Processor and code: processes in which these are equal compute the same bits."""
+    return {"machine": machine(), "code": fingerprint()}
+
+
+def _digest() -> str:
+    """SHA-256 of the sources in `SOURCE_FOLDERS`, line endings aside, by their paths in the package. The package knows
+    where the folders are, as a clone without symbolic links has them elsewhere."""
+    total = hashlib.sha256()
+    for name in SOURCE_FOLDERS:
+        folder = _folder(name)
+        sources = sorted(folder.rglob("*.py"))
+        if not sources:
+            raise RuntimeError(f"no sources are in {folder}, so that results cannot name the code that computed them")
+        for path in sources:
+            content = path.read_bytes().replace(b"\r\n", b"\n")
+            total.update(f"{name}/{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            total.update(content)
+    return total.hexdigest()[:32]
+
+
+def _folder(name: str) -> Path:
+    """The folder of a package of this one."""
+    found = importlib.util.find_spec(f"myoquat.{name.replace('/', '.')}")
+    folders = found.submodule_search_locations if found else None
+    if not folders:
+        raise RuntimeError(
+            f"the package myoquat.{name} is missing, so that results cannot name the code that computed them"
+        )
+    return Path(folders[0])
+
+
+MODEL_FILE = Path("model.toml")  # what errors call the text of a model; nothing of this name is opened
+PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "summary_step")
+
+
+def description(study: Specification) -> dict[str, Any]:
+    """The study as JSON can hold it, every number exactly."""
+    q, u = study.start
+    keep = study.kept
+    trial = {} if study.trial is None else {"trial": study.trial.plain()}
+    return {
+        **trial,
+        **{key: getattr(study, key) for key in PLAIN},
+        "vary": [[name, plain(given)] for name, given in study.vary.items()],
+        "activation": plain(study.activations),
+        "start_q": q.tolist(),
+        "start_u": u.tolist(),
+        "limits": {name: plain(ends) for name, ends in study.limits.items()},
+        "times": [number * study.step for number in keep.time_steps],
+        "summaries": list(keep.summaries),
+        "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)},
+    }
+
+
+def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
+    """Differences of two descriptions: "samples: 1000 -> 2000". The old one may be damaged, of any type."""
+    if not isinstance(old, Mapping):
+        return [f"{_short(old)} is no description"]
+    found = []
+    for key in sorted(old.keys() | new.keys()):
+        a, b = old.get(key), new.get(key)
+        if a == b:
+            continue
+        if key == "model":
+            found.append(f"model: {_model_text(a)} -> {_model_text(b)}")
+        elif key == "user_code":
+            found += [f"user code: {line}" for line in differences(a or {}, b or {})]
+        elif key == "vary" and (was := _table_of(a)) and (now := _table_of(b)):
+            found += [f"vary.{line}" for line in differences(was, now)] or ["vary: the order"]
+        else:
+            found.append(f"{key}: {_short(a)} -> {_short(b)}")
+    return found
+
+
+def _model_text(model: Any) -> str:
+    """A model in a few words."""
+    name, content = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
+    return f"{name} ({content[:8]})" if isinstance(name, str) and isinstance(content, str) else _short(model)
+
+
+def _table_of(pairs: Any) -> dict[str, Any] | None:
+    """The dictionary of [name, value] pairs; None for anything else."""
+    if not isinstance(pairs, list):
+        return None
+    whole = all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs)
+    return dict(pairs) if whole else None
+
+
+def key_of(found: Mapping[str, Any]) -> str:
+    """SHA-256 of a description."""
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value)
+    return text if len(text) < 80 else f"{text[:76]} ..."
+
+
+def _text_of(model: Model) -> str:
+    """The model as the text of a file that gives it back, "" if there is none."""
+    try:
+        text = model_text(model)
+        return text if parse_model(text, MODEL_FILE).content_key == model.content_key else ""
+    except (ModelError, NotImplementedError):
+        return ""
+
+
+def arguments_of(found: Mapping[str, Any], model: Model | None = None) -> dict[str, Any]:
+    """The arguments of the `Specification` that `description` described; `model` where it could not hold its own.
+
+    Raises ValueError if the model is missing or is another one, or the description is damaged.
+    """
+    try:
+        return _arguments(found, model)
+    except (LookupError, TypeError, AttributeError):
+        raise ValueError("the description of the study in the results is damaged") from None
+
+
+def _arguments(found: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
+    model = _model_of(found["model"]) if model is None else model
+    if model.content_key != found["model"]["content"]:
+        raise ValueError(
+            f"the model {found['model']['name']!r} is not the one that the results were computed with: its contents, "
+            "or what this version makes of them, have changed"
+        )
+    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in found["vary"]):
+        raise TypeError("a parameter without a name")
+    activation = found["activation"]
+    over_time = bool(activation) and isinstance(activation[0], list)
+    return {
+        **({"trial": MuscleTrial.of_plain(found["trial"], model)} if "trial" in found else {}),
+        "model": model,
+        "vary": dict(found["vary"]),
+        "activation": tuple(activation) if over_time else activation or None,
+        **{key: found[key] for key in ("start_q", "start_u", "limits", "times", "summaries", *PLAIN)},
+        "method": found["method"],
+    }
+
+
+def _model_of(found: Mapping[str, Any]) -> Model:
+    if not found["file"]:
+        raise ValueError(f"the results do not hold the model {found['name']!r}: give it as `model`")
+    return parse_model(found["file"], MODEL_FILE)

@@ -1,0 +1,215 @@
+"""Results of a run in memory, the interface that stores share, the report, and the check of stored results."""
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import xarray as xr
+
+from myoquat.analysis.studies.durable import StoreError
+from myoquat.analysis.studies.identity import arguments_of
+from myoquat.analysis.studies.specification import Specification
+from myoquat.analysis.studies.store import (
+    Store,
+    attributes,
+    check_store,
+    coordinates,
+    in_order,
+    sizes,
+    stored_description,
+    variables,
+)
+from myoquat.core.arguments import PATH, check_types
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.joints.errors import shortened
+from myoquat.muscle import Model
+
+__all__ = ["Done", "Memory", "Results", "RunReport", "Verification", "dataset_of", "stored", "verify", "verify_results"]
+
+Done = tuple[int, float]  # (block, seconds in kernels)
+
+
+class Results(Protocol):
+    """The results of one study, filled block by block."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+
+    @property
+    def damaged(self) -> dict[int, str]:
+        """The blocks that were there and are not as they were written: number -> what is wrong."""
+
+    def span(self, block: int) -> tuple[int, int]:
+        """First sample of a block, and the first after it."""
+
+    def pending(self) -> list[int]:
+        """The blocks that are still to be computed."""
+
+    def write(self, block: int, arrays: dict[str, Array]) -> None:
+        """Put a block in its place."""
+
+    def dataset(self) -> xr.Dataset:
+        """What is there."""
+
+    def close(self) -> None:
+        """End the writing: what was written is safe when this returns."""
+
+
+@dataclass
+class RunReport:
+    """The cost of a run.
+
+    wall     [s] of wall time
+    kernel   [s] of kernels, summed over threads
+    compile  [s] of compiling
+    threads  their number
+    blocks   number of computed blocks
+    samples  number of computed samples
+    damaged  the damaged blocks among them, each with its damage
+    """
+
+    wall: float = 0.0
+    kernel: float = 0.0
+    compile: float = 0.0
+    threads: int = 1
+    blocks: int = 0
+    samples: int = 0
+    damaged: dict[int, str] | None = None
+
+    @property
+    def kernel_share(self) -> float:
+        """Share of the threads' time that was spent in kernels."""
+        return self.kernel / (self.wall * self.threads) if self.wall else 0.0
+
+
+def stored(results: Results, number: int, arrays: dict[str, Array]) -> None:
+    """Store a block; OSError saying that the rest is safe if the disk takes no more."""
+    try:
+        results.write(number, arrays)
+    except OSError as error:
+        cause = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        text = f"block {number} could not be stored: {cause}. What is stored stays; resume goes on with it"
+        raise OSError(error.errno, text) from error
+
+
+class Memory:
+    """The results of one study in arrays."""
+
+    def __init__(self, study: Specification, code: Mapping[str, str], block: int) -> None:
+        self.study, self.code, self.block = study, code, block
+        self.blocks = -(-study.count // block)
+        lengths = sizes(study)
+        self.arrays = {
+            v.name: np.full([lengths[dim] for dim in v.dims], v.fill, dtype=v.dtype) for v in variables(study)
+        }
+
+    def span(self, block: int) -> tuple[int, int]:
+        """First sample of a block, and the first after it."""
+        return block * self.block, min((block + 1) * self.block, self.study.count)
+
+    @property
+    def damaged(self) -> dict[int, str]:
+        """None."""
+        return {}
+
+    def pending(self) -> list[int]:
+        """All blocks: nothing is there at the beginning."""
+        return list(range(self.blocks))
+
+    def write(self, block: int, arrays: dict[str, Array]) -> None:
+        """Put a block in its place."""
+        begin, end = self.span(block)
+        for name, array in self.arrays.items():
+            array[begin:end] = arrays[name]
+
+    def close(self) -> None:
+        """Nothing to be done."""
+
+    def dataset(self) -> xr.Dataset:
+        """What is there."""
+        return dataset_of(self.study, self.code, self.arrays)
+
+
+def dataset_of(study: Specification, code: Mapping[str, str], arrays: dict[str, Array]) -> xr.Dataset:
+    """Arrays of results as a Dataset, as `open_results` reads it from a store."""
+    data = {v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in variables(study)}
+    labels = {name: (dims, _as_text(values)) for name, (dims, values) in coordinates(study).items()}
+    return in_order(xr.Dataset(data, attrs=attributes(study, code)).assign_coords(labels))
+
+
+def _as_text(values: Array) -> Array:
+    return values.astype(object) if values.dtype.kind == "U" else values
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Defects of stored results.
+
+    blocks   their number
+    damaged  number of a damaged block -> its damage
+    labels   those that are not those of the study
+    missing  numbers of blocks that have not been computed
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import verify_results
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     found = verify_results(f"{folder}/masses.zarr")
+    >>> found.blocks, found.damaged, found.missing
+    (1, {}, ())
+    """
+
+    blocks: int
+    damaged: dict[int, str]
+    labels: tuple[str, ...]
+    missing: tuple[int, ...]
+
+    @property
+    def intact(self) -> bool:
+        """Whether all that is there is as it was written."""
+        return not self.damaged and not self.labels
+
+    @property
+    def complete(self) -> bool:
+        """Whether every block is there."""
+        return not self.missing
+
+
+def verify(study: Specification, path: str | Path) -> Verification:
+    """Read the results of a study in a store. Raises StoreError for a store of another study, or one whose layout is
+    damaged."""
+    path = Path(path)
+    check_store(study, path)
+    store = Store(study, path)
+    return Verification(store.blocks, store.damaged, tuple(store.label_faults()), tuple(store.missing))
+
+
+def verify_results(path: str | Path, model: Model | None = None) -> Verification:
+    """Read the results in a store and compare them with their checksums; `model` where they could not hold it. Raises
+    FileNotFoundError, or StoreError for a store whose study or layout is damaged.
+
+    >>> import tempfile
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import verify_results
+    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"])
+    ...     done = study.run(f"{folder}/masses.zarr", progress=False)
+    ...     print(verify_results(f"{folder}/masses.zarr").damaged)  # every number compared with its checksum
+    {}
+    """
+    check_types(path=(path, PATH))
+    try:
+        return verify(Specification(**arguments_of(stored_description(path), model)), path)
+    except (StoreError, OSError):
+        raise
+    except Exception as error:  # whatever a damaged description makes of a study, or zarr of a damaged layout
+        reason = shortened(str(error), 300) if isinstance(error, ValueError) else "the description of the study"
+        raise StoreError(f"{path}: the results are damaged ({reason})") from error

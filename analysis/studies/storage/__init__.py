@@ -1,1 +1,0 @@
-"""Results of studies in memory and on disk, their description, checksums and locks."""

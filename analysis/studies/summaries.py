@@ -1,0 +1,209 @@
+"""Summaries of a run: numbers that a study keeps of each simulation. A new one has the verbs of `Summary`."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.dynamics.articulated import forward
+from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
+from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import matvec
+from myoquat.muscle.acting import Instant, torques, wrenches
+from myoquat.muscle.segments.lengths import velocity_jacobian
+from myoquat.muscle.states import forces
+
+__all__ = [
+    "SUMMARIES",
+    "CoContraction",
+    "JointReaction",
+    "Moment",
+    "PeakForce",
+    "PeakSpeed",
+    "RangeOfMotion",
+    "Summary",
+    "Work",
+    "register",
+]
+
+
+@dataclass(frozen=True)
+class Moment(Instant):
+    """A state of a run and all that acts there, with the coordinates at its `start` (..., nq)."""
+
+    activation: Any = None
+    start: Any = None
+
+
+class Summary(ABC):
+    """One row of numbers per run: `observe` is a formula of a state, `reduce` sums up its values along the run."""
+
+    name: ClassVar[str]
+    along: ClassVar[str]  # the dimension of a row: "muscle", "velocity" or "body"
+    unit: ClassVar[str]
+    description: ClassVar[str]
+
+    @abstractmethod
+    def observe(self, model: Any, at: Moment) -> Any:
+        """(..., n) what to look at in one moment of a run: the formula, on floats and symbols."""
+
+    @abstractmethod
+    def reduce(self, times: Array, values: Array) -> Array:
+        """(samples, n) the summary of observed values (samples, times, n)."""
+
+
+class CoContraction(Summary):
+    """Mean over the run of 2 min(P, N) / (P + N): 0 if all muscles pull one way, 1 if they cancel, 0 where none pulls.
+
+    P and N are the sums of the muscles' positive and negative torques along a velocity.
+
+    Source: K. Falconer and D. A. Winter, Electromyogr. Clin. Neurophysiol. 25 (1985) 135, of torques instead of
+    activities.
+    """
+
+    name: ClassVar[str] = "co_contraction"
+    along: ClassVar[str] = "velocity"
+    unit: ClassVar[str] = "1"
+    description: ClassVar[str] = "share of opposing muscle torques"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        J = velocity_jacobian(model.system, model.muscles, at.q)
+        torques = -forces(model, at.q, at.u, at.activation, at.states)[..., :, None] * J
+        positive = np.sum(np.where(torques > 0, torques, 0.0), axis=-2)
+        negative = np.sum(np.where(torques < 0, -torques, 0.0), axis=-2)
+        total = positive + negative
+        least = np.where(positive < negative, positive, negative)
+        return np.where(total > 0, 2 * least / np.where(total > 0, total, 1.0), 0.0)
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        mean: Array = trapezoid(values, times, axis=1) / (times[-1] - times[0])
+        return mean
+
+
+class JointReaction(Summary):
+    """max over the run of the force |f| that each body gets through its joint, under all that acts."""
+
+    name: ClassVar[str] = "joint_reaction"
+    along: ClassVar[str] = "body"
+    unit: ClassVar[str] = "N"
+    description: ClassVar[str] = "greatest joint reaction force"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        udot = forward(model.system, at.q, at.u, torques(model, at))
+        force = joint_wrenches(model.system, at.q, at.u, udot, wrenches(model, at))[..., :3]
+        return np.sqrt(np.sum(force * force, axis=-1))
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = values.max(axis=1)
+        return peak
+
+
+class PeakForce(Summary):
+    """max over the run of F."""
+
+    name: ClassVar[str] = "peak_force"
+    along: ClassVar[str] = "muscle"
+    unit: ClassVar[str] = "N"
+    description: ClassVar[str] = "greatest tension"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        return forces(model, at.q, at.u, at.activation, at.states)
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = values.max(axis=1)
+        return peak
+
+
+class PeakSpeed(Summary):
+    """max over the run of |u|."""
+
+    name: ClassVar[str] = "peak_speed"
+    along: ClassVar[str] = "velocity"
+    unit: ClassVar[str] = "rad/s or m/s"
+    description: ClassVar[str] = "greatest absolute velocity"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        return at.u
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        peak: Array = np.abs(values).max(axis=1)
+        return peak
+
+
+class RangeOfMotion(Summary):
+    """Greatest minus smallest displacement from the start along each velocity. For a hinge it is the range of its
+    angle. For a ball joint it is the range of each component of its rotation vector from the start. This continues past
+    half a turn, up to a whole one."""
+
+    name: ClassVar[str] = "range_of_motion"
+    along: ClassVar[str] = "velocity"
+    unit: ClassVar[str] = "velocity_unit s"
+    description: ClassVar[str] = "range of the displacement from the start"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        system = model.system
+        parts = []
+        for body, s in zip(system.bodies, system.q_slices, strict=True):
+            start, q, ball = at.start[..., s], at.q[..., s], body.joint.facts.quaternion
+            if ball is None:
+                parts.append(body.joint.difference(start, q))
+            else:
+                turn = _turn(start[..., ball : ball + 4], q[..., ball : ball + 4])
+                parts += [body.joint.difference(start, q)[..., :ball], turn]
+        return joined(parts)
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        span: Array = values.max(axis=1) - values.min(axis=1)
+        return span
+
+
+def _turn(start: Any, Q: Any) -> Any:
+    """(..., 3) rotation vector from start to Q, of length 0 to 2 pi. The sign of Q does not jump along a motion, which
+    distinguishes the longer way round from the shorter."""
+    return quaternion_log(quaternion_multiply(quaternion_conjugate(start), Q))
+
+
+class Work(Summary):
+    """Integral over the run of the power -F dl/dt, positive while a muscle shortens; by the trapezoidal rule."""
+
+    name: ClassVar[str] = "work"
+    along: ClassVar[str] = "muscle"
+    unit: ClassVar[str] = "J"
+    description: ClassVar[str] = "work done on the skeleton"
+
+    def observe(self, model: Any, at: Moment) -> Any:
+        speed = matvec(velocity_jacobian(model.system, model.muscles, at.q), at.u)
+        return -forces(model, at.q, at.u, at.activation, at.states) * speed
+
+    def reduce(self, times: Array, values: Array) -> Array:
+        work: Array = trapezoid(values, times, axis=1)
+        return work
+
+
+SUMMARIES: dict[str, Summary] = {
+    summary.name: summary
+    for summary in (PeakForce(), RangeOfMotion(), PeakSpeed(), Work(), CoContraction(), JointReaction())
+}
+
+ALONG = ("muscle", "velocity", "coordinate", "body")
+
+
+def register(summary: Summary) -> Summary:
+    """Register a summary of one's own for the studies of this process, by its name; returns it.
+
+    Results store it by that name: a process that resumes them must have registered it before, one that opens them need
+    not. ValueError for a name that is taken by another class or is no identifier, or rows along something unknown.
+    """
+    if not isinstance(summary, Summary):
+        raise TypeError(f"register takes a Summary, such as MySummary(), not {summary!r}")
+    known = SUMMARIES.get(summary.name)
+    if known is not None and type(known).__qualname__ != type(summary).__qualname__:
+        raise ValueError(f"the name {summary.name!r} is taken by {type(known).__qualname__}")
+    if not summary.name.isidentifier() or summary.along not in ALONG:
+        raise ValueError(f"a summary needs an identifier as its name and rows along one of {', '.join(ALONG)}")
+    SUMMARIES[summary.name] = summary
+    return summary

@@ -1,0 +1,238 @@
+"""A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from types import NoneType
+from typing import Any, Literal
+
+import numpy as np
+
+from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy import (
+    Coupled,
+    Effort,
+    FrameCoupling,
+    JointCone,
+    MetabolicEffort,
+    Reserve,
+    Sequential,
+)
+from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
+from myoquat.core.arguments import check_types
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Motion
+from myoquat.muscle import Model
+from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
+
+__all__ = ["METABOLIC_COSTS", "TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """Arrays and tuples as lists, NumPy's numbers as Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost in (Umberger2010, Bhargava2004)}
+
+
+@dataclass(frozen=True, eq=False)
+class MuscleTrial:
+    """A motion (q, u, udot) whose activations `redundancy` computes for every sample of a study.
+
+    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a number, one of
+    that strength on every free velocity, or `Reserve`s.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Reserve
+    >>> from myoquat.analysis.studies import MuscleTrial
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import ExponentialMuscle, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> vary = {"bodies.rod.mass": [1.0, 2.0]}
+    >>> study = mq.Study(model, vary, design="grid", trial=MuscleTrial(held), summaries=["peak_force"])
+    >>> study.run(progress=False).peak_force.values.round(1)  # m g 0.5 m over the moment arm of 0.24 m
+    array([[20.4],
+           [40.9]])
+    """
+
+    motion: Motion
+    loads: Forces | None = None
+    effort: Effort | None = None
+    reserves: float | Sequence[Reserve] = ()
+    cones: Sequence[JointCone] = ()
+    dynamics: FrameCoupling | None = None
+    tendons: Literal["rigid", "elastic"] = "rigid"
+
+    def __post_init__(self) -> None:
+        check_types(dynamics=(self.dynamics, (FrameCoupling, NoneType)))
+        check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
+        for reserve in () if isinstance(self.reserves, (int, float)) else self.reserves:
+            if not isinstance(reserve, Reserve):
+                raise ValueError(
+                    f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
+                )
+        for cone in self.cones:
+            if not isinstance(cone, JointCone):
+                raise ValueError(f"rule of {cone.joint!r}: those of a study's trial are each a JointCone")
+
+    def of_model(self, model: Model) -> "MuscleTrial":
+        """The trial with a reserve for every free velocity of the model, where reserves are a number."""
+        if not isinstance(self.reserves, (int, float)):
+            return self
+        names, _ = free_velocities(model, self.motion.q[:1])
+        return replace(self, reserves=tuple(Reserve(name, float(self.reserves)) for name in names))
+
+    @property
+    def listed(self) -> Sequence[Reserve]:
+        """The reserves; ValueError while they are a number, which `of_model` turns into reserves."""
+        if isinstance(self.reserves, (int, float)):
+            raise ValueError("reserves are a number; the reserves follow from a model")
+        return self.reserves
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Names along the dimensions that only studies of trials have."""
+        return {
+            "actuator": tuple(reserve.velocity for reserve in self.listed),
+            "joint": tuple(cone.joint for cone in self.cones),
+        }
+
+    def plain(self) -> dict[str, Any]:
+        """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
+        coupled = isinstance(self.dynamics, Coupled)
+        dynamics = {} if self.dynamics is None else {"dynamics": _record(self.dynamics) if coupled else True}
+        tendons = {} if self.tendons == "rigid" else {"tendons": self.tendons}
+        return {
+            "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
+            "loads": None if self.loads is None else _record(self.loads),
+            "effort": _effort(self.effort or Effort()),
+            "reserves": [_record(reserve) for reserve in self.listed],
+            "cones": [_record(cone) for cone in self.cones],
+            **dynamics,
+            **tendons,
+        }
+
+    @classmethod
+    def of_plain(cls, found: Mapping[str, Any], model: Model) -> "MuscleTrial":
+        """The trial that `plain` described."""
+        loads = found["loads"]
+        if loads is not None:
+            given: Any = {name: tuple(x) if x and isinstance(x[0], str) else x for name, x in loads.items()}
+            loads = Forces(**given)
+        dynamics = found.get("dynamics", False)
+        return cls(
+            Motion(model.system, **found["motion"]),
+            loads,
+            _effort_of(found["effort"]),
+            tuple(Reserve(**given) for given in found["reserves"]),
+            tuple(JointCone(**given) for given in found["cones"]),
+            stored_coupling(dynamics),
+            found.get("tendons", "rigid"),
+        )
+
+
+def stored_coupling(found: bool | Mapping[str, Any]) -> FrameCoupling | None:
+    """The coupling as files hold it: false, true for `Sequential`, or the fields of a `Coupled`."""
+    if isinstance(found, Mapping):
+        return Coupled(**found)
+    return Sequential() if found else None
+
+
+def _record(record: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
+
+
+def _effort(effort: Effort) -> dict[str, Any]:
+    """An effort; of a metabolic one its cost as the name of its class, with its numbers."""
+    found = _record(effort)
+    if isinstance(effort, MetabolicEffort):
+        found["cost"] = {"model": type(effort.cost).__name__, **_record(effort.cost)}
+    return found
+
+
+def _effort_of(found: Mapping[str, Any]) -> Effort:
+    """The effort that `_effort` described."""
+    if "cost" not in found:
+        return Effort(**found)
+    cost = dict(found["cost"])
+    return MetabolicEffort(**{**found, "cost": METABOLIC_COSTS[cost.pop("model")](**cost)})
+
+
+# ---- what is kept ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The solved frames of one sample.
+
+    activation  (t, m)
+    force       (t, m)
+    reserve     (t, r)
+    pressed     (t, c, 3)
+    margin      (t, c)
+    reaction    a function that computes (t, bodies, 3)
+    """
+
+    activation: Array
+    force: Array
+    reserve: Array
+    pressed: Array
+    margin: Array
+    reaction: Callable[[], Array]
+
+
+@dataclass(frozen=True)
+class TrialSummary:
+    """A row of numbers per sample, from its solved frames."""
+
+    along: str
+    unit: str
+    description: str
+    of: Callable[[Solved], Array]
+
+
+def _greatest_length(x: Array) -> Array:
+    found: Array = np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
+    return found
+
+
+TRIAL_SUMMARIES: dict[str, TrialSummary] = {
+    "mean_activation": TrialSummary("muscle", "1", "mean activation", lambda s: s.activation.mean(axis=0)),
+    "peak_activation": TrialSummary("muscle", "1", "greatest activation", lambda s: s.activation.max(axis=0)),
+    "mean_force": TrialSummary("muscle", "N", "mean tension", lambda s: s.force.mean(axis=0)),
+    "peak_force": TrialSummary("muscle", "N", "greatest tension", lambda s: s.force.max(axis=0)),
+    "peak_reserve": TrialSummary("actuator", "", "greatest of what a reserve gives [N m, N]",
+                                 lambda s: np.abs(s.reserve).max(axis=0)),
+    "peak_load": TrialSummary("joint", "N", "greatest force in a joint with a cone",
+                              lambda s: _greatest_length(s.pressed)),
+    "least_margin": TrialSummary("joint", "rad", "least distance of a joint's force from the edge of its cone",
+                                 lambda s: s.margin.min(axis=0)),
+    "joint_reaction": TrialSummary("body", "N", "greatest joint reaction force",
+                                   lambda s: _greatest_length(s.reaction())),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TrialKeep:
+    """What a study of a trial keeps: summaries, names in `TRIAL_SUMMARIES`."""
+
+    summaries: tuple[str, ...]
+    final: bool = False
+    time_steps: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.summaries if name not in TRIAL_SUMMARIES]
+        if unknown:
+            raise ValueError(f"a trial has no summary {unknown[0]!r}; there are: {', '.join(TRIAL_SUMMARIES)}")
+        if not self.summaries or len(set(self.summaries)) < len(self.summaries):
+            raise ValueError(f"name the summaries of a trial, each once, not {list(self.summaries)}")

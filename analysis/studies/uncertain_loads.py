@@ -1,0 +1,391 @@
+"""Curves of a trial with bands, and the share of each source in their variance."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from myoquat.analysis.motion import JointTorques, inverse_dynamics_of_motion
+from myoquat.analysis.recruitment.convex import Solutions, are_met, solve_programs
+from myoquat.analysis.recruitment.joint_loads import JointLoads
+from myoquat.analysis.recruitment.redundancy import Effort
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
+from myoquat.analysis.recruitment.redundancy.coupled import recruited
+from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
+from myoquat.analysis.recruitment.stability import StabilityRule
+from myoquat.analysis.studies.sensitivity import saltelli_indices
+from myoquat.analysis.studies.uncertain_inputs import (
+    MotionSteps,
+    RecordedTrial,
+    Samples,
+    UncertainInputs,
+    VariedNumbers,
+)
+from myoquat.analysis.studies.varied_demands import VariedDemands
+from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.motions import Forces, Markers, Motion
+from myoquat.data.motions.motion import selected_frames
+from myoquat.data.tables import column_units
+from myoquat.joints.compiled import traced_once
+from myoquat.joints.labels import figure_label
+from myoquat.muscle import Model
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+__all__ = ["LoadsWanted", "UncertainCurves", "central_band", "uncertain_angles", "uncertain_loads", "uncertain_torques"]
+
+BAND_COLOR, CURVE_COLOR = "#9db7e8", "#1f3b8f"
+CONSTANT = 1e-9  # of the greatest value: outputs that change less have no shares
+
+
+def central_band(samples: Array, level: float) -> Array:
+    """(2, ...) the lower and the upper quantile that hold the share `level` of samples (n, ...)."""
+    return np.asarray(np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class UncertainCurves:
+    """Curves of a recording, and those of all samples of uncertain inputs.
+
+    time     (t,) [s]
+    names    of the curves
+    units    of the curves
+    values   (t, n) as recorded
+    samples  (sources + 2, rows, t, n) of Saltelli's design, without rows with a sample that has no solution
+    sources  of the uncertainty
+    level    of the bands
+    lost     number of rows without a solution
+    missing  sources that the trial does not have
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.studies import UncertainCurves
+    >>> samples = np.random.default_rng(0).normal(size=(3, 64, 5, 1))  # of one source: A, B, and B again
+    >>> samples[2] = samples[1]
+    >>> found = UncertainCurves(np.arange(5.0), ("knee",), ("deg",), np.zeros((5, 1)), samples, ("strengths",))
+    >>> found.shares()["strengths total"].round(1).to_list()
+    [1.0]
+    >>> found.bands().shape
+    (2, 5, 1)
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    samples: Array
+    sources: tuple[str, ...]
+    level: float = 0.9
+    lost: int = 0
+    missing: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        count = self.samples.shape[0] * self.samples.shape[1]
+        rest = f", {self.lost} rows without solution" if self.lost else ""
+        absent = f"; not in the trial: {', '.join(self.missing)}" if self.missing else ""
+        return f"<UncertainCurves {len(self.names)} curves, {count} samples of {', '.join(self.sources)}{rest}{absent}>"
+
+    def bands(self, level: float | None = None) -> Array:
+        """(2, t, n) the lower and the upper quantile that hold the share `level` of the samples, its own if None."""
+        part = self.level if level is None else level
+        if not 0 < part < 1:
+            raise ValueError(f"level must lie between 0 and 1, not {part}")
+        every = self.samples.reshape(-1, *self.values.shape)
+        return central_band(every, part)
+
+    def shares(self) -> pd.DataFrame:
+        """A row per curve: its unit, its standard deviation (mean over time), and Sobol indices of each source.
+
+        They are the first-order and the total index, of the variance summed over time [F. Gamboa and others,
+        Sensitivity analysis for multidimensional and functional outputs, Electron. J. Stat. 8, 2014]. NaN for curves
+        that do not change. Estimates can lie outside of [0, 1] by their error, which falls with the root of the rows.
+        """
+        few = self.samples[:, : 2 ** int(np.log2(self.samples.shape[1]))]  # the design's sequence is balanced there
+        of_inputs = few[:2].reshape(-1, *self.values.shape)
+        variance = of_inputs.var(axis=0)
+        size = np.abs(of_inputs).max(axis=(0, 1), initial=0.0)
+        changing = np.flatnonzero((np.sqrt(variance) > CONSTANT * size).any(axis=0))
+        indices = np.full((2, len(self.names), len(self.sources)), np.nan)
+        for n in changing:
+            rows = np.flatnonzero(np.sqrt(variance[:, n]) > CONSTANT * size[n])
+            each = saltelli_indices(np.moveaxis(few[:, :, rows, n], -1, 0))
+            indices[:, n] = np.einsum("t,oti->oi", variance[rows, n] / variance[rows, n].sum(), each)
+        table = {"unit": self.units, "standard deviation": np.sqrt(variance).mean(axis=0)}
+        for order, found in zip(("first", "total"), indices, strict=True):
+            table |= {f"{name} {order}": found[:, k] for k, name in enumerate(self.sources)}
+        return pd.DataFrame(table, index=pd.Index(self.names, name="curve"))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Columns NAME, NAME_low and NAME_high over the index time [s]."""
+        low, high = self.bands()
+        columns: dict[str, Array] = {}
+        for k, name in enumerate(self.names):
+            columns |= {name: self.values[:, k], f"{name}_low": low[:, k], f"{name}_high": high[:, k]}
+        return pd.DataFrame(columns, index=pd.Index(self.time, name="time"))
+
+    def of(self, names: Sequence[str]) -> "UncertainCurves":
+        """Only these curves; ValueError for one that is not there."""
+        own = indices_of("curve", names, self.names)
+        units = tuple(self.units[k] for k in own)
+        return UncertainCurves(self.time, tuple(names), units, self.values[:, own], self.samples[..., own],
+                               self.sources, self.level, self.lost, self.missing)  # fmt: skip
+
+    def unit(self, name: str) -> str:
+        """The unit of a curve."""
+        (k,) = indices_of("curve", [name], self.names)
+        return self.units[k]
+
+    def fill(self, axes: "Axes", name: str) -> None:
+        """The band of a curve over time."""
+        low, high = self.of([name]).bands()
+        axes.fill_between(self.time, low[:, 0], high[:, 0], color=BAND_COLOR, lw=0, label=f"{self.level:.0%}")
+
+    def plot(self, axes: "Axes", name: str) -> None:
+        """A curve and its band over time."""
+        (k,) = indices_of("curve", [name], self.names)
+        self.fill(axes, name)
+        axes.plot(self.time, self.values[:, k], color=CURVE_COLOR, label="as recorded")
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel(f"[{self.units[k]}]")
+        axes.set_title(figure_label(name), fontsize=9)
+
+
+M = TypeVar("M")
+OF_ANGLES = ("marker_placement", "marker_noise")
+OF_TORQUES = (*OF_ANGLES, "inertias")
+
+
+@dataclass(frozen=True)
+class LoadsWanted:
+    """What `uncertain_loads` computes.
+
+    reserves      as in `redundancy`
+    cones         stability rules, as in `redundancy`
+    effort        as in `redundancy`
+    joints        those with wanted loads, all if None
+    on            "child" or "parent", the body on which the loads act
+    frame         of the loads, as in `JointLoads.of`
+    proportional  whether a force is the activation times the active fiber's force at 1, as in OpenSim's static
+                  optimization
+
+    >>> from myoquat.analysis.studies import LoadsWanted
+    >>> LoadsWanted(reserves=1.0, joints=("knee_r",)).frame
+    'ground'
+    """
+
+    reserves: float | Sequence[AnyReserve] = ()
+    cones: Sequence[StabilityRule] = ()
+    effort: Effort | None = None
+    joints: Sequence[str] | None = None
+    on: str = "child"
+    frame: str = "ground"
+    proportional: bool = False
+
+
+def uncertain_angles(
+    model: Model, recording: Markers | Motion, inputs: UncertainInputs | None = None, steps: MotionSteps | None = None
+) -> UncertainCurves:
+    """The coordinates of a trial [deg, m], with bands for the placement of the markers and their noise.
+
+    recording  markers, or a motion, whose poses the model's own markers stand for (`RecordedTrial`).
+    inputs     the deviations; those of muscles and bodies do not change angles.
+    steps      how markers become poses; without filter, as `inverse_kinematics` finds them.
+
+    ValueError for a motion of a model without markers, and as `inverse_kinematics` raises it.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import UncertainInputs, uncertain_angles
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint(), coordinate_names=("elbow",))
+    >>> hand = mq.muscle.coordinates.Marker("hand", "arm", (1.0, 0.0, 0.0))
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)), markers=(hand,))
+    >>> motion = mq.data.Motion(model, [0.0, 0.1], [[0.2], [0.3]])
+    >>> found = uncertain_angles(model, motion, UncertainInputs(marker_noise=0.01, marker_placement=0.0, samples=200))
+    >>> found.shares()["standard deviation"].round(1).to_list()  # 0.01 m over 1 m [deg]
+    [0.6]
+    """
+    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_ANGLES)
+    rows = inputs.times(len(trial.poses.time))
+
+    def evaluate(samples: Samples, keys: dict[str, int], motion: Motion) -> pd.DataFrame:
+        return selected_frames(motion, rows).angles(in_degrees=True)
+
+    nominal = selected_frames(trial.poses, rows).angles(in_degrees=True)
+    units = {name: "deg" if unit == "rad" else unit for name, unit in model.system.coordinate_units.items()}
+    return _curves(
+        nominal, [units.get(str(n), "1") for n in nominal], (inputs, sources, missing), trial.poses_of, evaluate
+    )
+
+
+def uncertain_torques(
+    model: Model, recording: Markers | Motion, loads: Forces | None = None, inputs: UncertainInputs | None = None,
+    steps: MotionSteps | None = None,
+) -> UncertainCurves:  # fmt: skip
+    """The generalized forces of inverse dynamics [N m, N] of a trial, with bands for markers and inertias.
+
+    They are those under external loads. Arguments as of `uncertain_angles`.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import UncertainInputs, uncertain_torques
+    >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0),
+    ...               coordinate_names=("elbow",))
+    >>> motion = mq.data.Motion(mq.Model(mq.ArticulatedSystem((arm,))), 0.02 * np.arange(20), np.zeros((20, 1)))
+    >>> model = mq.Model(mq.ArticulatedSystem((arm,)))
+    >>> uncertain_torques(model, motion, inputs=UncertainInputs(samples=64)).sources
+    ('inertias',)
+    """
+    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_TORQUES)
+    bare, rows = replace(model, muscles=(), groups=()), inputs.times(len(trial.poses.time))
+    bare = trial.poses.check_system(bare)
+    numbers, moving = VariedNumbers.of(bare, sources), selected_frames(trial.steps.moving(model, trial.poses), rows)
+    base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
+
+    def needed_of(samples: Samples, keys: dict[str, int]) -> tuple[JointTorques, VariedDemands | None]:
+        part = selected_frames(trial.moving(samples, keys), rows)
+        varied = None if base is None else base.along(part)
+        return (inverse_dynamics_of_motion(bare, part, loads) if varied is None else varied.needed), varied
+
+    def evaluate(
+        samples: Samples, keys: dict[str, int], of_motion: tuple[JointTorques, VariedDemands | None]
+    ) -> pd.DataFrame:
+        needed, varied = of_motion
+        if varied is None or numbers is None:
+            return needed.of_coordinates()
+        return replace(needed, torque=varied.torque(numbers.drawn(samples, keys))).of_coordinates()
+
+    nominal = inverse_dynamics_of_motion(bare, moving, loads).of_coordinates()
+    return _curves(nominal, list(column_units(nominal).values()), (inputs, sources, missing), needed_of, evaluate)
+
+
+@traced_once()
+def uncertain_loads(
+    model: Model, recording: Markers | Motion, loads: Forces | None = None, inputs: UncertainInputs | None = None,
+    steps: MotionSteps | None = None, wanted: LoadsWanted | None = None,
+) -> UncertainCurves:  # fmt: skip
+    """Activations, tensions and joint loads of least effort, with bands for all sources.
+
+    The curves are 'NAME.activation', 'NAME.force' [N], and those of `JointLoads.to_dataframe` [N, N m, m]. Arguments
+    are those of `uncertain_angles`. Tendons are rigid. Of force laws that are not affine in the activation each sample
+    has a local solution.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.studies import LoadsWanted, UncertainInputs, uncertain_loads
+    >>> model = mq.load_model("two_link")
+    >>> still = mq.data.Motion(model, 0.02 * np.arange(20), np.tile(model.start_q, (20, 1)))
+    >>> few, wanted = UncertainInputs(samples=16, frames=2), LoadsWanted(reserves=1.0)
+    >>> uncertain_loads(model, still, inputs=few, wanted=wanted).sources
+    ('strengths', 'attachments', 'inertias')
+    """
+    trial, inputs, sources, missing = _begun(model, recording, inputs, steps, None)
+    wanted = wanted or LoadsWanted()
+    rigid, rows = model.with_rigid_tendons(), inputs.times(len(trial.poses.time))
+    rigid = trial.poses.check_system(rigid)
+    numbers = VariedNumbers.of(rigid, sources)
+    if numbers is None:
+        raise ValueError("the model has no strengths, attachments or inertias that could vary")
+    moving = selected_frames(trial.steps.moving(model, trial.poses), rows)
+    base = VariedDemands(rigid, moving, loads, (wanted.reserves, wanted.cones), numbers.parameters)
+
+    def evaluate(samples: Samples, keys: dict[str, int], motion: VariedDemands) -> pd.DataFrame:
+        return _solved(motion, numbers.drawn(samples, keys), wanted)
+
+    def demands_of(samples: Samples, keys: dict[str, int]) -> VariedDemands:
+        return base.along(selected_frames(trial.moving(samples, keys), rows))
+
+    nominal = _solved(base, numbers.parameters.defaults, wanted)
+    units = {
+        f"{m.name}.{suffix}": unit for m in model.muscles for suffix, unit in (("activation", "1"), ("force", "N"))
+    }
+    units = column_units(nominal) | units
+    return _curves(nominal, [units[str(n)] for n in nominal], (inputs, sources, missing), demands_of, evaluate)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _begun(
+    model: Model, recording: Markers | Motion, inputs: UncertainInputs | None, steps: MotionSteps | None,
+    relevant: Sequence[str] | None,
+) -> tuple[RecordedTrial, UncertainInputs, tuple[str, ...], tuple[str, ...]]:  # fmt: skip
+    """The trial, its inputs, the sources that it has of those that matter, and those that it lacks."""
+    check_types(model=(model, Model), recording=(recording, (Markers, Motion)))
+    inputs = inputs or UncertainInputs()
+    trial = RecordedTrial(model, recording, steps or MotionSteps())
+    matter = tuple(name for name in inputs.sources if relevant is None or name in relevant)
+    sources = trial.usable(matter)
+    if not model.muscles:
+        sources = tuple(name for name in sources if name not in ("strengths", "attachments"))
+    if not sources:
+        raise ValueError(
+            f"nothing is uncertain: the model lacks what {', '.join(matter) or 'the sources'} would change"
+        )
+    return trial, inputs, sources, tuple(name for name in matter if name not in sources)
+
+
+def _solved(varied: VariedDemands, p: Array, wanted: LoadsWanted) -> pd.DataFrame:
+    """Activations, tensions and loads of least effort with parameters p; NaN in frames without a solution."""
+    effort = wanted.effort or Effort()
+    demands = varied.of(p, stress=effort.of == "stress")
+    model, motion = varied.base.model, varied.motion
+    m, (found, force) = len(model.muscles), _recruited(demands, effort, motion.time, wanted.proportional)
+    own = {f"{name}.activation": found.x[:, k] for k, name in enumerate(model.muscle_names)}
+    own |= {f"{name}.force": force[:, k] for k, name in enumerate(model.muscle_names)}
+    table = pd.DataFrame(own, index=pd.Index(motion.time, name="time"))
+    if wanted.joints is None or wanted.joints:
+        wrench = varied.joint_wrenches(force, found.x[:, m:], p)
+        carried = JointLoads(
+            model, motion, wrench, np.zeros(wrench.shape), np.zeros((len(motion.time), model.system.nu))
+        )
+        table = pd.concat([table, carried.to_dataframe(wanted.joints, on=wanted.on, frame=wanted.frame)], axis=1)
+    table[~are_met(found.status)] = np.nan
+    return table
+
+
+def _recruited(demands: Demands, effort: Effort, time: Array, proportional: bool) -> tuple[Solutions, Array]:
+    """The solutions of all frames, and the tensions (t, m) [N] of their activations."""
+    m = demands.lengths.shape[1]
+    if proportional:
+        _, gain = secants(demands.tensions, np.zeros(m), len(time))
+        found = solve_programs(demands.programs(np.zeros(gain.shape), gain, effort))
+        return found, gain * found.x[:, :m]
+    found = recruited(demands, effort, "kernel", time, certified=False).found
+    return found, demands.tensions(found.x[:, :m])
+
+
+def _curves(
+    nominal: pd.DataFrame, units: Sequence[str],
+    chosen: tuple[UncertainInputs, tuple[str, ...], tuple[str, ...]],
+    motion_of: Callable[[Samples, dict[str, int]], M], evaluate: Callable[[Samples, dict[str, int], M], pd.DataFrame],
+) -> UncertainCurves:  # fmt: skip
+    """All samples, row by row: those of a row share what belongs to their motion."""
+    inputs, sources, missing = chosen
+    samples = Samples(inputs, sources)
+    values = np.empty((samples.matrices, samples.rows, *nominal.shape))
+    for row in range(samples.rows):
+        motions: dict[tuple[int | None, ...], M] = {}
+        for matrix in range(samples.matrices):
+            keys = samples.keys(matrix, row)
+            own = tuple(keys.get(name) for name in OF_ANGLES)
+            if own not in motions:
+                motions[own] = motion_of(samples, keys)
+            values[matrix, row] = evaluate(samples, keys, motions[own]).to_numpy()
+    solved = _solved_rows(values, nominal)
+    if solved.sum() < 2:
+        raise ValueError(f"{samples.rows - int(solved.sum())} of {samples.rows} rows have a sample without solution; "
+                         "stronger reserves give every sample one")  # fmt: skip
+    names = tuple(map(str, nominal.columns))
+    return UncertainCurves(nominal.index.to_numpy(dtype=float), names, tuple(units), nominal.to_numpy(),
+                           values[:, solved], sources, inputs.level, int((~solved).sum()), missing)  # fmt: skip
+
+
+def _solved_rows(values: Array, nominal: pd.DataFrame) -> Array:
+    """(rows,) whether all samples are known where the trial itself is."""
+    known = np.isfinite(nominal.to_numpy())
+    return np.asarray((np.isfinite(values) | ~known).all(axis=(0, 2, 3)))

@@ -1,0 +1,345 @@
+"""InverseKinematicsTool, InverseDynamicsTool, ScaleTool, IMUPlacer and IMUInverseKinematicsTool."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from lxml import etree
+
+from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.problem import Sensor
+from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
+from myoquat.analysis.motion.sensors import calibrate_orientations
+from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.apps.opensim_tools.moving import (
+    cut_motion,
+    loaded_motion,
+    loads_at,
+    tell_missing_times,
+    warn_of_missing_times,
+)
+from myoquat.apps.opensim_tools.outputs import Outputs
+from myoquat.apps.opensim_tools.sections import scaling_sections
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.data.files import file_name, write_text
+from myoquat.data.marker_set import with_markers
+from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
+from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
+from myoquat.data.osim.reading.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
+from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
+from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
+from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
+from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.euler import axis_rotation
+from myoquat.muscle.model import Model
+from myoquat.muscle.scaling import scaled
+
+__all__ = [
+    "fitted_to_tasks",
+    "run_inverse_dynamics",
+    "run_inverse_kinematics",
+    "run_scale",
+    "run_sensor_placer",
+    "run_sensor_tracking",
+    "task_weights",
+]
+
+XYZ = ("_tx", "_ty", "_tz")
+
+
+def run_inverse_kinematics(
+    setup: InverseKinematicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
+) -> None:
+    """Fit the poses and note the files: angles, marker errors, positions of the model's markers."""
+    model = load_model(setup.model, rotations)
+    markers = load_markers(setup.markers)
+    markers = _rows(markers, nearest_rows(markers.time, *setup.times))
+    if not len(markers.time):
+        raise ModelError("no frame lies in <time_range>", file=setup.path)
+    tell_missing_times(markers.time, setup.times, tell)
+    fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
+    if not any(task.target == "marker" for task in setup.tasks):
+        message = (
+            f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
+        )
+        warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
+    tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
+         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
+    outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)
+    if setup.errors:
+        path = setup.results / file_name(f"{setup.name}_ik_marker_errors.sto")
+        outputs.table(path, _errors(fit), "Model Marker Errors from IK", False)
+    if setup.locations:
+        path = setup.results / file_name(f"{setup.name}_ik_model_marker_locations.sto")
+        outputs.table(path, _locations(model, fit), "Model Marker Locations from IK", False)
+
+
+def fitted_to_tasks(
+    model: Model, markers: Markers, tasks: Sequence[Task], coordinates: Path | None, setup: Path,
+    constraint_weight: float = np.inf,
+) -> FittedMotion:  # fmt: skip
+    """The poses of the tasks of a setup: markers that have one, all if no marker has, and wanted coordinates.
+
+    OpenSim divides the part of the markers by the sum of their weights. Here weights of coordinates, and finite weights
+    of constraints, are multiplied by that sum.
+    """
+    used, weights, wanted = task_weights(model, markers, tasks, coordinates, setup)
+    total = sum(weights[name] for name in used)
+    pull = constraint_weight * total if total else np.inf
+    return inverse_kinematics(model, markers.select(used), weights, coordinates=wanted, constraint_weight=pull)
+
+
+def task_weights(
+    model: Model, markers: Markers, tasks: Sequence[Task], coordinates: Path | None, setup: Path
+) -> tuple[list[str], dict[str, float], dict[str, Array]]:
+    """The markers that are fitted, the weights of these and of the wanted coordinates, and the wanted values."""
+    known = {marker.name for marker in model.markers}
+    named = {task.name: task.weight for task in tasks if task.target == "marker"}
+    used = [name for name in markers.names if name in known and (name in named or not named)]
+    if not used:
+        raise ModelError("no marker of the file has a task and is a marker of the model", file=setup)
+    weights = {name: named.get(name, 1.0) for name in used}
+    total = sum(weights.values())
+    wanted: dict[str, Array] = {}
+    for task in (task for task in tasks if task.target == "coordinate"):
+        wanted[task.name] = _wanted(model, task, markers.time, coordinates, setup)
+        weights[task.name] = task.weight * total
+    return used, weights, wanted
+
+
+def _wanted(model: Model, task: Task, time: Array, coordinates: Path | None, setup: Path) -> Array:
+    """The wanted values of a coordinate task [rad or m], (t,) or one."""
+    if task.wanted == "manual_value":
+        return np.asarray(task.value)
+    try:
+        if task.wanted == "default_value":
+            return np.asarray(model.system.coordinate(task.name, model.start))
+        if coordinates is None:
+            raise ModelError(f"the task of {task.name!r} takes its value from <coordinate_file>, which is missing")
+        motion = load_motion(coordinates, model, start=model.start)
+        values = motion.system.coordinate(task.name, motion.q)
+    except (KeyError, ModelError) as error:
+        raise ModelError(str(error.args[0]), file=setup) from None
+    return np.interp(time, motion.time, values)
+
+
+def nearest_rows(time: Array, first: float, last: float) -> slice:
+    """Rows from the one nearest to `first` to the one nearest to `last`; none if they lie outside by half a step."""
+    if not len(time):
+        return slice(0, 0)
+    half = np.diff(time).max(initial=0.0) / 2
+    if first > time[-1] + half or last < time[0] - half:
+        return slice(0, 0)
+    first, last = max(first, time[0]), min(last, time[-1])
+    return slice(int(np.argmin(np.abs(time - first))), int(np.argmin(np.abs(time - last))) + 1)
+
+
+def _rows(markers: Markers, rows: slice) -> Markers:
+    return Markers(markers.time[rows], markers.names, markers.positions[rows], markers.frame)
+
+
+def _errors(fit: FittedMotion) -> pd.DataFrame:
+    squares = np.nan_to_num(fit.marker_error) ** 2
+    columns = {
+        "total_squared_error": squares.sum(axis=-1),
+        "marker_error_RMS": np.nan_to_num(fit.marker_rms),
+        "marker_error_max": np.sqrt(squares.max(axis=-1)),
+    }
+    return pd.DataFrame(columns, pd.Index(fit.time, name="time"))
+
+
+def _locations(model: Model, fit: FittedMotion) -> pd.DataFrame:
+    poses, own = model.system.poses(fit.q), {marker.name: marker for marker in model.markers}
+    columns: dict[str, Array] = {}
+    for name in fit.marker_names:
+        R, p = poses[own[name].body]
+        x = p + R @ np.array(own[name].position)
+        columns |= {name + end: np.broadcast_to(x, (len(fit.time), 3))[:, k] for k, end in enumerate(XYZ)}
+    return pd.DataFrame(columns, pd.Index(fit.time, name="time"))
+
+
+def run_inverse_dynamics(
+    setup: InverseDynamicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
+) -> None:
+    """Find the generalized forces and note their file."""
+    model = load_model(setup.model, rotations)
+    words = {word.lower() for word in setup.excluded}
+    if model.muscles and not words & {"muscles", "all"}:
+        raise ModelError(
+            "<forces_to_exclude> must name muscles: inverse dynamics here leaves them out", file=setup.path
+        )
+    if "all" in words:
+        model = replace(model, limits=())
+    moving = smooth_angles(loaded_motion(setup.coordinates, model, in_degrees=True), setup.cutoff)
+    _, motion = cut_motion(moving, setup.times, setup.path)
+    warn_of_missing_times(moving.time, setup.times, setup.path)
+    torques = inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time)).of_coordinates()
+    tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
+    outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)
+
+
+def run_sensor_placer(setup: SensorPlacerSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    """Place the sensors on their bodies, and note the model with them: the file as it is, with a frame for each."""
+    model = load_model(setup.model)
+    seen = _turned(setup.orientations, setup.turn)
+    try:
+        sensors = calibrate_orientations(model, seen, base=setup.base, heading=setup.heading or "z")
+    except ValueError as error:
+        raise in_file(error, setup.path) from None
+    tell(f"{len(sensors)} sensors placed")
+    centers = {body.name: body.center_of_mass for body in model.system.bodies}
+    frames = [SensorFrame(s.name, s.body, s.orientation, tuple(centers[s.body])) for s in sensors]
+    text = model_with_sensors(setup.model, frames)
+    outputs.add(setup.output, lambda to: write_text(to, text))
+
+
+def run_sensor_tracking(
+    setup: SensorTrackingSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
+) -> None:
+    """Fit the poses to the sensors, and note the angles and the errors. Where the model is stays where it starts."""
+    model = load_model(setup.model, rotations)
+    frames = read_sensor_frames(setup.model)
+    if not frames:
+        raise ModelError("the model has no sensors: frames of bodies called '..._imu'; IMUPlacer makes them",
+                         file=setup.model)  # fmt: skip
+    sensors = [Sensor(f.name, f.body, f.orientation) for f in frames]  # type: ignore[arg-type]
+    seen = _turned(setup.orientations, setup.turn).between(*setup.times)
+    if not len(seen.time):
+        raise ModelError("no frame lies in <time_range>", file=setup.path)
+    tell_missing_times(seen.time, setup.times, tell)
+    weights = {sensor.name: setup.weights.get(sensor.name, 1.0) for sensor in sensors if sensor.name in seen.names}
+    try:
+        # OpenSim divides the part of the sensors by the sum of their weights
+        pull = setup.constraint_weight * sum(weights.values()) if weights else np.inf
+        fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model), constraint_weight=pull)
+    except ValueError as error:
+        raise in_file(error, setup.path) from None
+    tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
+         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
+    name = f"ik_{setup.orientations.stem}"
+    motion = setup.motion or setup.results / file_name(f"{name}.mot")
+    outputs.table(motion, fit.angles(in_degrees=True), name, True)
+    if setup.errors:
+        errors = pd.DataFrame(fit.sensor_error, pd.Index(fit.time, name="time"), pd.Index(fit.sensor_names))
+        outputs.table(setup.results / file_name(f"{name}_orientationErrors.sto"), errors, "OrientationErrors", False)
+
+
+def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:
+    """The sensors in the axes of the model."""
+    x, y, z = (axis_rotation(np.asarray(angle), k) for k, angle in enumerate(angles))
+    return load_orientations(path).turned(z @ y @ x)
+
+
+def _held(model: Model) -> list[str]:
+    """Coordinates that stay: those that are locked, and lengths of joints on the ground, which sensors do not see."""
+    system = model.system
+    names = [c.name for c in model.coordinates if c.locked]
+    for body in system.bodies:
+        if body.parent == system.ground and body.joint.facts.quaternion is None:
+            units = body.joint.facts.coordinate_units
+            names += [n for n, unit in zip(body.names_of_coordinates, units, strict=True) if unit == "m"]
+    return list(dict.fromkeys(names))
+
+
+def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    """Scale the model, place its markers, and note the files."""
+    model = generic = with_markers(load_model(setup.model), setup.markers)
+    if setup.scaler is not None:
+        scaler = setup.scaler
+        factors = _factors(setup, model, scaler, tell)
+        model = scaled(model, factors, setup.mass, scaler.keep_masses)
+        tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
+        outputs.add(scaler.model, model.save)
+        outputs.xml(scaler.factor_file, lambda: _scale_set(factors))
+    trial = next((part.trial for part in (setup.scaler, setup.placer) if part is not None and part.trial), None)
+    static, sized = None if trial is None else load_markers(trial), model
+    outputs.sections.append(lambda: scaling_sections(generic, sized, static))
+    if setup.placer is not None:
+        _place(setup, setup.placer, model, outputs, tell)
+
+
+def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs, tell: Callable[[str], None]) -> None:
+    trial = mean_pose(_cut(load_markers(placer.trial), placer.times, tell))
+    model = replace(model, markers=tuple(m for m in model.markers if m.name in trial.names))
+    fit = fitted_to_tasks(model, trial, placer.tasks, placer.coordinates, setup.path)
+    if placer.move:
+        model = moved_markers(model, trial, fit.q[0], {m.name for m in model.markers if m.fixed})
+    tell(f"markers placed, RMS {fit.marker_rms[0] * 1e3:.3g} mm before")
+    outputs.add(placer.model, model.save)
+    outputs.xml(placer.marker_file, lambda: _marker_set(model))
+    if placer.motion is not None:
+        outputs.table(placer.motion, fit.angles(in_degrees=True), "static pose", True)
+
+
+def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:
+    """The factors. Measurements with missing markers, and missing bodies, are reported and left out, as in OpenSim."""
+    trial = None if scaler.trial is None else _cut(load_markers(scaler.trial), scaler.times, tell)
+    bodies = (model.system.ground, *model.system.body_names)
+    own, seen = {m.name for m in model.markers}, set(trial.names) if trial is not None else set()
+    measurements = []
+    for entry in scaler.measurements:
+        missing = sorted({name for pair in entry.pairs for name in pair if name not in own or name not in seen})
+        unknown = [name for name, _ in entry.bodies if name not in bodies]
+        if unknown:
+            _warn(f"the measurement {entry.name!r} names bodies that the model lacks: {', '.join(unknown)}")
+        if missing or not entry.pairs:
+            _warn(f"the measurement {entry.name!r} is not used; markers are missing: {', '.join(missing)}")
+            continue
+        axes = {name: word for name, word in entry.bodies if name in bodies}
+        measurements.append(Measurement(entry.name, entry.pairs, axes))
+    factors = {name: values for name, values in scaler.factors if name in bodies}
+    for name, _ in scaler.factors:
+        if name not in bodies:
+            _warn(f"the model has no body {name!r}, whose factors are given")
+    try:
+        return scale_factors(model, trial, measurements, factors=factors, order=scaler.order)
+    except ValueError as error:
+        raise in_file(error, setup.path) from None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, MotionWarning, stacklevel=3)
+
+
+def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], None]) -> Markers:
+    """The frames from the last not later than the first time, to the first not earlier than the last time."""
+    time = markers.time
+    end = min(int(np.searchsorted(time, times[1] - TIME_TOLERANCE_S, side="left")), len(time) - 1)
+    rows = slice(row_at(time, times[0]), end + 1)
+    tell_missing_times(time[rows], times, tell)
+    return Markers(time[rows], markers.names, markers.positions[rows], markers.frame)
+
+
+def _scale_set(factors: dict[str, Array]) -> str:
+    return _document("ScaleSet", [("Scale", "", [("scales", _words(s)), ("segment", name), ("apply", "true")])
+                                  for name, s in factors.items() if not name.endswith("_frame")])  # fmt: skip
+
+
+def _marker_set(model: Model) -> str:
+    ground = model.system.ground
+    path = {m.name: "/ground" if m.body == ground else f"/bodyset/{m.body}" for m in model.markers}
+    return _document("MarkerSet", [("Marker", m.name, [("socket_parent_frame", path[m.name]),
+                                    ("location", _words(m.position)), ("fixed", str(m.fixed).lower())])
+                                   for m in model.markers])  # fmt: skip
+
+
+def _words(values: Sequence[float] | Array) -> str:
+    return " ".join(repr(float(x)) for x in values)
+
+
+def _document(tag: str, entries: list[tuple[str, str, list[tuple[str, str]]]]) -> str:
+    """An OpenSim document of one set."""
+    root = etree.Element("OpenSimDocument", Version="40000")
+    holder = etree.SubElement(etree.SubElement(root, tag, name=tag.lower()), "objects")
+    for tag_of_entry, name, values in entries:
+        element = etree.SubElement(holder, tag_of_entry, **({"name": name} if name else {}))
+        for key, text in values:
+            etree.SubElement(element, key).text = text
+    written: bytes = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
+    return written.decode()

@@ -1,0 +1,310 @@
+"""The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
+from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
+from myoquat.analysis.recruitment.redundancy import consistent_motion
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data import load_model
+from myoquat.data.files import file_name
+from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.angles import with_quaternions
+from myoquat.data.motions.coordinates import bare_name, states_from_motion
+from myoquat.data.motions.muscles import actuation_from_motion
+from myoquat.data.motions.series import row_at, rows_within
+from myoquat.data.osim.force_set import read_force_set
+from myoquat.data.setups import AnalyzeSetup, ForwardSetup
+from myoquat.data.setups.controls import read_controls
+from myoquat.dynamics.constraints import AssemblyError
+from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle import muscle_forces
+from myoquat.muscle.actuators.base import Actuator
+from myoquat.muscle.model import Model
+from myoquat.muscle.states import state_names
+
+__all__ = [
+    "Moving",
+    "actuators_of",
+    "assembled_motion",
+    "cut_motion",
+    "degree_scale",
+    "loaded_motion",
+    "loads_at",
+    "moving_of",
+    "note",
+    "tell_missing_times",
+    "unbounded",
+    "warn_of_missing_times",
+    "with_speeds",
+]
+
+
+def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
+    """The motion in a file. Coordinates that it lacks keep their start, as in OpenSim.
+
+    Columns of other models and of muscles are ignored. in_degrees: the unit of angles where the file does not name it.
+    """
+    table = load_table(path)
+    own = {*model.system.coordinate_names, *model.system.angle_names}
+    own |= {f"{name}_u" for name in own} | {*model.system.velocity_names}
+    names = [str(label) for label in table.columns]
+    ignore = [name for name in names if bare_name(name, own) not in own]
+    if len(ignore) == len(names):
+        raise ModelError("no column is a coordinate of the model", file=path)
+    said = table.attrs.get("in_degrees")
+    return load_motion(path, model, in_degrees=in_degrees if said is None else None, start=model.start, ignore=ignore)
+
+
+def with_speeds(motion: Motion, path: Path) -> Motion:
+    """The motion with the speeds of a file, by linear interpolation between its rows, as in OpenSim's AnalyzeTool.
+    Speeds are in radians and metres per second; a file that declares degrees raises an error."""
+    given = load_table(path)
+    table = motion.angles()
+    given.columns = [bare_name(str(label), {*table}) for label in given.columns]
+    speeds = [name for name in table if name.endswith("_u")]
+    missing = [name for name in speeds if name not in given]
+    if missing:
+        raise ModelError(f"the file of speeds has no column {', '.join(missing)}", file=path)
+    if given.attrs.get("in_degrees"):
+        raise ModelError("speeds must be in radians per second: inDegrees=no", file=path)
+    time, rows = motion.time, given.index.to_numpy(dtype=float)
+    if not len(rows) or not rows_within(time[[0, -1]], rows[0], rows[-1]).all():
+        raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
+    for name in speeds:
+        table[name] = np.interp(time, rows, given[name])
+    frame, _ = with_quaternions(motion.system, table, False, None)
+    q, u = states_from_motion(motion.system, frame, in_degrees=False)
+    return replace(motion, q=q, u=u)
+
+
+def loads_at(path: Path | None, time: Array) -> Forces | None:
+    """The external loads at these times, on natural cubic splines through the rows of their file, as OpenSim's
+    ExternalForce has them; None for no file. ModelError for times that they do not cover."""
+    if path is None:
+        return None
+    loads = load_forces(path)
+    try:
+        found = loads.resampled(time)
+    except ValueError as error:
+        raise in_file(error, path) from None
+    if len(loads.time) < 3 or not len(time):
+        return found
+    fields = ("force", "point", "torque")
+    splines = {
+        field: scipy.interpolate.CubicSpline(loads.time, getattr(loads, field), bc_type="natural")(time)
+        for field in fields
+    }
+    return replace(found, **splines)
+
+
+def degree_scale(system: ArticulatedSystem) -> Array:
+    """(nq,) what takes coordinates from radians to degrees, and leaves lengths alone."""
+    units = [unit for body in system.bodies for unit in body.joint.facts.coordinate_units]
+    scale: Array = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
+    return scale
+
+
+def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple[slice, Motion]:
+    """The rows between two times, and their motion; ModelError if the motion has none of these times."""
+    row, (first, last), (start, end) = _longest_step(motion.time), times, motion.time[[0, -1]]
+    if first > end + row or last < start - row:
+        raise ModelError(f"{_asked(motion.time, times, setup)}: no frame lies there")
+    rows = rows_between(motion.time, *times)
+    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
+    return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
+
+
+def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) -> None:
+    """A warning where the recorded times end more than one row inside the wanted ones.
+
+    OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
+    """
+    if _missing(time, times):
+        warnings.warn(f"{_asked(time, times, setup)}: the rest is left out", MotionWarning, stacklevel=2)
+
+
+def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
+    """Tell which of the wanted times are not among those of the results, by more than one row."""
+    if missing := _missing(time, times):
+        tell(f"left out: {' and '.join(missing)}, which the setup asks for and the recording lacks")
+
+
+def _missing(time: Array, times: tuple[float, float]) -> list[str]:
+    """The wanted times before and after the recorded ones, by more than one row."""
+    row, (first, last), (start, end) = _longest_step(time), times, time[[0, -1]]
+    before = [f"{first:g} to {start:g} s"] if np.isfinite(first) and first < start - row else []
+    after = [f"{end:g} to {last:g} s"] if np.isfinite(last) and last > end + row else []
+    return before + after
+
+
+def _longest_step(time: Array) -> float:
+    return float(np.diff(time).max(initial=0.0))
+
+
+def _asked(time: Array, times: tuple[float, float], setup: Path) -> str:
+    (first, last), (start, end) = times, time[[0, -1]]
+    return f"{setup}: the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
+
+
+def rows_between(time: Array, first: float, last: float) -> slice:
+    """Rows of OpenSim's Storage from `first` to `last`: from the last that is not later than each of them."""
+    return slice(row_at(time, first), row_at(time, last) + 1)
+
+
+def actuators_of(model: Model, force_sets: Sequence[Path]) -> dict[str, Actuator]:
+    """By name the actuators of a model and of a setup's force sets, which replace those of the same name."""
+    own = {actuator.name: actuator for actuator in model.actuators}
+    return own | {actuator.name: actuator for path in force_sets for actuator in read_force_set(path)}
+
+
+def note(message: str) -> None:
+    """Tell what is left out."""
+    warnings.warn(message, MotionWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """A motion with u. If it comes from coordinates, it also has udot, from splines through the coordinates.
+
+    activation (t, m) and muscle_states (t, ns) are those of a states file, None where there is none.
+    """
+
+    setup: AnalyzeSetup | ForwardSetup
+    model: Model
+    motion: Motion
+    loads: Forces | None
+    first: int  # the number of the first frame in the file
+    activation: Array | None = None
+    muscle_states: Array | None = None
+    given_controls: Array | None = None
+    actuation: dict[str, Array] | None = None  # (t,) activations of actuators in the file of states
+
+    @cached_property
+    def controls(self) -> Array:
+        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing. Activations of the file of
+        states in place of those that they follow with a delay."""
+        if self.given_controls is not None:
+            return self.given_controls
+        model, time = self.model, self.motion.time
+        controls = np.zeros((len(time), len(model.control_names)))
+        for path in self.setup.controls:
+            table = read_controls(path)
+            for k in (k for k, name in enumerate(model.control_names) if name in table):
+                controls[:, k] = table[model.control_names[k]].at(time)
+        for name, activation in (self.actuation or {}).items():
+            controls[:, model.control_names.index(name)] = activation
+        return controls
+
+    def joint_loads(self, tensions: "Array | pd.DataFrame | None", controls: Array) -> JointLoads:
+        """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""
+        model = unbounded(self.model)
+        return joint_loads(model, self.forward, tensions, self.loads, controls=controls if model.actuators else None)
+
+    @property
+    def forward(self) -> Motion:
+        """The motion without accelerations, so that forces have to cause them."""
+        return replace(self.motion, udot=None)
+
+    @property
+    def tensions(self) -> Array | None:
+        """(t, m) [N] tensions of the muscles, None where their states are not known."""
+        m, n = self.motion, len(self.model.muscles)
+        if not n:
+            return np.zeros((len(m.time), 0))
+        if self.activation is None or (self.muscle_states is None and state_names(self.model)):
+            return None
+        assert m.u is not None
+        return muscle_forces(self.model, m.q, m.u, self.activation, self.muscle_states)
+
+    @cached_property
+    def accelerations(self) -> Array | str:
+        """(t, nu) udot that the forces cause, as OpenSim's analyses have them, or why they are not known."""
+        tensions = self.tensions
+        if tensions is None:
+            return "accelerations are those that the forces cause, and what the muscles do is not in the file"
+        pull = tensions if tensions.size else None
+        try:
+            udot = self.joint_loads(pull, self.controls).motion.udot
+        except ModelError as error:
+            return f"accelerations are not known: {error}"
+        assert udot is not None
+        return udot
+
+    def file(self, analysis: str, table: str) -> Path:
+        """Where a table of an analysis is written; ModelError for names that no file can have."""
+        return self.setup.results / file_name(f"{self.setup.name}_{analysis}_{table}.sto")
+
+    def rows(self, interval: int) -> Array:
+        """The numbers of the frames that an analysis records: the first, all multiples of its interval in the file's
+        numbers, and the last."""
+        k = np.arange(len(self.motion.time))
+        return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+
+
+def unbounded(model: Model) -> Model:
+    """The model whose actuators take any control."""
+    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
+    return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
+
+
+def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:
+    """The motion of a file with what couplers and constraints drive, whatever the file has for it, as OpenSim assembles
+    it. A warning where a frame cannot be assembled: the motion is then that of the file."""
+    names = {c.dependent for c in model.couplers}
+    given = {bare_name(str(label), names) for label in load_table(path).columns}
+    driven = [c.dependent for c in model.couplers if c.dependent not in given]
+    if driven:
+        note(f"{path.name} has no column for {', '.join(driven)}: couplers of the model drive them")
+    try:
+        return consistent_motion(model, motion)
+    except AssemblyError as error:
+        note(f"the motion of {path.name} stays off the constraints of the model: {error}")
+        return motion
+
+
+def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
+    """The motion that a setup asks for, cut to its times."""
+    model = load_model(setup.model, rotations)
+    own = actuators_of(model, setup.force_sets)
+    model = replace(model, actuators=tuple(own.values()), inputs=())
+    if setup.states is None:
+        assert setup.coordinates is not None
+        whole = loaded_motion(setup.coordinates, model, in_degrees=True)
+        try:
+            whole = smooth_angles(whole, setup.cutoff)
+        except ValueError as error:
+            raise in_file(error, setup.coordinates) from None
+        if setup.speeds is not None:
+            whole = with_speeds(whole, setup.speeds)
+        whole = assembled_motion(model, whole, setup.coordinates)
+        assert whole.u is not None
+        bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
+        rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
+        return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
+    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
+    motion = assembled_motion(model, motion, setup.states)
+    if motion.u is None:
+        raise ModelError("the file of states holds no speeds", file=setup.states)
+    table = load_table(setup.states)
+    try:
+        states = muscle_states_from_motion(model, table)
+    except ValueError as error:
+        raise in_file(error, setup.states) from None
+    activation, fibers = (None if x is None else x[rows] for x in states)
+    acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
+    return Moving(
+        setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers, actuation=acting
+    )
