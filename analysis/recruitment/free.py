@@ -24,6 +24,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.stacking import components
@@ -33,7 +34,14 @@ from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.states import activation_rates
 
-__all__ = ["free_moment_arms", "free_torques", "free_velocities", "prescribed_activations", "prescribed_controls"]
+__all__ = [
+    "free_moment_arms",
+    "free_torques",
+    "free_velocities",
+    "led_velocities",
+    "prescribed_activations",
+    "prescribed_controls",
+]
 
 TOLERANCE = 1e-9  # of activations that follow prescribed inputs with a delay
 
@@ -147,6 +155,28 @@ def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray
     if constraints and len(q):
         free, C = _constrained(model, constraints, q, free, C)
     return tuple(model.system.velocity_names[k] for k in free), C
+
+
+def led_velocities(model: Model, q: Array, untracked: Array) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names, L (poses, nu, n)) of the free velocities that no entry of `untracked` (nu,) marks.
+
+    L = Ct - Cf (Cf^T M Cf)^-1 Cf^T M Ct, where Ct and Cf are the columns of C (`free_velocities`) of tracked and of
+    untracked velocities. Because L^T M Cf = 0, the accelerations of untracked velocities drop out of L^T (M udot + b).
+    So L^T tau gives the tracked velocities what they need whatever the others do [O. Khatib, IEEE J. Robot. Autom. 3,
+    1987, the dynamically consistent inverse]. A velocity that drives a tracked one counts as tracked.
+
+    Raises ValueError as `free_velocities` does, and where nothing is tracked.
+    """
+    names, C = free_velocities(model, q)
+    rows = [model.system.velocity_names.index(name) for name in names]
+    drives = np.abs(C[:, ~untracked]).max(axis=(0, 1), initial=0.0) > 0
+    open_ = untracked[rows] & ~drives
+    if open_.all():
+        raise ValueError("no velocity is tracked: a bandwidth must be positive")
+    tracked, free = C[..., ~open_], C[..., open_]
+    inertia = np.swapaxes(free, -1, -2) @ mass_matrix(model, q)
+    led = tracked - free @ np.linalg.solve(inertia @ free, inertia @ tracked)
+    return tuple(name for name, left in zip(names, open_, strict=True) if not left), led
 
 
 def _constrained(

@@ -100,23 +100,24 @@ def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
 
 
 def _bandwidths(setup: CmcSetup, model: Model) -> Array:
-    """(nu,) [rad/s] of the velocities, those without a task with the least of the tasks'."""
-    least = min(setup.tracked.values())
-    untracked = sorted({c.name for c in model.coordinates if not c.locked} - set(setup.tracked) - _cmc_driven(model))
-    if untracked:
-        note(f"{', '.join(untracked)}: without a task in the setup, and tracked with the least gain of the tasks, "
-             f"kp = {least**2:g}")  # fmt: skip
-    found = np.full(model.system.nu, least)
-    for name, bandwidth in setup.tracked.items():
-        if name not in model.system.coordinate_names:
-            note(f"the task of {name!r} is left out: the model has no such coordinate")
-            continue
+    """(nu,) [rad/s] of the velocities; 0 for those without a task, which OpenSim leaves free.
+
+    Where a coupled coordinate has the task, the one that drives it has its bandwidth.
+    """
+    tracked = dict(setup.tracked)
+    for name in set(tracked) - set(model.system.coordinate_names):
+        note(f"the task of {name!r} is left out: the model has no such coordinate")
+        del tracked[name]
+    for coupler in model.couplers:
+        if coupler.dependent in tracked:
+            tracked.setdefault(coupler.independent, tracked[coupler.dependent])
+    free = {c.name for c in model.coordinates if c.free} - {coupler.dependent for coupler in model.couplers}
+    if untracked := sorted(free - set(tracked)):
+        note(f"{', '.join(untracked)}: without a task in the setup, and left free")
+    found = np.zeros(model.system.nu)
+    for name, bandwidth in tracked.items():
         found[list(model.system.indices.velocities_of_coordinate(name))] = bandwidth
     return found
-
-
-def _cmc_driven(model: Model) -> set[str]:
-    return {coupler.dependent for coupler in model.couplers}
 
 
 def _note_cmc_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:

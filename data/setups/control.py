@@ -22,7 +22,8 @@ class CmcSetup:
 
     cutoff    [Hz]
     window    [s]
-    tracked   the coordinates that are tracked, each with the bandwidth sqrt(kp) [rad/s] of its feedback
+    tracked   the coordinates of tasks that are on, active and of weight above 0, each with the bandwidth sqrt(kp)
+              [rad/s] of its feedback
     left_out  what is named and not known
     results   the folder of results
     """
@@ -70,13 +71,13 @@ def _tasks(path: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     try:
         for element in elements:
-            if boolean(element, "on", True):
+            if boolean(element, "on", True) and _weighs(element):
                 name, bandwidth = _task(element)
                 if name in found:
                     complain(element, f"a second task for the coordinate {name!r}")
                 found[name] = bandwidth
         if not found:
-            complain(where.root, "no task is on")
+            complain(where.root, "no task is on, <active> and of a <weight> above 0")
     except ModelError as error:
         raise error.located(where.path, error.line) from None
     return found
@@ -86,10 +87,19 @@ def _task(element: Element) -> tuple[str, float]:
     name = text(element, "coordinate", "")
     if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
         complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
-    kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 100.0), ("kv", 20.0)))
+    kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 1.0), ("kv", 0.5)))
     if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL_DAMPING_TOLERANCE * kv:
         complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
     return name, float(np.sqrt(kp))
+
+
+def _weighs(element: Element) -> bool:
+    """Whether the first axis of a task, the only one of a coordinate, is active, which it is not by default, and has a
+    weight."""
+    active = (text(element, "active", "") or "false").split()[0]
+    if active.lower() not in ("true", "false"):
+        complain(element.find("active"), f"<active> is true or false for every axis, not {active!r}")
+    return active.lower() == "true" and _gain(element, "weight", 1.0) > 0
 
 
 def _gain(element: Element, tag: str, default: float) -> float:

@@ -116,9 +116,10 @@ class Simulator:
 
     def run(
         self, start: tuple[ArrayLike, ArrayLike], timing: Timing, inputs: Inputs, time_constant: float | None = None,
-        tick: Tick | None = None, controls: dict[str, Control] | None = None,
+        tick: Tick | None = None, controls: dict[str, Control] | None = None, own: Array | None = None,
     ) -> Run:  # fmt: skip
-        """What a call does, from the same arguments gathered in records."""
+        """What a call does, from the same arguments gathered in records. own (..., n): the states of muscles and
+        actuators at the start, such as `Run.final_own`, in place of those that the inputs imply."""
         schedule, problem = timing.counted, self.problem
         q = check_numbers("q0", self.system.check_q(start[0], "q0"))
         check = check_followed_locks if problem.equations.constraints else check_locks
@@ -133,7 +134,8 @@ class Simulator:
             constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant
         with traced_once():
             given = problem.at_start(controls, inputs, timing.start, (q, u))
-            x = self.method.begin(problem.equations, q, u, *problem.own_start(q, given, inputs, p))
+            at_start = problem.own_start(q, given, inputs, p) if own is None else (own,)
+            x = self.method.begin(problem.equations, q, u, *at_start)
             return self._advance(x, timing, controls, constants, tick)
 
     def _advance(

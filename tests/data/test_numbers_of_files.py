@@ -165,7 +165,7 @@ ANALYZE = """<OpenSimDocument Version="40000"><AnalyzeTool name="walk"><model_fi
 <coordinates_file>walk.mot</coordinates_file><initial_time>0.1</initial_time><final_time>0.4</final_time>
 <results_directory>out</results_directory><AnalysisSet><objects>{0}</objects></AnalysisSet></AnalyzeTool>
 </OpenSimDocument>"""
-TASKS = """<OpenSimDocument Version="20302"><CMC_TaskSet><objects><CMC_Joint name="a"><on>true</on>
+TASKS = """<OpenSimDocument Version="20302"><CMC_TaskSet><objects><CMC_Joint name="a"><active>true</active>
 <coordinate>a.angle</coordinate><kp></kp><kv>20</kv></CMC_Joint></objects></CMC_TaskSet></OpenSimDocument>"""
 CMC = """<OpenSimDocument Version="20302"><CMCTool name="walk"><model_file>arm.osim</model_file>
 <results_directory>out</results_directory><initial_time>0.1</initial_time><final_time>0.2</final_time>

@@ -2,8 +2,9 @@
 
 __all__ = ["ACTUATORS", "CONTROLS", "MARKERS", "MJCF", "MJCF_PART", "TASKS"]
 
-TASKS = """<OpenSimDocument Version="40000"><CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><kp>400 1 1</kp>
-<kv>40 1 1</kv><coordinate>knee</coordinate></CMC_Joint><CMC_Joint name="hip"><coordinate>hip</coordinate></CMC_Joint>
+TASKS = """<OpenSimDocument Version="40000"><CMC_TaskSet><objects><CMC_Joint name="knee"><active>true</active>
+<kp>400 1 1</kp><kv>40 1 1</kv><coordinate>knee</coordinate></CMC_Joint><CMC_Joint name="hip"><active>true</active>
+<kp>100</kp><kv>20</kv><coordinate>hip</coordinate></CMC_Joint>
 </objects></CMC_TaskSet></OpenSimDocument>"""
 ACTUATORS = """<OpenSimDocument Version="30000"><ForceSet><defaults><CoordinateActuator><optimal_force>3</optimal_force>
 </CoordinateActuator></defaults><objects><CoordinateActuator name="motor"><coordinate>knee</coordinate>

@@ -64,7 +64,7 @@ def track(
     bandwidth  w [rad/s] of the feedback, one for all or (nu,). The generalized force is M (w^2 e + 2 w (u_ref - u)).
                The displacement e is that from the pose to the motion's, of ball joints the rotation vector. The force
                is constant between frames: w must be well below the frame rate, and above the rates of unstable
-               postures.
+               postures. 0 gives a velocity no feedback.
     step       [s] of the simulation (RK4); None for 1 ms, or less where the damping of muscles and joints requires it.
     elastic    tendons stretch where the model's do, from their equilibrium at the start; else none does, as in
                `redundancy`.
@@ -72,8 +72,8 @@ def track(
     Between frames activations and torques go along straight lines. Activations are inputs, whatever activation dynamics
     the model has. Couplers and constraints hold, locked coordinates stay where they start. Where the simulation fails,
     a SimulationWarning says when, and the frames after are left out. Raises ValueError for a motion of another system,
-    without u, of a single frame or off the constraints. It is raised for arrays that do not fit or are not finite,
-    activations outside [0, 1], and forces that depend on time.
+    without u, of a single frame or off the constraints. It is raised for arrays that do not fit or are not finite, and
+    activations outside [0, 1].
 
     >>> import numpy as np
     >>> import myoquat as mq

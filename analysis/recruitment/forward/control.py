@@ -10,22 +10,23 @@ from myoquat.analysis.recruitment.forward.check import commands_of, tracked
 from myoquat.analysis.recruitment.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
 from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.analysis.recruitment.forward.tracking import Tracking
-from myoquat.analysis.recruitment.redundancy import (
-    AnyReserve,
-    Effort,
-    JointCone,
-    Redundancy,
-    consistent_motion,
-    redundancy,
-)
+from myoquat.analysis.recruitment.free import prescribed_controls
+from myoquat.analysis.recruitment.redundancy import AnyReserve, Effort, JointCone, Redundancy, consistent_motion
+from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
+from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
+from myoquat.analysis.recruitment.redundancy.equations import Demands
+from myoquat.analysis.recruitment.redundancy.redundancy import rigid_redundancy
+from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
+from myoquat.joints.compiled import traced_once
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]
 
 
+@traced_once()
 def computed_muscle_control(
     model: Model,
     motion: MotionLike,
@@ -48,6 +49,10 @@ def computed_muscle_control(
     arguments are those of `redundancy` and `track`, and so are the errors; `Tracking.help` holds what the reserves
     gave. Frames without a solution take what violates its conditions the least, and the errors show it.
 
+    A velocity of bandwidth 0 is not tracked: from its start it moves as the forces take it, which tracked velocities
+    alone determine. So OpenSim treats coordinates without a task. Reserves given as a number help tracked velocities.
+    Cones need bandwidths above 0.
+
     >>> import numpy as np
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import computed_muscle_control
@@ -66,30 +71,41 @@ def computed_muscle_control(
     motion = motion_of(motion)
     if motion.udot is None:
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
-    model = driven_model(model, elastic=False)
+    model, effort = driven_model(model, elastic=False), effort or Effort()
+    check_recruited(effort, None, "rigid")
+    check_searched(cones, False)
     drive = Drive(model, motion, bandwidth)
     model = drive.model
+    untracked = np.broadcast_to(drive.bandwidth == 0, (model.system.nu,)) if (drive.bandwidth == 0).any() else None
+    if untracked is not None and cones:
+        raise ValueError("cones need the accelerations of all velocities; a bandwidth of 0 leaves some open")
     pushed, carried = np.zeros((len(motion.time), model.system.nu)), None
     if loads is not None:
         wrenches = external_wrenches(model, motion, loads)
         pushed = load_torques(model, motion, wrenches)
         carried = carried_loads(model, motion, loads, wrenches)
-    options = {"effort": effort, "reserves": reserves, "cones": cones, "backend": backend}
+    controls = prescribed_controls(model, motion.time)
 
-    def solve(now: Motion) -> Redundancy:
-        return redundancy(model, consistent_motion(model, now), carried, **options)  # type: ignore[arg-type]
+    def solve(now: Motion, loads: Forces | None, controls: Array | None) -> Redundancy:
+        demands = Demands.of_motion(model, now, loads, reserves, cones, controls=controls, untracked=untracked)
+        check_consistent(model, now)
+        return rigid_redundancy(demands, now, effort, backend)
+
+    def at_frame(k: int, now: Motion) -> Redundancy:
+        return solve(consistent_motion(model, now), carried, None if controls is None else controls[[k]])
 
     if step is None:
-        expected = redundancy(model, motion, loads, **options)  # type: ignore[arg-type]
-        step = longest_step(model, motion, expected.activation)
-    return tracked(drive, _Lookahead(drive, motion.udot, pushed, solve), step)
+        step = longest_step(model, motion, solve(motion, loads, controls).activation)
+    return tracked(drive, _Lookahead(drive, motion.udot, pushed, step, at_frame), step)
 
 
 class _Lookahead:
     """The law of a drive: at every frame activations and reserves for the next, where the simulation is about to be."""
 
-    def __init__(self, drive: Drive, udot: Array, pushed: Array, solve: Callable[[Motion], Redundancy]) -> None:
-        self._drive, self._udot, self._pushed, self._solve = drive, udot, pushed, solve
+    def __init__(
+        self, drive: Drive, udot: Array, pushed: Array, step: float, solve: Callable[[int, Motion], Redundancy]
+    ) -> None:
+        self._drive, self._udot, self._pushed, self._step, self._solve = drive, udot, pushed, step, solve
         self._free = _unlocked(drive.model)
         self._found: list[tuple[Array, Array]] = []
 
@@ -101,16 +117,23 @@ class _Lookahead:
         if after > k:
             span = time[after] - time[k]
             udot = ((self._udot[k] + self._udot[after]) / 2 + drive.returning(k, q, u)) * self._free
+            if not drive.bandwidth.all():  # untracked velocities go where the present forces take them
+                ahead = drive.window(k, (q, u), self._pushing([k, k]), self._step).final_u
+                udot = np.where(drive.bandwidth == 0, (ahead - u) / span, udot)
             pose = drive.model.system.integrate(q, span * (u + span / 2 * udot) * self._free)
             self._found.append(self._at(after, pose, u + span * udot))
-        activation, helped = (np.array(column) for column in zip(self._found[k], self._found[after], strict=True))
-        return Push(activation, self._pushed[[k, after]], helped)
+        return self._pushing([k, after])
+
+    def _pushing(self, ends: list[int]) -> Push:
+        """What was found for the frames at the two ends of a window."""
+        activation, helped = (np.array(column) for column in zip(*(self._found[k] for k in ends), strict=True))
+        return Push(activation, self._pushed[ends], helped)
 
     def _at(self, k: int, q: Array, u: Array) -> tuple[Array, Array]:
         """Activations (m,) and what the reserves give (nu,) at frame k, in a pose and at a speed near it."""
         system, time = self._drive.model.system, self._drive.motion.time
         udot = (self._udot[k] + self._drive.returning(k, q, u)) * self._free
-        found = self._solve(Motion(system, time[[k]], q[None], (u * self._free)[None], udot[None]))
+        found = self._solve(k, Motion(system, time[[k]], q[None], (u * self._free)[None], udot[None]))
         activation, helped = commands_of(found)
         return activation[0], helped[0]
 

@@ -2,7 +2,7 @@
 
 That is w^2 e + 2 w (u_ref - u), with the bandwidth w, one for all or one of every velocity. The displacement e leads
 from the pose to that of the motion; for ball joints it is the rotation vector. Alone it is a critically damped
-oscillator in every direction.
+oscillator in every direction. A velocity of bandwidth 0 has no feedback.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,13 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
-from myoquat.dynamics import Simulator, inverse_dynamics
+from myoquat.dynamics import Run, Simulator, inverse_dynamics
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.start import Start
 from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Outcome
-from myoquat.muscle.acting import is_timed
-from myoquat.muscle.evaluate import equilibrium_states
-from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -64,10 +61,10 @@ class Driven(NamedTuple):
 
 
 class Drive:
-    """A model, as `driven_model` gives it, and the motion (q, u, udot) that it has to follow.
+    """A model, as `driven_model` gives it, and the motion (q, u) that it has to follow.
 
     Raises ValueError for a motion of another system, without u, with fewer than two frames, or that starts off the
-    model's constraints. It is raised for forces that depend on time, and a bandwidth that is not positive.
+    model's constraints. It is raised for a bandwidth that is negative.
     """
 
     def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:
@@ -75,36 +72,30 @@ class Drive:
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
         w = real_array("bandwidth", bandwidth)
-        if w.shape not in ((), (model.system.nu,)) or not (np.isfinite(w) & (w > 0)).all():
+        if w.shape not in ((), (model.system.nu,)) or not (np.isfinite(w) & (w >= 0)).all():
             sizes = f"one or one for each of the {model.system.nu} velocities"
-            raise ValueError(f"bandwidth must be positive [rad/s], {sizes}, not {w}")
-        if is_timed(model):
-            timed = next(force for force in model.forces if force.timed)
-            raise ValueError(f"{timed.element}: it depends on time; give it as loads or torque")
+            raise ValueError(f"bandwidth must be positive, or 0 without feedback [rad/s], {sizes}, not {w}")
         held = constraints_of(model)
         start = Start.of(model, motion.q[0], motion.u[0], held, False)
         self.model, self.motion, self.bandwidth = model, motion, w
         self._simulator = Simulator(model, external_torque=True, constraints=held, redundant=start.redundant)
+        self._own: Array | None = None  # the states of muscles and actuators at the present frame
 
     def run(self, law: Law, step: float) -> Driven:
         """From the first frame to the last, or to where the simulation fails, in steps of at most `step` [s]."""
         motion = self.motion
         assert motion.u is not None
-        q, u = motion.q[0], motion.u[0]
-        states: Array | None = None
-        elastic = bool(state_names(self.model))
+        q, u, self._own = motion.q[0], motion.u[0], None
         rows: list[tuple[Array, ...]] = []
         for k in range(len(motion.time)):
             push = law(k, q, u)
-            if elastic and states is None:
-                states = equilibrium_states(self.model, q, push.activation[0])
-            rows.append((q, u, np.zeros(0) if states is None else states, push.activation[0], push.help[0]))
-            if k + 1 == len(motion.time):
+            run = None if k + 1 == len(motion.time) else self.window(k, (q, u), push, step)
+            own = self._own if run is None else run.own[0]
+            assert own is not None
+            rows.append((q, u, own[: len(state_names(self.model))], push.activation[0], push.help[0]))
+            if run is None or run.reason != Outcome.COMPLETED:
                 break
-            end = self._window(k, step, (q, u, states), push)
-            if end is None:
-                break
-            q, u, states = end
+            q, u, self._own = run.final_q, run.final_u, run.final_own
         return Driven(*(np.array(column) for column in zip(*rows, strict=True)))
 
     def returning(self, k: int, q: Array, u: Array) -> Array:
@@ -114,28 +105,14 @@ class Drive:
         result: Array = self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
         return result
 
-    def _controls_from(self, first: float) -> Callable[[float], Array] | None:
-        """The controls that the model prescribes, over the time since `first`; None where there are none."""
-        own = InputsOverTime(self.model.inputs, self.model.control_names)
-        return (lambda t: own(first + t)) if own.names else None
-
-    def _window(
-        self, k: int, step: float, start: tuple[Array, Array, Array | None], push: Push
-    ) -> tuple[Array, Array, Array | None] | None:
-        """q, u and muscle states at the end of the window after frame k; None where the simulation failed."""
-        first, last = self.motion.time[k : k + 2]
-        duration = last - first
-        times = np.array([0.0, duration])
+    def window(self, k: int, start: tuple[Array, Array], push: Push, step: float) -> Run:
+        """The simulation from q, u at frame k to the next frame."""
+        times = self.motion.time[k : k + 2]
+        duration = float(times[1] - times[0])
         inputs = Inputs(
-            activation=(times, push.activation) if self.model.muscles else None,
-            torque=(times, push.torque + push.help),
-            muscle_states=start[2],
-            controls=self._controls_from(first),
+            activation=(times, push.activation) if self.model.muscles else None, torque=(times, push.torque + push.help)
         )
-        run = self._simulator.run(start[:2], Timing(duration, step, duration), inputs)
-        if run.reason != Outcome.COMPLETED:
-            return None
-        return run.final_q, run.final_u, None if start[2] is None else run.final_own
+        return self._simulator.run(start, Timing(duration, step, duration, float(times[0])), inputs, own=self._own)
 
 
 def driven_model(model: Model, *, elastic: bool) -> Model:

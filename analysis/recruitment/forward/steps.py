@@ -32,7 +32,7 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     assert motion.u is not None
     q, u, a = motion.q[rows], motion.u[rows], activation[rows]
     turned = DIFFERENCE_STEP * np.eye(model.system.nu)[:, None, :]
-    ahead, behind = (_forces(model, q, u + sign * turned, a) for sign in (1.0, -1.0))
+    ahead, behind = (_forces(model, q, u + sign * turned, a, motion.time[rows]) for sign in (1.0, -1.0))
     D = np.moveaxis((ahead - behind) / (2 * DIFFERENCE_STEP), 0, -1)  # (rows, nu, nu), a column per velocity
     C = free_velocities(model, q)[1]
     Ct = np.swapaxes(C, -1, -2)
@@ -44,8 +44,8 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     return step
 
 
-def _forces(model: Model, q: Array, u: Array, a: Array) -> Array:
+def _forces(model: Model, q: Array, u: Array, a: Array, time: Array) -> Array:
     """(..., nu) the generalized forces that depend on the velocities."""
     q, a = (np.broadcast_to(x, (*u.shape[:-1], x.shape[-1])) for x in (q, a))
     activation = a if model.muscles and not state_names(model) else None
-    return acting_torques(model, q, u, activation=activation) - bias_force(model.system, q, u)
+    return acting_torques(model, q, u, time, activation=activation) - bias_force(model.system, q, u)

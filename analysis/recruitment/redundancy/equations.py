@@ -11,7 +11,12 @@ import numpy as np
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.convex import Programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
-from myoquat.analysis.recruitment.free import free_velocities, prescribed_activations, prescribed_controls
+from myoquat.analysis.recruitment.free import (
+    free_velocities,
+    led_velocities,
+    prescribed_activations,
+    prescribed_controls,
+)
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserve_wrenches, reserves_of
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core.arguments import real_array
@@ -352,9 +357,10 @@ class Demands:
         reserves: float | Sequence[AnyReserve],
         cones: Sequence[StabilityRule] = (),
         paths: Paths | None = None,
+        untracked: Array | None = None,
     ) -> None:
         q, u = poses
-        self.names, self.C = free_velocities(model, q)
+        self.names, self.C = free_velocities(model, q) if untracked is None else led_velocities(model, q, untracked)
         self.torque = picked(torque[:, None], self.C)[:, 0]
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
         joints = joints_of(model, self.cones)
@@ -381,18 +387,25 @@ class Demands:
         loads: Forces | None,
         reserves: float | Sequence[AnyReserve],
         cones: Sequence[StabilityRule],
+        *,
+        controls: Array | None = None,
+        untracked: Array | None = None,
     ) -> Self:
-        """Those of a motion (q, u, udot) under external loads, forces of constraints included."""
+        """Those of a motion (q, u, udot) under external loads, forces of constraints included.
+
+        controls (t, k) act; None for those that the model prescribes. untracked (nu,): velocities whose accelerations
+        are left open, as in `led_velocities`.
+        """
         model = motion.check_system(model)
         needed = inverse_dynamics_of_motion(model, motion, loads)
         assert motion.u is not None
-        controls = prescribed_controls(model, motion.time)
+        controls = prescribed_controls(model, motion.time) if controls is None else controls
         if controls is not None:
             torque = needed.torque - actuator_forces(model, motion.q, motion.u, controls)
             needed = replace(needed, torque=torque)
         joints = joints_of(model, tuple(cones))
         paths = paths_along(model, motion.q, joints)
-        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths)
+        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked)
         found.needed, found.controls = needed, controls
         found._prescribe(prescribed_activations(model, motion.time))
         found._press(motion, joints, paths.jacobian)

@@ -44,7 +44,7 @@ from myoquat.data.motions.motion_like import MotionResult
 from myoquat.joints.compiled import traced_once
 from myoquat.muscle.model import Model
 
-__all__ = ["Redundancy", "redundancy"]
+__all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,12 +277,20 @@ def redundancy(
     rigid = model.with_rigid_tendons()
     demands = Demands.of_motion(rigid, motion, loads, reserves, cones)
     check_consistent(rigid, motion)
-    solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
     if tendons == "rigid" or rigid is model:
-        return _result(rigid, demands, motion, solve(demands), np.zeros((len(motion.time), 0)))
+        return rigid_redundancy(demands, motion, effort, backend, dynamics)
+    solve = partial(recruited, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
     elastic = Tendons(model)
     demands, found = elastic.solved(demands, motion.time, solve)
     return _result(model, demands, motion, found, elastic.fibers(demands))
+
+
+def rigid_redundancy(
+    demands: Demands, motion: Motion, effort: Effort, backend: str, dynamics: FrameCoupling | None = None
+) -> Redundancy:
+    """What `redundancy` finds for the demands of a motion on a model without tendons that stretch."""
+    found = recruited(demands, effort=effort, backend=backend, time=motion.time, dynamics=dynamics)
+    return _result(demands.model, demands, motion, found, np.zeros((len(motion.time), 0)))
 
 
 def _result(model: Model, demands: Demands, motion: Motion, recruitment: Recruited, states: Array) -> Redundancy:

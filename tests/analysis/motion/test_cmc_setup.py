@@ -13,6 +13,7 @@ from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint
+from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
 
 SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>limb.osim</model_file>
@@ -20,7 +21,8 @@ SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>lim
 <initial_time>0.1</initial_time><final_time>0.18</final_time><desired_kinematics_file>swing.mot</desired_kinematics_file>
 <task_set_file>tasks.xml</task_set_file><constraints_file>limits.xml</constraints_file>
 <cmc_time_window>0.01</cmc_time_window></CMCTool></OpenSimDocument>"""
-TASKS = """<CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><kp>400 1 1</kp><kv>{0} 1 1</kv>
+TASKS = """<CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><active>true false false</active>
+<kp>400 1 1</kp><kv>{0} 1 1</kv>
 <coordinate>knee</coordinate></CMC_Joint>{1}</objects></CMC_TaskSet>"""
 MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>knee</coordinate>
 <optimal_force>1</optimal_force></CoordinateActuator><TorqueActuator name="twist"><bodyA>limb</bodyA>
@@ -72,15 +74,41 @@ def test_setups_that_have_no_equal(folder):
     found = read_setup(folder / "setup.xml")
     assert isinstance(found, CmcSetup)
     assert (found.window, found.tracked) == (0.01, {"knee": 20.0})
-    other = TASKS.format(40, '<CMC_Joint name="b"><kp>100</kp><kv>20</kv><coordinate>b</coordinate></CMC_Joint>')
+    second = "<active>true</active><kp>100</kp><kv>20</kv><coordinate>b</coordinate>"
+    other = TASKS.format(40, f'<CMC_Joint name="b">{second}</CMC_Joint>')
     (folder / "tasks.xml").write_text(other.replace("CMC_", "rdCMC_"))  # as versions before 4 name them
     older = read_setup(folder / "setup.xml")
     assert isinstance(older, CmcSetup)
     assert older.tracked == {"knee": 20.0, "b": 10.0}
     for text, words in (
         (TASKS.format(30, ""), "damp critically"), (other.replace(">b<", ">knee<"), "a second task for the coordinate"),
-        (TASKS.format(40, "<CMC_Point/>"), "not <CMC_Point>"), ("<CMC_TaskSet/>", "no task is on"),
+        (TASKS.format(40, "<CMC_Point><active>true</active></CMC_Point>"), "not <CMC_Point>"),
+        ("<CMC_TaskSet/>", "no task is on"), (TASKS.format(40, "").replace("true false", "yes false"), "not 'yes'"),
+        (TASKS.format(40, "").replace("<kp>", "<weight>0 1 1</weight><kp>"), "no task is on"),
     ):  # fmt: skip
         (folder / "tasks.xml").write_text(text)
         with pytest.raises(ModelError, match=words):
             read_setup(folder / "setup.xml")
+
+
+def test_a_coordinate_without_a_task_is_left_free(folder):
+    """A hip without a task over a knee with one. Both have motors, and effort f^2 over their strengths squared. Values
+    of OpenSim 4.6's CMCTool with the same files and a window of 1 ms [degrees]."""
+    bone = {"mass": 2.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)}
+    thigh = mq.Body("thigh", "ground", RevoluteJoint(), coordinate_names=("hip",), **bone)
+    shank = mq.Body("shank", "thigh", RevoluteJoint(), (0.0, -0.4, 0.0), coordinate_names=("knee",), **bone)
+    motors = CoordinateActuator("a", "hip", optimal_force=5.0), CoordinateActuator("b", "knee", optimal_force=20.0)
+    model = mq.Model(mq.ArticulatedSystem((thigh, shank), gravity=(0.0, -9.81, 0.0)), actuators=motors, name="limb")
+    model.save(folder / "limb.osim", overwrite=True)
+    t = np.arange(0.0, 0.65, 0.005)
+    rows = "\n".join(f"{x:.17g}\t{0.3 + 0.2 * np.sin(3 * x):.17g}\t{0.4 * np.sin(5 * x):.17g}" for x in t)
+    header = f"swing\nversion=1\nnRows={len(t)}\nnColumns=3\ninDegrees=no\nendheader\ntime\thip\tknee\n"
+    (folder / "swing.mot").write_text(f"{header}{rows}\n")
+    setup = SETUP.replace("<force_set_files>motors.xml</force_set_files>", "").replace("0.18<", "0.4<")
+    setup = setup.replace("<constraints_file>limits.xml</constraints_file>", "")
+    (folder / "setup.xml").write_text(setup.replace(">0.1<", ">0<"))
+    with pytest.warns(MotionWarning, match="hip: without a task in the setup, and left free"):
+        written = run_setup(folder / "setup.xml")
+    q = load_table(next(path for path in written if path.name == "limb_Kinematics_q.sto"))
+    expected = [[17.18873385, 0.0], [19.04644523, 10.9871315], [17.85364221, 19.28174238], [14.00011257, 22.85354007]]
+    np.testing.assert_allclose(q.iloc[[0, 10, 20, 30]][["hip", "knee"]], expected, atol=0.01)

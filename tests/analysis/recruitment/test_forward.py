@@ -13,10 +13,13 @@ from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.data import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints import ArticulatedSystem
+from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
+from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016
 
 FRAMES = 41
@@ -170,7 +173,9 @@ def test_bad_input(arm, swing, found):
     with pytest.raises(ValueError, match=r"torque must be finite numbers of shape \(41, 4\)"):
         track(arm, swing, found.activation, np.full((41, 4), np.nan))
     with pytest.raises(ValueError, match="bandwidth must be positive"):
-        track(arm, swing, found.activation, bandwidth=0.0)
+        track(arm, swing, found.activation, bandwidth=-1.0)
+    with pytest.raises(ValueError, match="no velocity is tracked"):
+        computed_muscle_control(arm, swing, bandwidth=0.0)
     with pytest.raises(ValueError, match="one for each of the 4 velocities"):
         track(arm, swing, found.activation, bandwidth=[20.0, 10.0])
     with pytest.raises(ValueError, match="a motion with u"):
@@ -182,10 +187,23 @@ def test_bad_input(arm, swing, found):
         track(arm, Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6))))
 
 
-def test_forces_of_time_are_refused(arm, swing, found):
-    pushed = replace(arm, forces=(PrescribedForce("gust", "hand"),))
-    with pytest.raises(ValueError, match="'gust': it depends on time; give it as loads or torque"):
-        track(pushed, swing, found.activation)
+def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():
+    """2 kg under a force of 4 t N and a motor of 10 N whose activation 1 - exp(-t / 0.1) follows a control of 1: the
+    closed form of the position, with windows that restart neither. Inputs are the model's own."""
+    sled = mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=2.0, coordinate_names=("x",))
+    gust = PrescribedForce("gust", "sled", (Linear(4.0), Constant(0.0), Constant(0.0)))
+    motor = ActivationCoordinateActuator("motor", "x", optimal_force=10.0, activation_time=0.1, activation=0.0)
+    inputs = (PrescribedInput("motor", Constant(1.0)),)
+    model = Model(ArticulatedSystem((sled,)), actuators=(motor,), forces=(gust,), inputs=inputs)
+    t = np.linspace(0.0, 0.5, 11)
+    x = (4 * t**3 / 6 + 10 * (t**2 / 2 - 0.1 * t + 0.01 * (1 - np.exp(-10 * t)))) / 2.0
+    way = Motion(model.system, t, x[:, None], 0 * x[:, None])
+    np.testing.assert_allclose(track(model, way, bandwidth=0.0).motion.q[:, 0], x, atol=1e-9)
+    v = (2 * t**2 + 10 * (t - 0.1 * (1 - np.exp(-10 * t)))) / 2.0
+    a = (4 * t + 10 * (1 - np.exp(-10 * t))) / 2.0
+    followed = Motion(model.system, t, x[:, None], v[:, None], a[:, None])
+    found = computed_muscle_control(model, followed, reserves=1.0, bandwidth=2.0, backend="numpy")
+    assert np.abs(found.help).max() < 0.1  # between frames the accelerations are no straight lines
 
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
