@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.recruitment import JointCone, Redundancy, Reserve, consistent_motion, redundancy
-from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -184,7 +184,7 @@ def table_of(trials: Sequence[Abduction]) -> pd.DataFrame:
     rows = {}
     for trial in trials:
         for case, found in trial.found.items():
-            solved = int((found.status == Status.SOLVED).sum())
+            solved = int(are_met(found.status).sum())
             row: dict[str, float | str] = {"frames": len(trial.motion.time), "solved": solved}
             row["mean effort"] = float(np.mean(np.sum(found.activation**2, axis=-1)))
             if case in trial.published:

@@ -112,7 +112,14 @@ class OrientedRule(StabilityRule):
 
 class SearchedRule(StabilityRule):
     """A rule that is convex at every value of a parameter, and adds `cost` to the effort. With `monotone` the cones at
-    greater parameters hold those at smaller ones, and the cost never falls."""
+    greater parameters hold those at smaller ones, and the cost never falls.
+
+    `validation/rules.py` of the repository has four such rules.
+
+    >>> from myoquat.analysis.recruitment import JointCone, SearchedRule
+    >>> isinstance(JointCone("shoulder", (0.0, 0.0, 1.0), half_angle=0.5), SearchedRule)  # convex: nothing to search
+    False
+    """
 
     monotone: ClassVar[bool]
 

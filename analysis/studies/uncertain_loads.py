@@ -355,7 +355,7 @@ def _recruited(demands: Demands, effort: Effort, time: Array, proportional: bool
         _, gain = secants(demands.tensions, np.zeros(m), len(time))
         found = solve_programs(demands.programs(np.zeros(gain.shape), gain, effort))
         return found, gain * found.x[:, :m]
-    found = recruited(demands, effort, "kernel", time, certified=False).found
+    found = recruited(demands, effort, "kernel", time, alternatives=False).found
     return found, demands.tensions(found.x[:, :m])
 
 

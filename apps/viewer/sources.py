@@ -139,7 +139,7 @@ def installed_geometry() -> list[Path]:
 
 def _film(model: Model, motion: MotionSource, run: tuple[int, ...]) -> Film:
     """A motion to be played; what reads motions is imported when there is one."""
-    film: Film = importlib.import_module("myoquat.apps.viewer.filming").film_of(model, motion, run)
+    film: Film = importlib.import_module("myoquat.apps.viewer.films").film_of(model, motion, run)
     return film
 
 

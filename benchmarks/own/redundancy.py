@@ -141,7 +141,7 @@ def _stretched(model: Model, motion: Motion, cone: JointCone) -> dict[str, Any]:
     return {
         "work": f"ABD01, with cone, elastic tendons, {len(motion.time)} frames",
         "route": "myoquat",
-        "unsolved": int((found.status != Status.SOLVED).sum()),
+        "unsolved": int((~are_met(found.status)).sum()),
         "equations": np.abs(found.residual).max(),
         "rms to rigid": np.sqrt(np.mean((found.activation - rigid.activation) ** 2)),
         "processor [s]": seconds,
@@ -211,7 +211,7 @@ def _case(
     return {
         "work": f"ABD01, {name}, {len(motion.time)} frames",
         "route": "myoquat",
-        "unsolved": int((found.status != Status.SOLVED).sum()),
+        "unsolved": int((~are_met(found.status)).sum()),
         "equations": np.abs(found.residual).max(),
         "outside [rad]": max(0.0, -found.margin.min(initial=np.inf)) if cones else 0.0,
         "rms to published": np.sqrt(np.mean((found.activation - published[:, :m]) ** 2)),

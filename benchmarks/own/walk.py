@@ -17,7 +17,7 @@ from scipy.sparse import csc_matrix
 
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import Effort, Redundancy, Reserve, redundancy
-from myoquat.analysis.recruitment.convex import Programs, Status
+from myoquat.analysis.recruitment.convex import Programs, are_met
 from myoquat.analysis.recruitment.redundancy.equations import Demands, tangents
 from myoquat.data import Forces, Motion, load_forces, load_model, load_motion
 from myoquat.muscle import Model
@@ -57,7 +57,7 @@ def _rows(model: Model, motion: Motion, loads: Forces, power: float) -> list[dic
     shared = {
         "against": "clarabel",
         "unit": "us of the processor per frame",
-        "unsolved": int((found.status != Status.SOLVED).sum()),
+        "unsolved": int((~are_met(found.status)).sum()),
         "equations": np.abs(found.residual).max(),
         "off": np.abs(found.effort[some] / least - 1).max(),
     }

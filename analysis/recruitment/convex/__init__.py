@@ -1,7 +1,6 @@
 """Convex programs of one shape, solved side by side: muscle redundancy is many of them, one per frame."""
 
 from myoquat.analysis.recruitment.convex.block_banded_solver import BlockBandedSolution, solve_block_banded
-from myoquat.analysis.recruitment.convex.branch_and_bound import lower_bounds
 from myoquat.analysis.recruitment.convex.coupling_rows import CouplingRows
 from myoquat.analysis.recruitment.convex.minimax import solve_minimax
 from myoquat.analysis.recruitment.convex.outcome import Status, are_met
@@ -16,7 +15,6 @@ __all__ = [
     "Solutions",
     "Status",
     "are_met",
-    "lower_bounds",
     "solve_block_banded",
     "solve_minimax",
     "solve_programs",

@@ -169,14 +169,13 @@ class CoupledRecruitment:
         return self._coupling_rows(frames, lines)[0]
 
     def _bound(self, effort: float) -> float:
-        """A lower bound of the effort for activations within L and H. Coupled frames whose force laws are not affine
-        contribute their own bounds, because there are no lines beyond these laws."""
+        """A lower bound of the effort for activations within L and H. NaN if force laws are not affine."""
         frames, m = self._coupled_frames(), self.m
         rest = self.found.bound.sum() - self.found.bound[frames].sum()
+        if len(self.bent):
+            return float("nan")
         if not len(frames):
             return float(rest)
-        if np.isin(frames, self.bent).any():
-            return float(rest + self.found.bound[frames].sum())
         programs, centre = self._programs(frames)
         x, y, z = (v[frames] for v in self.single)
 
@@ -234,7 +233,7 @@ class CoupledRecruitment:
         bound, status = np.inf, Status.SOLVED if met else Status.UNSOLVED
         if not self.lost.any():
             bound = self._bound(effort)
-            status = Status.LOCAL if met and effort - bound > GAP_TOLERANCE * abs(effort) else status
+            status = Status.LOCAL if met and not effort - bound <= GAP_TOLERANCE * abs(effort) else status
         found.objective[:] = self._efforts()
         found.status[:] = np.where(self.lost, Status.INFEASIBLE, status)
         found.bound[self.lost] = np.inf
@@ -289,14 +288,14 @@ def recruited(
     backend: str,
     time: Array,
     dynamics: FrameCoupling | None = None,
-    certified: bool = True,
+    alternatives: bool = True,
 ) -> Recruited:
     """The solutions of demands at times (t,) [s]: of frames by themselves, one after the other, or together.
-    `certified` as for `Recruitment`; frames together always are."""
+    `alternatives` as for `Recruitment`."""
     if isinstance(dynamics, Coupled):
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
     solver = Recruitment if demands.searched is None else SearchedRecruitment
-    found = solver(demands, effort, backend, certified)
+    found = solver(demands, effort, backend, alternatives)
     if dynamics is not None:
         found.follow(time)
     return found

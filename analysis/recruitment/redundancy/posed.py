@@ -2,10 +2,10 @@
 
 In the tensions the equations and the cones are affine, and the effort is a sum of functions of one tension each. A
 function is convex where the tension is concave in the activation. It is not convex where the tension is convex, for
-example after a range of activations without force. Any multipliers of equations and cones prove a lower bound of the
-effort, the Lagrange dual [S. Boyd, L. Vandenberghe, Convex Optimization, 2004, section 5.1]: a sum of minima over one
-activation each. The lower convex envelopes of the functions have the greatest of these bounds [J. E. Falk, Lagrange
-multipliers and nonconvex programs, SIAM J. Control 7, 1969].
+example after a range of activations without force. The lower convex envelopes of the functions [J. E. Falk, Lagrange
+multipliers and nonconvex programs, SIAM J. Control 7, 1969] give starting points for local solutions. At the
+multipliers of a solution, a muscle may have an activation that is cheaper than its own. Then other starts are worth
+trying.
 """
 
 from dataclasses import replace
@@ -19,35 +19,27 @@ from myoquat.analysis.recruitment.convex import (
     Solutions,
     Status,
     are_met,
-    lower_bounds,
     solve_separable,
     terms,
 )
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, strengths
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
-from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
 __all__ = ["PosedFrames"]
 
 GRID_POINTS = 33  # activations of every muscle at which tensions and efforts are looked at, nearer at low ones
-NEAREST_POINT, POINT_RATIO = (
-    2e-6,
-    1.5,
-)  # points about a solution: distance of the nearest, of the range; and of each to the last
 MAX_STEPS = 60  # of the search of an activation
 EQUAL_TENSIONS = 1e-14  # of the greatest tension of a muscle: tensions that near are equal
 RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
 END_TOLERANCE = 1e-9  # of a range of tensions: tensions that close to an end are moved to it
 RANGE_REFINEMENTS = 8  # of the grid about the least and the greatest tension
-BOUND_TOLERANCE = 1e-10  # of the effort: what the bound may lose to the search of minima
-SUFFICIENT_GAP = 5e-9  # of the effort: a bound that is nearer to it is not improved
+SUFFICIENT_GAP = 1e-8  # of the effort: cheaper activations that save less do not matter
 SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
 MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
 LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
 MAX_ALTERNATIVES = 3  # muscles of which alternatives are combined
-BLOCK_FRAMES = 256  # frames whose bounds are computed together
 
 
 class PosedFrames:
@@ -201,61 +193,10 @@ class PosedFrames:
         result: Array = np.maximum(np.abs(objectives), SMALL_EFFORT * self._weights.max(axis=-1, initial=0.0))
         return np.maximum(result, 1e-300)
 
-    def bounds(self, found: Solutions) -> Array:
-        """(t,) lower bounds of the effort that the multipliers of measured solutions x (t, m + r) prove.
-
-        They hold up to the error of the sampled tensions (`lower_bounds`).
-        """
-        price, m = self._prices(found), self.m
-        rest, _ = self.reserves_only.certificates(found.x, self._multipliers(found), price)
-        sizes, own = self.sizes(found.objective), self._sampled(found.x[:, :m], price[:, :m])
-        open_ = np.flatnonzero(~(found.objective - rest - own.sum(axis=-1) <= SUFFICIENT_GAP * sizes))
-        for first in range(0, len(open_), BLOCK_FRAMES):
-            rows = open_[first : first + BLOCK_FRAMES]
-            points = self._points(rows, found.x[rows, :m])
-            divided = self._least(rows, price[rows, :m, None], points, BOUND_TOLERANCE * sizes[rows])
-            own[rows] = np.maximum(own[rows], divided)
-        total: Array = rest + own.sum(axis=-1)
-        return total
-
-    def _sampled(self, a: Array, price: Array) -> Array:
-        """(t, m) lower bounds of efforts less prices times tensions, from one pass about activations a (t, m).
-
-        They are minus infinity for efforts that are not powers of activations.
-        """
-        demands, effort = self.demands, self.effort
-        if self._curves is not None or effort.of != "activation":
-            return np.full(price.shape, -np.inf)
-        given = {"lengths": demands.lengths, "speeds": demands.speeds, "price": price, "weight": self._weights,
-                 "target": self.target_as_given, "low": demands.low, "high": demands.high, "solution": a}  # fmt: skip
-        given = {name: x[:1] if not x.strides[0] else x for name, x in given.items()}
-        return sampled_minima(demands.laws, float(effort.power), given, self.backend)
-
-    def _multipliers(self, found: Solutions) -> Array:
-        return np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1)
-
     def _prices(self, found: Solutions) -> Array:
         """(t, m + r) the prices of tensions and controls: B^T times the multipliers."""
-        result: Array = vecmat(self._multipliers(found), self.programs.B)
+        result: Array = vecmat(np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1), self.programs.B)
         return result
-
-    def _least(self, rows: Array, price: Array, points: Array, tolerance: Array) -> Array:
-        """(r, m) lower bounds of efforts less prices times tensions."""
-
-        def paid(part: Array, a: Array) -> Array:
-            F = self.tensions(rows[part], a)
-            result: Array = self.costs(rows[part], a, F) - price[part] * F
-            return result
-
-        return lower_bounds(paid, points, tolerance)
-
-    def _points(self, rows: Array, a: Array) -> Array:
-        """(r, m, p) the grid of frames (r,), and points about the activations a (r, m)."""
-        count = int(np.log(1 / NEAREST_POINT) / np.log(POINT_RATIO))
-        part = NEAREST_POINT * POINT_RATIO ** np.arange(count + 1)
-        low, high = self.demands.low[rows][..., None], self.demands.high[rows][..., None]
-        about = a[..., None] + (high - low) * np.concatenate([-part, [0.0], part])
-        return np.sort(np.concatenate([self.grid[rows], np.clip(about, low, high)], axis=-1), axis=-1)
 
     # ---- solutions -------------------------------------------------------------------------------------------
 
@@ -275,17 +216,29 @@ class PosedFrames:
         x[:, : self.m] = self.activations(np.arange(self.count), found.x[:, : self.m, None])[..., 0]
         return replace(found, x=x)
 
+    def improvable(self, found: Solutions) -> Array:
+        """(t,) whether muscles have cheaper activations than those of `found`, at its multipliers: among the points of
+        the grid. Where the laws make the effort convex in the tensions, a local solution has none."""
+        result: Array = self._excess(found)[0].sum(axis=-1) > SUFFICIENT_GAP * self.sizes(found.objective)
+        return result
+
+    def _excess(self, found: Solutions) -> tuple[Array, Array]:
+        """(t, m) how much the effort less price times tension is above its least value on the grid, and (t, m, g) its
+        values there."""
+        a, rows = found.x[:, : self.m], np.arange(self.count)
+        price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
+        grid = self.costs(rows, self.grid, self.values) - price * self.values
+        here = self.costs(rows, a[..., None], at) - price * at
+        return np.maximum(here[..., 0] - grid.min(axis=-1), 0.0), grid
+
     def alternatives(self, found: Solutions) -> list[Array]:
         """Other starts (t, m + r) for local solutions.
 
         They are all combinations of up to three muscles whose efforts are above their envelopes at the activations of
         `found`. Each muscle is at one of the two ends of the envelope's straight piece.
         """
-        a, rows = found.x[:, : self.m], np.arange(self.count)
-        price, at = self._prices(found)[:, : self.m, None], self.tensions(rows, a[..., None])
-        grid = self.costs(rows, self.grid, self.values) - price * self.values
-        here = self.costs(rows, a[..., None], at) - price * at
-        above = here[..., 0] - grid.min(axis=-1)
+        rows = np.arange(self.count)
+        above, grid = self._excess(found)
         ends = self._two_lowest(grid)
         first = np.argsort(-above, axis=-1, kind="stable")[:, :MAX_ALTERNATIVES]
         starts = []
@@ -306,21 +259,6 @@ class PosedFrames:
         result: Array = np.take_along_axis(self.grid, order, axis=-1)
         return result
 
-    def certified(self, found: Solutions, tolerance: float) -> Solutions:
-        """Solutions with their efforts and bounds.
-
-        They are LOCAL where the effort exceeds the bound by more than a part `tolerance` of it. They are UNSOLVED where
-        the equations are not met.
-        """
-        measured = self.measured(found)
-        return self._judged(measured, self.bounds(measured), tolerance)
-
-    def better(self, known: Solutions, new: Solutions, tolerance: float) -> Solutions:
-        """Of known and new solutions those of less effort, and the greater bounds."""
-        measured = self.measured(new)
-        found, bound = self.cheaper(known, measured), np.fmax(known.bound, self.bounds(measured))
-        return self._judged(found, bound, tolerance)
-
     def cheaper(self, known: Solutions, new: Solutions) -> Solutions:
         """Of solutions whose efforts are known those that meet the equations with less effort: new ones where they save
         more than a part LEAST_SAVED."""
@@ -331,17 +269,11 @@ class PosedFrames:
         return found
 
     def measured(self, found: Solutions) -> Solutions:
-        """Solutions with their efforts: LOCAL, or UNSOLVED where the equations are missed."""
+        """Solutions with their efforts: LOCAL, or UNSOLVED where the equations are missed. They have no bound."""
         met = are_met(found.status) & self._are_met(found.x)
         status = np.where(met, Status.LOCAL, Status.UNSOLVED)
-        return replace(found, objective=self.objectives(found.x), status=status)
-
-    def _judged(self, found: Solutions, bound: Array, tolerance: float) -> Solutions:
-        """Measured solutions: SOLVED where efforts are above bounds by no more than a part of them."""
-        met, gap = are_met(found.status), found.objective - bound
-        certain = met & (gap <= tolerance * self.sizes(found.objective))
-        status = np.where(certain, Status.SOLVED, found.status)
-        return replace(found, bound=np.where(met, np.minimum(bound, found.objective), bound), status=status)
+        bound = np.full(self.count, np.nan)
+        return replace(found, objective=self.objectives(found.x), bound=bound, status=status)
 
     def _are_met(self, x: Array) -> Array:
         """(t,) whether activations and controls meet the equations."""

@@ -7,8 +7,8 @@ locks, couplers and constraints leave free. The targets t are 0 by default. Tend
 muscles' forces (`tendons`).
 
 A force law that is affine in the activation makes a frame a convex program. Other laws, such as Thelen's or one that is
-cut off at zero, are solved by tangents until the forces themselves meet the equations. A bound that holds for the law
-itself distinguishes solutions from local minima (`posed`). Without cones, where all efforts have a power of at least 2,
+cut off at zero, are solved by tangents until the forces themselves meet the equations. Such solutions are local, the
+best of several starting points (`posed`). Without cones, where all efforts have a power of at least 2,
 most frames of a long motion start from the solutions beside them (`sequential_programming`). The results are the same.
 
 Sources: R. D. Crowninshield, R. A. Brand, A physiologically based criterion of muscle force prediction in locomotion,
@@ -58,8 +58,8 @@ class Redundancy(MotionResult):
     residual    (t, e) [N m, N] what muscles and reserves give on the free velocities beyond what the motion needs
     status      (t,) of `Status`: `SOLVED` where effort and bound meet, `LOCAL` where only no solution nearby is better
     effort      (t,)
-    bound       (t,) a lower bound of the effort of all solutions. NaN where none is known: for the minimax effort of
-                force laws that are not affine in the activation. With elastic tendons it is that of fibers with the
+    bound       (t,) a lower bound of the effort of all solutions. NaN where none is known: for force laws that are
+                not affine in the activation. With elastic tendons it is that of fibers with the
                 same lengths and speeds.
     price       (t, e) the change of the effort with what a velocity needs
     pressed     (t, c, 3) [N] the force of the child on the parent of every joint of `cones`, in the parent's axes

@@ -51,8 +51,8 @@ class SearchedRecruitment(Recruitment):
     def solutions_of(self, frames: Array, demands: Demands) -> Solutions:
         """Solutions of frames by themselves, at the best parameters."""
 
-        def solve(rows: Array, part: Demands, certified: bool = True) -> Solutions:
-            self.certified = certified
+        def solve(rows: Array, part: Demands, alternatives: bool = True) -> Solutions:
+            self.alternatives = alternatives
             return Recruitment.solutions_of(self, frames[rows], part)
 
         search = _Search(demands.with_rules(), solve)
@@ -73,7 +73,7 @@ class _Search:
         outer = solve(everything, demands)
         m = demands.lengths.shape[1]
         force = demands.pressed(demands.tensions(outer.x[:, :m]), outer.x[:, m:])[:, demands.searched]
-        self.parameter, self.bound = self.rule.parameter_of(force), outer.bound.copy()
+        self.parameter, self.bound = self.rule.parameter_of(force), _known(outer.bound)
         self.refuted = outer.status == Status.INFEASIBLE
         allowed = (self.rule.margin(force) >= 0) & (self.rule.cost(self.parameter) == 0)
         rows = np.flatnonzero(are_met(outer.status) & ~allowed)
@@ -85,8 +85,9 @@ class _Search:
         """The solutions at the parameters that were found, with what the rule adds to the effort."""
         found = self.solve(everything, self.demands.with_rules(self.parameter))
         found.objective[:] += self.rule.cost(self.parameter)
-        found.bound[:] = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
-        above = found.objective - found.bound > GAP_TOLERANCE * np.abs(found.objective)
+        bound = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
+        above = found.objective - bound > GAP_TOLERANCE * np.abs(found.objective)
+        found.bound[:] = np.where(np.isneginf(bound), np.nan, bound)
         found.status[(found.status == Status.SOLVED) & above] = Status.LOCAL
         found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSOLVED
         return found
@@ -96,7 +97,8 @@ class _Search:
         grid = np.broadcast_to(self.rule.grid, (len(rows), len(self.rule.grid)))
         totals, bounds = (v.reshape(grid.shape) for v in self._values(np.repeat(rows, grid.shape[1]), grid.ravel()))
         tried = _Tried(grid, totals, bounds)
-        for _ in range(BISECTIONS if self.rule.monotone else 0):
+        bounded = self.rule.monotone and np.isfinite(self.bound[rows]).any()
+        for _ in range(BISECTIONS if bounded else 0):
             middle = tried.middle_of_least(self._of_intervals(rows, tried))
             tried = tried.joined(middle, *self._values(rows, middle))
         tried = self._sections(rows, tried, None if self.rule.monotone else FULL_TURN)
@@ -125,11 +127,11 @@ class _Search:
     def _values(self, rows: Array, parameter: Array) -> tuple[Array, Array]:
         """(n,) the efforts of frames at parameters (n,), the rule's cost included, and bounds of the efforts without;
         infinite where there is no solution."""
-        found = self.solve(rows, self.demands.subset(rows).with_rules(parameter), certified=False)
+        found = self.solve(rows, self.demands.subset(rows).with_rules(parameter), alternatives=False)
         cost = self.rule.cost(parameter)
         total = np.where(are_met(found.status), found.objective + cost, np.inf)
         unknown = ~are_met(found.status) & (found.status != Status.INFEASIBLE)
-        bound = np.where(are_met(found.status), found.bound, np.where(unknown, -np.inf, np.inf))
+        bound = np.where(are_met(found.status), _known(found.bound), np.where(unknown, -np.inf, np.inf))
         return total, bound
 
     def _of_intervals(self, rows: Array, tried: "_Tried") -> Array:
@@ -176,3 +178,8 @@ class _Tried:
             return left, right
         left = np.where(place == 0, self.parameter[:, -1] - period, left)
         return left, np.where(place == last, self.parameter[:, 0] + period, right)
+
+
+def _known(bounds: Array) -> Array:
+    """(n,) bounds, minus infinity in place of NaN, which stands for none."""
+    return np.asarray(np.where(np.isnan(bounds), -np.inf, bounds))

@@ -2,9 +2,9 @@
 dynamics limit the activations.
 
 Force laws that are affine in the activation make every frame a convex program. Of other laws tangents find a local
-solution. They start from a convex program of the frame in which forces are lines over the ranges of the tensions. A
-bound in the tensions (`posed`) says whether no other effort is less. Where it does not, the convex envelopes of the
-effort find better starting points, and the greatest bound.
+solution, `LOCAL` and without a bound. They start from a convex program of the frame in which forces are lines over the
+ranges of the tensions. Where a muscle has a cheaper activation at the multipliers of the solution, the convex envelopes
+of the effort give other starting points (`posed`), and the solution of least effort is kept.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,6 @@ AFFINITY_TOLERANCE = 1e-9  # of the greatest force: laws that deviate less from 
 RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations for nonlinear laws
 INDEPENDENT_SPACING = 16  # frames from one that is solved independently to the next; others start from neighbours
 MAX_TANGENT_ITERATIONS = 50
-GAP_TOLERANCE = 1e-8  # of the effort: a solution of nonlinear laws exceeds its bound by no more
 INNER_SAMPLES, END_SAMPLES = (0.37,), (0.0, 1.0)  # of a range of activations: compared with secants, and tangents
 
 
@@ -92,7 +91,7 @@ class Recruitment:
     demands: Demands
     effort: Effort
     backend: str
-    certified: bool = True  # False: only one local solution per frame, without a bound where laws are not affine
+    alternatives: bool = True  # False: one local solution per frame where laws are not affine, from one start
     neighbours: bool = True  # whether frames of long motions start from the solutions beside them
     whole: None = None
     parameter: Array | None = None  # (t,) of a rule that is searched
@@ -137,18 +136,21 @@ class Recruitment:
         """Put into `found` the solutions of frames from those of the two `step` frames away, and of the next two."""
         x, y = (_interpolated(v, frames, step) for v in (found.x, found.y))
         left, right = frames - step, np.minimum(frames + step, len(found.x) - 1)
-        near = (found.status[left] == Status.SOLVED) & (found.status[right] == Status.SOLVED)
+        near = are_met(found.status[left]) & are_met(found.status[right])
         open_ = frames[~near]
         if near.any():
             rows = frames[near]
             known, tangent = self._warm_started(rows, x[near], y[near])
             bent = are_bent(self.demands.subset(rows), *tangent, END_SAMPLES)
-            nonlinear = np.flatnonzero((known.status == Status.SOLVED) & bent)
-            if len(nonlinear) and self.certified:
+            nonlinear = np.flatnonzero(are_met(known.status) & bent)
+            if len(nonlinear):
                 posed = self._posed(self.demands.subset(rows[nonlinear]))
-                known.put(nonlinear, posed.certified(known.subset(nonlinear), GAP_TOLERANCE))
+                local = posed.measured(known.subset(nonlinear))
+                if self.alternatives:
+                    local.status[posed.improvable(local)] = Status.UNSOLVED
+                known.put(nonlinear, local)
             found.put(rows, known)
-            open_ = np.concatenate([open_, rows[known.status != Status.SOLVED]])
+            open_ = np.concatenate([open_, rows[~are_met(known.status)]])
         if len(open_):
             found.put(open_, self.solutions_of(open_, self.demands.subset(open_)))
 
@@ -191,15 +193,16 @@ class Recruitment:
             new.bound[:] = np.nan
             start.put(open_, new)
             return start
-        start.status[open_], start.bound[open_] = Status.UNSOLVED, -np.inf
+        start.status[open_], start.bound[open_] = Status.UNSOLVED, np.nan
         for attempt in (self._near, self._anywhere):
             part = posed.subset(open_)
             for new in attempt(part, frames[open_], start.subset(open_)):
-                known = start.subset(open_)
-                start.put(open_, part.better(known, new, GAP_TOLERANCE) if self.certified
-                          else part.cheaper(known, part.measured(new)))  # fmt: skip
-            status = start.status[open_]
-            open_ = open_[status != Status.SOLVED if self.certified else ~are_met(status)]
+                start.put(open_, part.cheaper(start.subset(open_), part.measured(new)))
+            known = start.subset(open_)
+            again = ~are_met(known.status)
+            if self.alternatives:
+                again |= part.improvable(known)
+            open_ = open_[again]
             if not len(open_):
                 break
         return start
@@ -218,8 +221,7 @@ class Recruitment:
         yield found
 
     def _anywhere(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
-        """Local solutions near those of the convex envelopes, and these themselves, whose multipliers are of the
-        envelopes."""
+        """Local solutions near those of the convex envelopes, and these themselves."""
         found = posed.solved()
         best = None
         for x in (found.x, *posed.alternatives(found)):

@@ -80,22 +80,22 @@ class Tendons:
 
     def solved(self, demands: Demands, time: Array, solve: Callable[..., Recruited]) -> tuple[Demands, Recruited]:
         """Demands on the shortened paths, and their solutions: UNSOLVED at frames where the forces of fiber and tendon
-        differ. Bounds, and the better solutions that they lead to, are sought once tensions agree."""
+        differ. Other starting points are tried once tensions agree."""
         stretch = np.zeros((len(time), len(self.members)))
         inputs: list[Array] = []
         changes: list[Array] = []
-        certified = False
+        alternatives = False
         for number in range(MAX_OUTER_ITERATIONS):
             part = self._shortened(demands, time, stretch)
-            certified = certified or number == MAX_OUTER_ITERATIONS - 1
-            found = solve(part, certified=certified)
+            alternatives = alternatives or number == MAX_OUTER_ITERATIONS - 1
+            found = solve(part, alternatives=alternatives)
             tension = part.tensions(found.found.x[:, : part.lengths.shape[1]])[:, self.members]
             off = np.abs(np.maximum(tension, 0.0) - self.pulls(stretch)).max(axis=-1, initial=0.0)
             apart = off > TENSION_TOLERANCE * self.strength.max(initial=1.0)
             if not apart.any():
-                if certified:
+                if alternatives:
                     break
-                certified = True
+                alternatives = True
                 continue
             wanted = self.elongations(tension)
             inputs, changes = (

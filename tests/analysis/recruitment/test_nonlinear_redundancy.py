@@ -12,9 +12,7 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
-from myoquat.analysis.recruitment.convex import Status, lower_bounds
-from myoquat.analysis.recruitment.redundancy.equations import LawParameters
-from myoquat.analysis.recruitment.redundancy.sampled_dual import sampled_minima
+from myoquat.analysis.recruitment.convex import Status
 from myoquat.dynamics import inverse_dynamics
 from myoquat.kernels.runtime import batch
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
@@ -113,11 +111,10 @@ def many_starts(posed, rng):
     return min(minimize(value, a, jac=True, method="L-BFGS-B", bounds=bounds).fun for a in starts)
 
 
-def test_no_effort_is_less_and_the_bound_holds(fast, rng):
+def test_no_effort_is_less(fast, rng):
     """By enumeration for Millard's muscles, from many starts for Thelen's."""
     model, motion, found = fast
-    hard = np.flatnonzero(found.status == Status.LOCAL)[:2]
-    for k in sorted({*hard, *range(0, len(motion.time), 15)}):
+    for k in range(0, len(motion.time), 12):
         posed = Posed(model, motion, k)
         if isinstance(model.muscles[0].law, Millard2012):
             one, near = posed.forces(np.ones(6)), posed.forces(np.full(6, 0.99))
@@ -125,22 +122,23 @@ def test_no_effort_is_less_and_the_bound_holds(fast, rng):
             least = on_and_off(posed, (one - slope, slope))
         else:
             least = many_starts(posed, rng)
-        assert found.bound[k] <= least * (1 + 1e-9)
-        assert found.bound[k] <= found.effort[k] <= least * (1 + 1e-6)
-        if found.status[k] == Status.SOLVED:
-            assert found.bound[k] >= found.effort[k] * (1 - 1e-6)
+        assert found.effort[k] <= least * (1 + 1e-6)
+        assert np.isnan(found.bound[k]) == (found.status[k] == Status.LOCAL)
 
 
-def test_prices_of_solved_frames_prove_their_bound(fast):
+def test_prices_prove_the_effort_of_most_frames(fast):
     """The Lagrange dual on a grid of activations that is much finer than the solver's."""
     model, motion, found = fast
-    grid = np.linspace(LEAST, 1.0, 4001)
-    for k in np.flatnonzero(found.status == Status.SOLVED)[::5]:
+    grid, proved = np.linspace(LEAST, 1.0, 4001), 0
+    frames = range(0, len(motion.time), 5)
+    for k in frames:
         posed, price = Posed(model, motion, k), found.price[k]
         F = posed.forces(np.broadcast_to(grid[:, None], (len(grid), 6)))
         muscles = (grid[:, None] ** 2 - F * (price @ posed.arms)).min(axis=0).sum()
         dual = price @ posed.torque + muscles - ((STRENGTH * price) ** 2).sum() / 4
-        assert dual == pytest.approx(found.effort[k], rel=1e-6, abs=1e-6)  # of what is between points
+        assert dual <= found.effort[k] + 1e-6 * max(found.effort[k], 1.0)  # of what is between points
+        proved += dual == pytest.approx(found.effort[k], rel=1e-6, abs=1e-6)
+    assert proved >= len(frames) / 2
 
 
 def test_a_cone_meets_the_conditions_of_the_posed_problem():
@@ -183,8 +181,8 @@ def test_force_laws_get_rows_that_no_kernel_has_to_convert(monkeypatch):
 
 
 @pytest.mark.parametrize("effort", [Effort(3.0, of="stress"), Effort(1.5), Effort(np.inf)])
-def test_bounds_of_other_efforts_hold(effort):
-    """No activations among many have less effort than the bound; the minimax effort of such laws has none."""
+def test_other_efforts_are_least(effort):
+    """No activations among many have less effort."""
     model = arm("millard")
     motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
     found = redundancy(model, motion, reserves=reserves_of(model), effort=effort, backend="numpy")
@@ -201,10 +199,7 @@ def test_bounds_of_other_efforts_hold(effort):
         F = posed.forces(tried)
         own = np.abs(F / strength if effort.of == "stress" else tried) ** effort.power
         rest = np.abs((posed.torque - F @ posed.arms.T) / STRENGTH) ** effort.power
-        assert (own.sum(axis=-1) + rest.sum(axis=-1)).min() >= found.bound[k] * (1 - 1e-9)
-        if found.status[k] == Status.SOLVED:
-            assert found.effort[k] <= found.bound[k] * (1 + 1e-6)
-    assert (found.status == Status.SOLVED).sum() >= 5
+        assert (own.sum(axis=-1) + rest.sum(axis=-1)).min() >= found.effort[k] * (1 - 1e-6)
 
 
 def test_minimum_activation_and_slack_muscles(rng):
@@ -218,61 +213,16 @@ def test_minimum_activation_and_slack_muscles(rng):
     assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
     assert (found.force[:, 0] == 0).all()
     assert np.abs(found.activation[:, 0]).max() < 1e-9
-    assert (found.bound <= found.effort).all()
+    assert not (found.bound > found.effort).any()
 
 
-def test_a_coupled_trial_is_certain_no_further_than_its_frames():
-    """Of laws that are not affine the bound of linked frames is that of the frames by themselves."""
+def test_a_coupled_trial_of_nonlinear_laws_has_no_bound():
+    """Of laws that are not affine no bound is known."""
     model = arm("thelen")
     slow = ActivationDynamics(0.05, 0.2, "quadratic", minimum_activation=LEAST)
     model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
     motion = smooth(model, 0.8, 16)
-    free, whole = (redundancy(model, motion, reserves=reserves_of(model), dynamics=dynamics, backend="numpy")
-                   for dynamics in (None, Coupled(rates=1e-4)))  # fmt: skip
+    whole = redundancy(model, motion, reserves=reserves_of(model), dynamics=Coupled(rates=1e-4), backend="numpy")
     assert whole.trial.linked > 0
-    assert whole.trial.bound == pytest.approx(free.bound.sum(), rel=1e-9)
-    assert whole.trial.bound < whole.trial.effort
+    assert np.isnan(whole.trial.bound)
     assert whole.trial.status == Status.LOCAL
-
-
-def test_lower_bounds_hold_and_are_close():
-    """Of parabolas less a force with a corner, beside values on a fine grid."""
-    rng = np.random.default_rng(0)
-    corner, slope, middle = (
-        rng.uniform(0, 1, (40, 3, 1)),
-        rng.uniform(0, 3, (40, 3, 1)),
-        rng.uniform(0, 0.3, (40, 3, 1)),
-    )
-
-    def functions(rows, x):
-        return (x - middle[rows]) ** 2 - slope[rows] * np.maximum(x - corner[rows], 0)
-
-    points = np.broadcast_to(np.linspace(0, 1, 33) ** 2, (40, 3, 33))
-    found = lower_bounds(functions, points, np.full(40, 1e-10))
-    fine = np.broadcast_to(np.linspace(0, 1, 20001), (40, 3, 20001))
-    least = functions(np.arange(40), fine).min(axis=-1)
-    assert (found <= least + 1e-12).all()
-    assert (found > least - 1e-8).all()
-
-
-@pytest.mark.parametrize("law", ["millard", "thelen"])
-def test_sampled_minima_hold_anywhere_and_are_close_at_a_solution(law, rng):
-    """Beside values on a fine grid, about random activations and about the best of the grid; kernel and NumPy agree."""
-    model, k = arm(law), 40
-    optimal = np.array([muscle.law.optimal_fiber_length + muscle.law.tendon_slack_length for muscle in model.muscles])
-    lengths, speeds = optimal * rng.uniform(0.8, 1.2, (k, 6)), rng.uniform(-0.6, 0.6, (k, 6))
-    price, target = 0.02 * rng.normal(size=(k, 6)), rng.uniform(0, 0.3, (k, 6))
-    given = {"lengths": lengths, "speeds": speeds, "price": price, "weight": np.ones((1, 6)), "target": target,
-             "low": np.full((1, 6), LEAST), "high": np.ones((1, 6))}  # fmt: skip
-    grid = np.linspace(LEAST, 1.0, 4001)[:, None, None]
-    forces = [muscle.law.force(lengths[:, i], speeds[:, i], grid[..., 0]) for i, muscle in enumerate(model.muscles)]
-    values = (grid - target) ** 2 - price * np.stack(forces, axis=-1)
-    best = grid[values.argmin(axis=0), 0, 0]
-    laws = LawParameters(lambda p: model, model.content_key, np.zeros(0))
-    anywhere, near = (sampled_minima(laws, 2.0, {**given, "solution": a}, "numpy")
-                      for a in (rng.uniform(LEAST, 1, (k, 6)), best))  # fmt: skip
-    assert (anywhere <= values.min(axis=0) + 1e-12).all()
-    assert (near <= values.min(axis=0) + 1e-12).all()
-    assert np.median(values.min(axis=0) - near) < 1e-6
-    kernel = sampled_minima(laws, 2.0, {**given, "solution": best}, "kernel")
-    np.testing.assert_allclose(kernel, near, rtol=1e-9, atol=1e-9)

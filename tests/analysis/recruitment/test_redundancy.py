@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import joint_loads, static_optimization
-from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.redundancy import (
     Effort,
     JointCone,
@@ -346,7 +346,7 @@ def test_frames_between_others_are_solved_from_these(shoulder, power):
         along = redundancy(model, motion, reserves=reserves, effort=given[0])
         alone = [redundancy(model, part(motion, s), reserves=reserves, effort=own)
                  for s, own in zip(halves, given[1:], strict=True)]  # fmt: skip
-        assert (along.status == Status.SOLVED).all()
+        assert are_met(along.status).all()
         assert np.abs(along.residual).max() < 1e-7
         assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
         np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
@@ -364,7 +364,7 @@ def test_laws_that_bend_with_the_activation(shoulder, trunk, rng):
     model = replace(shoulder, muscles=muscles)
     motion, a = caused(model, rng, 6)
     found = redundancy(model, motion, reserves=trunk, backend="numpy")
-    assert (found.status == Status.SOLVED).all()
+    assert (found.status == Status.LOCAL).all()
     assert np.abs(found.residual).max() < 1e-6
     assert (found.effort <= (np.maximum(a, 0.01) ** 2).sum(-1) * (1 + 1e-6)).all()
     assert found.activation.min() >= 0.01

@@ -10,7 +10,7 @@ pytest.importorskip("viser", reason="needs the extra view")
 
 import myoquat as mq
 from myoquat.apps.command import main
-from myoquat.apps.viewer.filming import film_of
+from myoquat.apps.viewer.films import film_of
 from myoquat.apps.viewer.offscreen import Colored, Painter, Reels
 from myoquat.apps.viewer.scene import Scene, frames, widths
 from myoquat.apps.viewer.sources import installed_geometry, opened

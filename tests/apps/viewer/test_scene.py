@@ -10,7 +10,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.apps.viewer import view
-from myoquat.apps.viewer.filming import film_of
+from myoquat.apps.viewer.films import film_of
 from myoquat.apps.viewer.panel import PoseControls
 from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, limb, pieces, sphere, surface, tube, tubes
 from myoquat.data import Forces, load_model
