@@ -12,11 +12,12 @@ import pandas as pd
 
 from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control
-from myoquat.analysis.recruitment.redundancy import ReserveActuator, consistent_motion
+from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
     Moving,
     actuators_of,
+    assembled_motion,
     degree_scale,
     loaded_motion,
     loads_at,
@@ -65,7 +66,11 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     tell_missing_times(motion.time, setup.times, tell)
     loads = loads_at(setup.loads, motion.time)
     found = computed_muscle_control(
-        model, consistent_motion(model, motion), loads, reserves=reserves, bandwidth=_bandwidths(setup, model)
+        model,
+        assembled_motion(model, motion, setup.coordinates),
+        loads,
+        reserves=reserves,
+        bandwidth=_bandwidths(setup, model),
     )
     if not found.complete:
         note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
@@ -155,8 +160,9 @@ def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], Non
     if not span > 0:
         raise ModelError(f"the states start at {start.time:g} s, not before {setup.times[1]:g} s", file=setup.path)
     driven = _corrected(setup, _driven(setup, model))
+    follows = any(muscle.activation_dynamics is not None for muscle in model.muscles)  # else inputs are activations
     motion = simulate(
-        driven, start.q, start.u, span, rtol=setup.tolerance, activation=start.activation,
+        driven, start.q, start.u, span, rtol=setup.tolerance, activation=start.activation if follows else None,
         muscle_states=start.muscle_states,
         output_step=span / math.ceil(span / min(setup.longest_step, MAX_ROW_INTERVAL_S)),
         start_time=start.time, project_start=True,

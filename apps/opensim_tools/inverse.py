@@ -21,6 +21,7 @@ from myoquat.apps.opensim_tools.moving import (
     loaded_motion,
     loads_at,
     tell_missing_times,
+    tell_undriven,
     warn_of_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
@@ -176,7 +177,9 @@ def run_inverse_dynamics(
         )
     if "all" in words:
         model = replace(model, limits=())
-    moving = smooth_angles(loaded_motion(setup.coordinates, model, in_degrees=True), setup.cutoff)
+    whole = loaded_motion(setup.coordinates, model, in_degrees=True)
+    tell_undriven(model, whole, setup.coordinates, "their values are taken as they are, as OpenSim's tool does")
+    moving = smooth_angles(whole, setup.cutoff)
     _, motion = cut_motion(moving, setup.times, setup.path)
     warn_of_missing_times(moving.time, setup.times, setup.path)
     torques = inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time)).of_coordinates()

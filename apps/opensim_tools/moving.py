@@ -27,7 +27,7 @@ from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
 from myoquat.data.setups.controls import read_controls
-from myoquat.dynamics.constraints import AssemblyError
+from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import muscle_forces
@@ -46,10 +46,13 @@ __all__ = [
     "moving_of",
     "note",
     "tell_missing_times",
+    "tell_undriven",
     "unbounded",
     "warn_of_missing_times",
     "with_speeds",
 ]
+
+MAX_COUPLER_ERROR = 1e-3  # [rad, m] of a column, which rounding in a file explains
 
 
 def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
@@ -262,17 +265,28 @@ def unbounded(model: Model) -> Model:
 
 def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:
     """The motion of a file with what couplers and constraints drive, whatever the file has for it, as OpenSim assembles
-    it. A warning where a frame cannot be assembled: the motion is then that of the file."""
-    names = {c.dependent for c in model.couplers}
-    given = {bare_name(str(label), names) for label in load_table(path).columns}
-    driven = [c.dependent for c in model.couplers if c.dependent not in given]
-    if driven:
-        note(f"{path.name} has no column for {', '.join(driven)}: couplers of the model drive them")
+    it. A warning for columns of driven coordinates that the file lacks or that move, and where a frame cannot be
+    assembled: the motion is then that of the file."""
+    tell_undriven(model, motion, path, "couplers of the model drive them")
     try:
         return consistent_motion(model, motion)
     except AssemblyError as error:
         note(f"the motion of {path.name} stays off the constraints of the model: {error}")
         return motion
+
+
+def tell_undriven(model: Model, motion: Motion, path: Path, consequence: str) -> None:
+    """A warning for coordinates that couplers drive: which have no column in the file of a motion, and which columns
+    are off their couplers by more than rounding."""
+    names = {coupler.dependent for coupler in model.couplers}
+    given = {bare_name(str(label), names) for label in load_table(path).columns}
+    if missing := sorted(names - given):
+        note(f"{path.name} has no column for {', '.join(missing)}: {consequence}")
+    for held in (c for c in constraints_of(model) if getattr(c, "dependent", None) in names & given):
+        arrays = ConstraintArrays(Constraints(model.system, (held,)))
+        size = np.abs(arrays.position(motion.q, motion.time)).max(initial=0.0)
+        if not size <= MAX_COUPLER_ERROR:
+            note(f"{path.name} is off {held.label} by {size:.3g} in its column: {consequence}")
 
 
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:

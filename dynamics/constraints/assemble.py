@@ -20,7 +20,7 @@ __all__ = ["AssemblyError", "assemble", "mobilities"]
 
 ASSEMBLY_TOLERANCE = 1e-10  # |phi| [m, rad] of an assembled pose
 MAX_NEWTON_STEPS, MAX_HALVINGS = 100, 12  # of Newton's method; of a step
-MAX_COORDINATE_STEP = 0.5  # [rad, m] that a step may move one velocity's coordinate
+MAX_COORDINATE_STEP = 0.5  # [rad, m] that a step may move the coordinate of a velocity that nothing drives
 DEPENDENT_COORDINATE_WEIGHT = 1e-3  # of its motion, relative to that of an independent coordinate
 
 
@@ -113,17 +113,19 @@ def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequ
     """(n,) |phi| at rows q (n, nq) at times t (n,). The rows are moved in place, by the first of `tries` that assembles
     them, or else by the last."""
     start, left = q.copy(), np.full(len(q), np.inf)
+    driven = (tries[0] > 0) if len(tries) > 1 else np.zeros(arrays.system.nu, dtype=bool)
     for moving in tries:
         open_ = np.flatnonzero(~(left < ASSEMBLY_TOLERANCE))
         if len(open_):
             part = start[open_]
-            left[open_] = _solve(arrays, part, t[open_], moving)
+            left[open_] = _solve(arrays, part, t[open_], moving, driven)
             q[open_] = part
     return left
 
 
-def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array) -> Array:
-    """(n,) |phi| at rows q (n, nq), which are moved in place until none of them gets nearer."""
+def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array, driven: Array) -> Array:
+    """(n,) |phi| at rows q (n, nq), which are moved in place until none of them gets nearer. Velocities that are driven
+    (nu,) may go far in one step: their constraints are linear in them."""
     left: Array = np.abs(arrays.position(q, t)).max(axis=-1)
     if not moving.any():
         return left
@@ -134,9 +136,8 @@ def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array) -> Array
         phi = arrays.position(q[open_], t[open_])
         P = arrays.position_jacobian(q[open_], t[open_]) * moving
         step = -moving * least_motions(P, phi)
-        step *= np.minimum(
-            1.0, MAX_COORDINATE_STEP / np.maximum(np.abs(step).max(axis=-1, keepdims=True), MAX_COORDINATE_STEP)
-        )
+        far = np.abs(step * ~driven).max(axis=-1, keepdims=True)
+        step *= MAX_COORDINATE_STEP / np.maximum(far, MAX_COORDINATE_STEP)
         found, error = _shortened(arrays, q[open_], t[open_], step, left[open_])
         better = error < left[open_]
         q[open_[better]], left[open_[better]] = found[better], error[better]

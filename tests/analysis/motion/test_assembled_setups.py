@@ -22,16 +22,15 @@ KNEE, SPEED = np.sin(3 * TIME), 3 * np.cos(3 * TIME)
 
 @pytest.mark.parametrize("columns", [("knee",), ("knee", "beta")])
 def test_a_coupler_drives_its_coordinate_whatever_the_table_has(tmp_path, columns):
-    """beta = 0.1 + knee / 2 + 2 knee^2, in closed form; the table lacks it, or has it wrong."""
+    """beta = 0.1 + knee / 2 + 2 knee^2, in closed form; the table lacks it, or has it wrong: in degrees, for example,
+    which is far away."""
     path = tmp_path / "motion.sto"
     table = pd.DataFrame(dict.fromkeys(columns, KNEE), index=pd.Index(TIME, name="time"))
     table.attrs["in_degrees"] = False
     save_table(table, path)
-    wrong = Motion(SYSTEM, TIME, np.stack([KNEE, 0.7 * KNEE], axis=1), np.stack([SPEED, 0.0 * SPEED], axis=1))
-    if len(columns) == 1:
-        with pytest.warns(MotionWarning, match="has no column for beta: couplers"):
-            found = assembled_motion(MODEL, wrong, path)
-    else:
+    wrong = Motion(SYSTEM, TIME, np.stack([KNEE, 300.0 + 0.7 * KNEE], axis=1), np.stack([SPEED, 0.0 * SPEED], axis=1))
+    message = "has no column for beta: couplers" if len(columns) == 1 else "is off coordinate coupler 'slides' by 300"
+    with pytest.warns(MotionWarning, match=message):
         found = assembled_motion(MODEL, wrong, path)
     np.testing.assert_allclose(found.q, np.stack([KNEE, 0.1 + KNEE / 2 + 2 * KNEE**2], axis=1), atol=1e-9)
     np.testing.assert_allclose(found.u, np.stack([SPEED, (0.5 + 4 * KNEE) * SPEED], axis=1), atol=1e-9)

@@ -28,7 +28,7 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     PointSpring,
 )
-from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.laws import PathActuator, Thelen2003
 from myoquat.muscle.limits import CoordinateLimit
 
 SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>limb.osim</model_file>
@@ -270,3 +270,22 @@ def test_delayed_actuators_begin_with_the_file_of_states_and_are_seen_in_it(fold
     (folder / "again.xml").write_text(AGAIN)
     (seen,) = (load_table(path) for path in run_setup(folder / "again.xml"))
     np.testing.assert_allclose(seen["twist"], 2 * activation, rtol=1e-6)
+
+
+def test_an_actuator_without_a_controller_does_nothing(tmp_path):
+    """A pendulum, m l^2 x'' = -m g l sin x, beside a string that nothing pulls: small oscillations in closed form."""
+    bob = mq.Body("bob", "ground", RevoluteJoint(), coordinate_names=("x",), mass=1.0, center_of_mass=(0.0, -0.4, 0.0))
+    path = PathPoint("ground", (0.2, 0.0, 0.0)), PathPoint("bob", (0.1, -0.3, 0.0))
+    system = mq.ArticulatedSystem((bob,), gravity=(0.0, -9.81, 0.0))
+    mq.Model(system, (Muscle("string", path, PathActuator(100.0)),), name="bob", start_q=(1e-3,)).save(
+        tmp_path / "bob.osim"
+    )
+    setup = """<OpenSimDocument Version="40000"><ForwardTool name="bob"><model_file>bob.osim</model_file>
+<results_directory>.</results_directory><initial_time>0</initial_time><final_time>0.5</final_time>
+<integrator_error_tolerance>1e-9</integrator_error_tolerance></ForwardTool>
+</OpenSimDocument>"""
+    (tmp_path / "setup.xml").write_text(setup)
+    written = run_setup(tmp_path / "setup.xml")
+    states = load_table(next(path for path in written if path.name == "bob_states.sto"))
+    expected = 1e-3 * np.cos(np.sqrt(9.81 / 0.4) * states.index)
+    np.testing.assert_allclose(states["/jointset/bob/x/value"], expected, atol=1e-8)
