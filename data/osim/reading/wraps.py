@@ -1,7 +1,7 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class Surfaces:
     """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
 
     elements: dict[str, list[tuple[Any, Frame]]]
+    shapes: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name: what paths around one object share
 
     @classmethod
     def of(cls, model: Any, frames: Frames) -> "Surfaces":
@@ -73,15 +74,16 @@ class Surfaces:
             unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
         surface, _ = SURFACES[element.tag]
-        return surface(
-            body=frame.body,
-            position=frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
-            orientation=_orientation(element, frame),
-            quadrant=self._quadrant(element, surface, unsupported),
-            points=_points(path_wrap, count),
-            name=name,
-            **read_sizes(element),
-        )
+        if name not in self.shapes:
+            self.shapes[name] = {
+                "body": frame.body,
+                "position": frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
+                "orientation": _orientation(element, frame),
+                "name": name,
+                **read_sizes(element),
+            }
+        quadrant = self._quadrant(element, surface, unsupported)
+        return surface(quadrant=quadrant, points=_points(path_wrap, count), **self.shapes[name])
 
     def _quadrant(self, element: Any, surface: type[Wrap], unsupported: UnsupportedElements) -> str:
         given = text(element, "quadrant", "all").lower()
@@ -188,21 +190,20 @@ def _with_wrap_ranges(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, 
     if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
         return muscle  # as it is written: a file that tells the pieces tells the order on them
     order = sorted(range(len(placed)), key=lambda k: placed[k][0])
-    wraps = tuple(replace(placed[k][2], points=spans[k]) for k in order)
-    return replace(muscle, wraps=wraps, path_wraps=_reordered(muscle.path_wraps, order))
+    wraps = tuple(unchecked(placed[k][2], {"points": spans[k]}) for k in order)
+    changed: Muscle = unchecked(muscle, {"wraps": wraps, "path_wraps": _reordered(muscle.path_wraps, order)})
+    return changed
 
 
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
     """(position along the path that is nearest at the start, the points between which it acts, the surface)."""
     R, p = poses[wrap.body]
-    seen = list(wrap.seen(vecmat(np.stack(points) - p, R)))
-    plain = replace(wrap, quadrant="all")
-    near, met = {}, {}
-    for end in range(1, len(points)):
-        if wrap.acts(end):
-            A, B = seen[end - 1], seen[end]
-            near[end] = _nearest(wrap, A[0], B[0])
-            met[end] = int(np.sum(plain.meets(A, B)))
+    ends = [end for end in range(1, len(points)) if wrap.acts(end)]
+    seen = wrap.seen(vecmat(np.stack(points) - p, R))
+    A, B = seen[[end - 1 for end in ends]], seen[ends]
+    meets = unchecked(wrap, {"quadrant": "all"}).meets(A, B)
+    near = {end: _nearest(wrap, a, b) for end, a, b in zip(ends, A[:, 0], B[:, 0], strict=True)}
+    met = dict(zip(ends, np.sum(meets, axis=-1).tolist(), strict=True))
     closest = min(near, key=lambda end: near[end][0])
     ends = [end for end, count in met.items() if count] or [closest]
     if wrap.quadrant != "all":
