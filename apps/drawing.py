@@ -29,12 +29,11 @@ from myoquat.analysis.studies import (
 )
 from myoquat.analysis.studies.export import units_of
 from myoquat.apps.report import Drawn, Numbers, Section, summary_of, write_report
+from myoquat.core.figures import TITLES as TITLES_OF_MOTION
+from myoquat.core.figures import Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
+from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_text
-from myoquat.joints.labels import figure_label
-from myoquat.joints.panels import TITLES as TITLES_OF_MOTION
-from myoquat.joints.panels import Panel, draw_panels, legend_beside, plain_axis
-from myoquat.joints.picture import Picture, curve_styles
 from myoquat.kernels import Outcome
 
 __all__ = [

@@ -9,7 +9,7 @@ from lxml import etree
 
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import euler_from_quaternion
+from myoquat.joints.sequences import euler_from_quaternion
 
 __all__ = ["add", "add_set", "body_fixed", "checked_name", "three", "written"]
 

@@ -20,7 +20,7 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement, to_child, velocity_and_drift
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.map_rows import holds_symbols
 from myoquat.kernels.control_flow.tree_scan import Member, Pass, tree_scan
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero

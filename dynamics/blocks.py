@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import components
+from myoquat.joints.vectors import components
 
 __all__ = ["Factors", "inverse3", "solve_small"]
 

@@ -22,11 +22,10 @@ from myoquat.dynamics.regularity import check_massive, check_regular
 from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import Call, SystemLike, kernel_for
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.multibody.checks import check_state
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import Call, SystemLike
+from myoquat.joints.ranges import check_state
+from myoquat.joints.vectors import joined
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.parameters import Parameters
 

@@ -20,9 +20,9 @@ import numpy as np
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
 from myoquat.dynamics.regularity import check_massive, check_regular
+from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.validation import Call, SystemLike
 from myoquat.joints.vectors import cross, matvec
 
 __all__ = [

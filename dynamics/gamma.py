@@ -18,12 +18,11 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.blocks import solve_small
-from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import Call, Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.checks import check_array, check_state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import Call, SystemLike, system_of
+from myoquat.joints.ranges import check_array, check_state
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at

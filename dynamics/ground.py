@@ -6,7 +6,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data import motions
 from myoquat.data.motions.motion_like import check_motion
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.muscle.contact_forces import contact_forces
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.model import Model

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = ["damping_force", "passive_force", "rotor_inertia", "spring_energy", "spring_force"]

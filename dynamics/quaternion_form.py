@@ -11,13 +11,11 @@ import numpy as np
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
-from myoquat.joints.compiled import Input, evaluate
+from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.checks import check_array, check_state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike, system_of
-from myoquat.joints.vectors import matvec
+from myoquat.joints.ranges import check_array, check_state
+from myoquat.joints.vectors import joined, matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

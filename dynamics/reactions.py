@@ -8,8 +8,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.inverse import link_forces, transmitted
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined, matvec
 
 __all__ = ["joint_wrenches"]
 

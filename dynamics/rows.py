@@ -22,7 +22,7 @@ from functools import reduce
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero

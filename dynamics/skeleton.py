@@ -23,11 +23,11 @@ from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.blocks import solve_small
-from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import Input, evaluate
 from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.checks import check_state
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import check_state
 from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import matvec, vecmat
 

@@ -29,7 +29,7 @@ from myoquat.core.arguments import check_type, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
-from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
 
 __all__ = ["Constrained", "augmented", "classical", "kkt", "priorities", "working"]

@@ -12,9 +12,9 @@ from myoquat.core.arguments import check_types, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import frames
+from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import system_of
+from myoquat.joints.vectors import joined
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 

@@ -6,8 +6,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, inertia_times, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross, matvec, row_cross
+from myoquat.joints.vectors import cross, joined, matvec, row_cross
 
 __all__ = ["center", "center_jacobian", "momentum", "total_mass"]
 

@@ -12,8 +12,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, accelerations, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Frame, Tree
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross, matvec, row_cross
+from myoquat.joints.vectors import cross, joined, matvec, row_cross
 
 __all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]
 

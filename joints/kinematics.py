@@ -17,9 +17,8 @@ import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import centroidal, frames
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import Call, SystemLike
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.evaluation import Call, SystemLike
+from myoquat.joints.vectors import joined, matvec, vecmat
 
 __all__ = [
     "angular_momentum",

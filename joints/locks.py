@@ -14,8 +14,8 @@ from myoquat.core.content import FOREIGN, BoundedTable
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
-from myoquat.joints.euler import CONDITION_LIMIT, check_lock, condition_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.sequences import CONDITION_LIMIT, check_lock, condition_euler
 from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint

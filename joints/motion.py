@@ -13,9 +13,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.stacking import joined
 from myoquat.joints.types import Joint
-from myoquat.joints.vectors import cross, matvec, symmetric_times, vecmat
+from myoquat.joints.vectors import cross, joined, matvec, symmetric_times, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import memoize
 

@@ -1,4 +1,4 @@
-"""Argument validation of public functions of muscles: `myoquat.joints.validation.Call` with activations and states."""
+"""Argument validation of public functions of muscles: `myoquat.joints.evaluation.Call` with activations and states."""
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
@@ -11,10 +11,9 @@ from myoquat import kernels
 from myoquat.core.arguments import check_type
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.compiled import Input, kernel_for
-from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_array, check_state, warn_far
+from myoquat.joints.evaluation import Call, Input, kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import Call
+from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.acting import Instant, is_timed
 from myoquat.muscle.model import Model

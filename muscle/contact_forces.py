@@ -4,7 +4,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.muscle.acting import check_placed, wrenches
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.forces import Contact, ContactForce

@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_types, check_unmasked
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.multibody.checks import check_state
+from myoquat.joints.ranges import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
 from myoquat.muscle.acting import Instant

@@ -3,7 +3,7 @@
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions.onset import engaged, engaged_energy
+from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce

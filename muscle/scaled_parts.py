@@ -10,9 +10,9 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.forces import HuntCrossley, PassiveForce, PointSpring, SmoothSphereHalfSpace
 from myoquat.muscle.forces.bushing import FrameForce

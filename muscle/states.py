@@ -10,8 +10,8 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.multibody.checks import check_state
-from myoquat.joints.stacking import joined
+from myoquat.joints.ranges import check_state
+from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw, HillLaw

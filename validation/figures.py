@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.studies import UncertainCurves
+from myoquat.core.figures import Picture, curve_styles
+from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array
-from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture, curve_styles
 from validation.belli_shoulder import Abduction, most_active
 from validation.emg_driven_leg import JOINTS, LegData, measured, part, published_moments
 from validation.instrumented_shoulder import Comparison, Trial

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.opensim_tools import run_setup
+from myoquat.core.figures import Picture
+from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_table
 from myoquat.joints.errors import ModelError
-from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture
 
 __all__ = ["Beside", "compare_folder", "difference_figure", "table_of"]
 

@@ -17,11 +17,11 @@ from myoquat.analysis.mapping.figures import along, plot_singular, prescribed_pa
 from myoquat.analysis.mapping.formulas import Pair
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import BAND_COLOR, central_band
+from myoquat.core.figures import Picture
+from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints import convert_coordinates, quaternion_to_spatial, spatial_to_constrained
-from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture
 from myoquat.muscle import Parameters, path_jacobian
 from myoquat.muscle.model import Model
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.comparison.sides import Matching, ModelSide, Quantities, Request, Side
+from myoquat.core.labels import printable
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.labels import printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 
 __all__ = [
     "BoundaryConstraint",

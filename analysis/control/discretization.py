@@ -19,7 +19,7 @@ from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instance
 from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [

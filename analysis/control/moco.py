@@ -26,8 +26,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.series import check_time
+from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import system_of
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.laws import HillLaw
 

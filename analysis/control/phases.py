@@ -24,7 +24,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 
 __all__ = ["End", "Join", "PhasedSolution", "Phases", "continuity", "join_block"]
 

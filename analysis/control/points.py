@@ -16,12 +16,11 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.rotation_vectors import rotation_vector_rate
-from myoquat.joints.stacking import joined
+from myoquat.joints.multibody.tree import Layout
+from myoquat.joints.quaternion import rotation_vector_rate
 from myoquat.joints.types import Joint, SphericalJoint
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined, matvec
 
 __all__ = [
     "Names",

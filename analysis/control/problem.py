@@ -49,7 +49,7 @@ from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 
 __all__ = ["Problem"]
 

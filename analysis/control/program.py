@@ -15,8 +15,8 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
 
 __all__ = ["Block", "BlockFormula", "BlockKernels", "Pattern", "Program"]
 

@@ -14,10 +14,10 @@ from myoquat.analysis.control.transcriptions import Transcription
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.functions import AxisFunction, Constant, PiecewiseLinear
-from myoquat.joints.functions.pieces import chosen
-from myoquat.joints.stacking import vector
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.functions.splines import chosen
+from myoquat.joints.vectors import vector
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.model import Model
 

@@ -12,7 +12,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, PoseVariables, path_jacobian, path_lengths
 from myoquat.muscle.segments.flags import flags, lock_sines
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian

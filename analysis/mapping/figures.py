@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.mapping.formulas import Pair
 from myoquat.analysis.mapping.report import MappingReport
+from myoquat.core.figures import FILE_DPI, Picture
+from myoquat.core.labels import figure_label
 from myoquat.data.files import check_output, write_bytes
 from myoquat.joints import (
     convert_coordinates,
@@ -21,8 +23,6 @@ from myoquat.joints import (
     spatial_to_constrained,
     spatial_to_quaternion,
 )
-from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import FILE_DPI, Picture
 from myoquat.muscle import Model, path_jacobian
 
 __all__ = [

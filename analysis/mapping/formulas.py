@@ -11,15 +11,8 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ModelError
-from myoquat.joints.conversion.axes import in_angles
-from myoquat.joints.conversion.balls import ball_joint_obstacle, followed
+from myoquat.joints.conversion.balls import ball_joint_obstacle, followed, in_angles
 from myoquat.joints.conversion.convert import with_rotations
-from myoquat.joints.euler import (
-    condition_euler,
-    euler_rate_inverse,
-    euler_rate_matrix,
-    quaternion_from_euler,
-)
 from myoquat.joints.maps import (
     constrained_to_spatial,
     quaternion_radial,
@@ -29,9 +22,15 @@ from myoquat.joints.maps import (
     spatial_to_quaternion,
 )
 from myoquat.joints.rates import condition_constrained
+from myoquat.joints.sequences import (
+    condition_euler,
+    euler_rate_inverse,
+    euler_rate_matrix,
+    quaternion_from_euler,
+)
 from myoquat.joints.types import Angles, EulerJoint, Joint, SphericalJoint
+from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
-from myoquat.joints.types.gimbal import inverse_rate_matrix
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model
 

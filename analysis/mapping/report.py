@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from myoquat.analysis.mapping.formulas import EXTENSIONS, ROWS, Pair
+from myoquat.core.labels import markup, printable
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.labels import markup, printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -30,7 +30,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.joints import condition_constrained, constrained_to_spatial, convert_coordinates, normalize, with_branches
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.muscle import CubicExponentialMuscle, Model, path_jacobian

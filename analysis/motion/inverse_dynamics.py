@@ -16,12 +16,11 @@ from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
-from myoquat.joints.compiled import Input, evaluate
 from myoquat.joints.constraints import Constraint
+from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.loads import LoadFrames, body_wrenches

@@ -28,14 +28,14 @@ from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import nearest_branch
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import axes_rotation
-from myoquat.joints.euler import SEQUENCES, condition_euler, euler_from_quaternion
-from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_from_matrix,
     quaternion_log,
     quaternion_multiply,
 )
+from myoquat.joints.ranges import check_array
+from myoquat.joints.sequences import SEQUENCES, condition_euler, euler_from_quaternion
 from myoquat.joints.types import FixedJoint
 
 __all__ = ["ISB", "Convention", "JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]

@@ -28,8 +28,8 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints import frames
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.constraints import Holonomic
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import (

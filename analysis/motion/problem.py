@@ -60,8 +60,7 @@ from myoquat.joints import frames
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
-from myoquat.joints.stacking import components
-from myoquat.joints.vectors import cross, dot, matvec, row_cross, vecmat
+from myoquat.joints.vectors import components, cross, dot, matvec, row_cross, vecmat
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]

@@ -57,16 +57,14 @@ from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.constraints.own import modes_of
 from myoquat.dynamics.rows import least_motions
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.stacking import components
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.types.successive import angular_drift, child_axes
-from myoquat.joints.validation import SystemLike, system_of
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.types.angles import angular_drift, child_axes
+from myoquat.joints.vectors import components, cross, matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.model import Model

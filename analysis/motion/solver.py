@@ -14,7 +14,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Search
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, while_loop

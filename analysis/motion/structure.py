@@ -53,9 +53,8 @@ from myoquat.joints.motion import Pair as MotionPair
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.joints.stacking import components
 from myoquat.joints.types import Joint
-from myoquat.joints.vectors import cross, dot, steiner, vecmat
+from myoquat.joints.vectors import components, cross, dot, steiner, vecmat
 from myoquat.kernels import while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order

@@ -9,9 +9,8 @@ from myoquat.core.typing import Array
 from myoquat.data.motions.angles import BallAngles, angle_axes, balls
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.stacking import components, vector
 from myoquat.joints.types import FloatingJoint
-from myoquat.joints.vectors import cross, dot, matvec
+from myoquat.joints.vectors import components, cross, dot, matvec, vector
 
 __all__ = [
     "Place",

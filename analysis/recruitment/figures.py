@@ -11,12 +11,11 @@ from matplotlib.ticker import MaxNLocator
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types, indices_of, real_array, real_array_with_gaps
+from myoquat.core.figures import MIN_RANGE, Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
+from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
-from myoquat.joints.labels import figure_label
-from myoquat.joints.panels import MIN_RANGE, Panel, draw_panels, legend_beside, plain_axis
-from myoquat.joints.picture import Picture, curve_styles
 from myoquat.muscle import ActivationDynamics, Model, Muscle, path_lengths
 from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.tensions_at_rest import tensions_at_rest

@@ -27,7 +27,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.stacking import components
+from myoquat.joints.vectors import components
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.actuators import delayed, delayed_rates
 from myoquat.muscle.coordinates import Coupler

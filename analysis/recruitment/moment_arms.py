@@ -15,9 +15,9 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
-from myoquat.joints.euler import SEQUENCES
-from myoquat.joints.multibody.checks import check_array
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.ranges import check_array
+from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat

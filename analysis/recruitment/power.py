@@ -11,14 +11,14 @@ from dataclasses import field
 import numpy as np
 
 from myoquat.core.arguments import check_types
+from myoquat.core.labels import printable
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
-from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.errors import CoordinateWarning
-from myoquat.joints.labels import printable
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, PathFlag, path_flags, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import follow

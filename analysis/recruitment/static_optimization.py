@@ -25,8 +25,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints import normalize
-from myoquat.joints.compiled import traced_once
-from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.evaluation import traced_once
+from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, limit_torques
 

@@ -22,8 +22,8 @@ from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.starts import MuscleStarts
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
 from myoquat.muscle import Parameters
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.inputs import InputsOverTime

@@ -29,7 +29,7 @@ from myoquat.analysis.studies.varied_demands import VariedDemands, check_varied
 from myoquat.core.content import digest, is_foreign, lasting_content
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.joints.compiled import traced_programs
+from myoquat.joints.evaluation import traced_programs
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, Parameters
 from myoquat.muscle.checks import check_laws

@@ -9,8 +9,8 @@ import pandas as pd
 import xarray as xr
 
 from myoquat.core.arguments import check_types
+from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array
-from myoquat.joints.labels import figure_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,7 +172,7 @@ def _draw_bands(axes: Any, time: Array, values: Array, bands: Sequence[float]) -
 
 
 def _style(axes: Any) -> None:
-    importlib.import_module("myoquat.joints.panels").plain_axis(axes)  # matplotlib, for those who want figures
+    importlib.import_module("myoquat.core.figures").plain_axis(axes)  # matplotlib, for those who want figures
 
 
 def _label(axes: Any, name: str, unit: str) -> None:

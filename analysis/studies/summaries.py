@@ -11,8 +11,7 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined, matvec
 from myoquat.muscle.acting import Instant, torques, wrenches
 from myoquat.muscle.segments.lengths import velocity_jacobian
 from myoquat.muscle.states import forces

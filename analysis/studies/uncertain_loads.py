@@ -25,13 +25,13 @@ from myoquat.analysis.studies.uncertain_inputs import (
 )
 from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Markers, Motion
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.tables import column_units
-from myoquat.joints.compiled import traced_once
-from myoquat.joints.labels import figure_label
+from myoquat.joints.evaluation import traced_once
 from myoquat.muscle import Model
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.inverse import inverse
 from myoquat.dynamics.reactions import joint_wrenches
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import Model, Parameters, acting_wrenches, path_jacobian

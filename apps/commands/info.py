@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from myoquat import kernels
+from myoquat.core.labels import printable
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.osim.reading.left_out import change_of
 from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.conversion.balls import ball_joint_obstacle
-from myoquat.joints.conversion.chains.find import Chain, find_chains
-from myoquat.joints.labels import printable
+from myoquat.joints.conversion.chains import Chain, find_chains
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from myoquat.core.labels import printable
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 from myoquat.dynamics import simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES
-from myoquat.joints.labels import printable
 
 __all__ = ["command"]
 

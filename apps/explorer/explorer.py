@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from myoquat.apps.explorer.view import LiveFigure, View
 from myoquat.core.arguments import check_types
+from myoquat.core.labels import markup, unique, widget_label
 from myoquat.core.typing import ArrayLike
 from myoquat.data import load_model
 from myoquat.data.motions import Motion, MotionLike, motion_of
@@ -21,9 +22,8 @@ from myoquat.joints import (
     quaternion_log,
     spatial_to_euler,
 )
-from myoquat.joints.euler import SEQUENCES
-from myoquat.joints.labels import markup, unique, widget_label
 from myoquat.joints.multibody.body import Body
+from myoquat.joints.sequences import SEQUENCES
 from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.tensions_at_rest import tensions_at_rest
 

@@ -9,8 +9,8 @@ import traitlets
 from plotly.colors import sample_colorscale
 
 from myoquat.core.arguments import check_types
+from myoquat.core.labels import markup
 from myoquat.dynamics import Trajectory
-from myoquat.joints.labels import markup
 from myoquat.muscle import Model
 from myoquat.muscle.display.stick import Stick, stick_figure, up_of
 

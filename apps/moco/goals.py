@@ -22,7 +22,7 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain
 from myoquat.joints.centroidal import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.loads import world_point
 

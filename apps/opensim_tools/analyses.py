@@ -57,9 +57,9 @@ from myoquat.data.setups.analyses import (
     StaticOptimizationSetup,
 )
 from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_position
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle import actuator_forces, force_wrenches, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.actuators import ScalarActuator

@@ -37,7 +37,7 @@ from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, Sc
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.euler import axis_rotation
+from myoquat.joints.sequences import axis_rotation
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 

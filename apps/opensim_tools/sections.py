@@ -12,8 +12,8 @@ from myoquat.analysis.recruitment.convex import Status
 from myoquat.apps.report import Drawn, Numbers, Section
 from myoquat.core.typing import Array
 from myoquat.data.motions import Markers
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle import Model
 
 __all__ = ["angle_units", "load_sections", "marker_errors", "outcomes", "scaling_sections"]

@@ -12,10 +12,10 @@ import numpy as np
 from myoquat.apps.viewer.offscreen import Painter, Reels
 from myoquat.apps.viewer.sources import Loads, MotionSource, check_frames, opened
 from myoquat.core.arguments import check_types, options_of
+from myoquat.core.lazy_imports import NO_ENCODER
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
-from myoquat.joints.encoder import NO_ENCODER
 from myoquat.muscle import Model
 
 __all__ = ["RATE", "FilmOptions", "can_encode", "check_film", "check_picture", "film", "write_film"]

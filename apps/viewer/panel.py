@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.apps.viewer.filming import RATE, can_encode, write_film
+from myoquat.core.labels import widget_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import convert_coordinates, quaternion_exp, quaternion_log
-from myoquat.joints.conversion.axes import in_angles
-from myoquat.joints.labels import widget_label
+from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.types.spherical import shorter
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import follow

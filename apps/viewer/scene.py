@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.labels import printable
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
-from myoquat.joints.labels import printable
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display.polylines import polylines

@@ -22,7 +22,7 @@ from benchmarks.wrapping.tori import Ring, shortest_through_ring
 from myoquat import kernels
 from myoquat.core.records import unchecked
 from myoquat.joints import rotation_matrix
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.resolved_points import Site

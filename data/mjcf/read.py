@@ -21,8 +21,7 @@ from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Body, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model

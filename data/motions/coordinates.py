@@ -10,11 +10,11 @@ from myoquat.core.lazy_imports import difflib
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.muscles import muscle_columns
-from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
-from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.ranges import check_array
 from myoquat.muscle.model import Model
 
 __all__ = ["bare_name", "coordinate_labels", "motion_from_states", "states_from_motion", "turning_entries"]

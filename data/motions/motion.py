@@ -19,9 +19,9 @@ from myoquat.data.motions.showing import Shown
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints.conversion.branches import continuous_branches, on_branches_of
 from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.multibody.checks import warn_far
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.ranges import warn_far
 
 __all__ = ["Motion", "load_motion", "selected_frames"]
 

@@ -7,8 +7,8 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.data.motions.motion import Motion
 from myoquat.data.motions.showing import Shown
+from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike
 
 __all__ = ["MotionLike", "MotionResult", "check_motion", "motion_of"]
 

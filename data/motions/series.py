@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core.arguments import real_array, real_array_with_gaps
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.ranges import check_array
 
 __all__ = [
     "TIME_TOLERANCE_S",

@@ -8,8 +8,8 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.data.document import last_name, numbers, text
 from myoquat.data.xml import complain
-from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.sequences import rotation_matrix_from_euler
 
 __all__ = ["Frame", "Frames"]
 

@@ -25,9 +25,8 @@ from myoquat.data.osim.writing.passive import add_limits, add_passive
 from myoquat.data.osim.writing.paths import Paths, WrapObjects, with_valid_path_wraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
-from myoquat.joints.conversion.axes import with_angles
-from myoquat.joints.conversion.chains.find import Coupling
-from myoquat.joints.conversion.chains.restore import with_chains_restored
+from myoquat.joints.conversion.balls import with_angles
+from myoquat.joints.conversion.chains import Coupling, with_chains_restored
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.body import Body

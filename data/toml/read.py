@@ -21,7 +21,7 @@ A model file (all numbers in SI units, quaternions scalar first):
     mass = 5.0                          # [kg], optional
     center_of_mass = [0.0, 0.0, -0.5]   # [m] in the body's frame, whose origin is the joint
     inertia = [xx, yy, zz, xy, xz, yz]  # [kg m^2] about the center of mass; three numbers for a diagonal one
-    shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `myoquat.joints.multibody.shapes.Shape`
+    shapes = [{ kind = "sphere", sizes = [0.1] }]    # optional: `myoquat.joints.multibody.body.Shape`
     [bodies.joint]
     type = "spherical"                  # or "fixed", "floating", "revolute", "prismatic", "euler", "planar",
                                         # "universal", "custom", "ellipsoid"

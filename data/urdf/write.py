@@ -15,11 +15,10 @@ from myoquat.data.urdf.reading.drives import UNLIMITED
 from myoquat.data.urdf.writing.drives import NO_DRIVE, Drive, joint_name, written_drives
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import euler_from_quaternion
-from myoquat.joints.multibody.body import Body, Vector
-from myoquat.joints.multibody.shapes import SHAPES, Shape
+from myoquat.joints.multibody.body import SHAPES, Body, Shape, Vector
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.types import FixedJoint, PlanarJoint, PrismaticJoint, RevoluteJoint
 from myoquat.muscle.model import Model
 

@@ -12,8 +12,8 @@ from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Prescribed
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.muscle.model import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]

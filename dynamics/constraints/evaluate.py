@@ -15,8 +15,8 @@ from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_react
 from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.rows import Rows
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ConstraintWarning
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["MAX_START_VIOLATION", "ConstraintArrays"]

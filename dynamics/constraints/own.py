@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.constraints import Constraint, CoordinateCoupler
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle.coordinates import Coupler, in_order
 from myoquat.muscle.model import Model
 

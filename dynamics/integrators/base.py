@@ -9,8 +9,8 @@ from myoquat.core.content import is_foreign
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
 from myoquat.kernels import StepLoop
 
 __all__ = ["FixedStep"]

@@ -16,10 +16,10 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
+from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined, vector
-from myoquat.joints.validation import system_of
+from myoquat.joints.vectors import joined, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle import actuators
 from myoquat.muscle.acting import Instant, torques

@@ -9,7 +9,7 @@ from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import ExplicitMethod
 
 __all__ = ["LieRungeKutta4"]

@@ -7,7 +7,7 @@ from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 
 __all__ = ["SemiImplicitEuler"]
 

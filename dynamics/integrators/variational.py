@@ -12,9 +12,9 @@ from myoquat.dynamics.integrators.base import FixedStep
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.dynamics.passive import damping_force
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StepFormula
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.map_rows import out_of_line_call
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

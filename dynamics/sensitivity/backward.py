@@ -8,8 +8,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FixedStep, StateEquations
 from myoquat.dynamics.sensitivity.adjoint import StepAdjoint
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
 from myoquat.kernels import StepLoop, ZeroOrderHold, step_loop
 
 __all__ = ["Costates", "backward_loop", "carried_back", "lanes_for"]

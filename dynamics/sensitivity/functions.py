@@ -18,9 +18,8 @@ from myoquat.dynamics.sensitivity.steps import differentiated_step
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Differentiable, Kernel
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.evaluate import path_jacobian, path_lengths

@@ -9,7 +9,7 @@ from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Kernel
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -18,9 +18,8 @@ from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.schedule import Schedule
-from myoquat.joints.compiled import traced_once
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.evaluation import SystemLike, traced_once
+from myoquat.joints.vectors import joined
 from myoquat.kernels import ZeroOrderHold
 
 __all__ = ["SimulationGradient", "simulation_gradient"]

@@ -12,9 +12,8 @@ from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.tangent import StateTangent, changed_inputs
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.evaluation import SystemLike, kernel_for
+from myoquat.joints.vectors import joined
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Linearization", "linearize"]

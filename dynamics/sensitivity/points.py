@@ -12,9 +12,9 @@ from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.start import Start
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.vectors import joined
 from myoquat.muscle.constraints.path_length import solved_surface
 from myoquat.muscle.evaluate import path_flags
 from myoquat.muscle.model import Model

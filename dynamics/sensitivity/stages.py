@@ -10,8 +10,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.sensitivity.tangent import changed_inputs
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.stacking import joined
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

@@ -16,7 +16,7 @@ from myoquat.dynamics.sensitivity.stages import StepChain
 from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.evaluation import SystemLike
 
 __all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 

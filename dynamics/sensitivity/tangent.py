@@ -9,9 +9,9 @@ from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

@@ -12,11 +12,11 @@ from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
 from myoquat.dynamics.sensitivity.recursions import has_recursion, inverse_derivatives
+from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.layout import Layout
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import system_of
+from myoquat.joints.multibody.tree import Layout
+from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.parameters import Parameters

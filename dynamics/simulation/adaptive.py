@@ -23,7 +23,7 @@ from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Kernel, Outcome
 
 __all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from myoquat.core.lazy_imports import html
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 
 __all__ = ["counted", "described", "html_table"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle.evaluate import path_lengths
 
 __all__ = ["Event", "Occurrence"]

@@ -20,10 +20,9 @@ from myoquat.dynamics.simulation.feedback import Law, StateFeedback, check_retur
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.sampled import SampledFeedback
 from myoquat.dynamics.simulation.starts import MuscleStarts
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.multibody.checks import check_state
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
+from myoquat.joints.ranges import check_state
+from myoquat.joints.vectors import joined
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime

@@ -26,10 +26,9 @@ from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.dynamics.simulation.stops import stop_message
-from myoquat.joints.compiled import traced_once
 from myoquat.joints.conversion.branches import branch_message
 from myoquat.joints.errors import CoordinateWarning
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.evaluation import SystemLike, traced_once
 
 __all__ = ["SimulationWarning", "simulate"]
 

@@ -19,10 +19,9 @@ from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.sampled import SampledFeedback
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.compiled import traced_once
+from myoquat.joints.evaluation import SystemLike, system_of, traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome, StepLoop
 
 __all__ = ["Simulator"]

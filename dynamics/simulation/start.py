@@ -10,9 +10,9 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.constraints.own import imposed
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.errors import OffSphereError
-from myoquat.joints.multibody.checks import check_array, check_state, warn_far
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.quaternion import normalize
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.ranges import check_array, check_state, warn_far
 
 __all__ = ["Start"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import VariedEquations
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.segments.lengths import lengths

@@ -1,11 +1,8 @@
 """Constraints on the motion of a system: one file per type, with the verbs of `myoquat.joints.constraints.base`."""
 
-from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic
+from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic, PositionFormula, VelocityFormula
 from myoquat.joints.constraints.coordinates import CoordinateCoupler, Locked, PolynomialCoupler, Prescribed
-from myoquat.joints.constraints.formulas import PositionFormula, VelocityFormula
-from myoquat.joints.constraints.loops import Distance, ParallelAxes, PointLoop, PointOnLine, Weld
-from myoquat.joints.constraints.rolling import Rolling
-from myoquat.joints.constraints.surface import OnSurface
+from myoquat.joints.constraints.loops import Distance, OnSurface, ParallelAxes, PointLoop, PointOnLine, Rolling, Weld
 
 __all__ = [
     "Constraint",

@@ -12,6 +12,7 @@ Derivatives nest, so rates and biases run on symbols and in kernels, not on floa
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import field
 from typing import NamedTuple
 
@@ -26,7 +27,17 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["Constraint", "Holonomic", "NonHolonomic", "PointForce", "check_bodies", "check_coordinates", "point_of"]
+__all__ = [
+    "Constraint",
+    "Holonomic",
+    "NonHolonomic",
+    "PointForce",
+    "PositionFormula",
+    "VelocityFormula",
+    "check_bodies",
+    "check_coordinates",
+    "point_of",
+]
 
 
 class PointForce(NamedTuple):
@@ -158,3 +169,46 @@ def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -
     """(..., 3) a body's point in the world."""
     R, p = system.poses(q)[body]
     return p + matvec(R, as_array(point))
+
+
+# ---- Constraints of one's own, written as NumPy formulas ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PositionFormula(Holonomic):
+    """phi(system, q, t) -> (..., k), twice differentiable; its derivatives are taken exactly.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import PositionFormula
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> circle = PositionFormula(lambda system, q, t: np.stack([q[0] * q[0] + q[1] * q[1] - 1.0]))
+    >>> circle.position(mq.ArticulatedSystem(tuple(bodies)), np.array([0.6, 0.8]), 0.0).round(9)
+    array([0.])
+    """
+
+    formula: Callable[[ArticulatedSystem, Array, Array], Array]
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        result: Array = self.formula(system, q, t)
+        return result
+
+
+@dataclass(frozen=True)
+class VelocityFormula(NonHolonomic):
+    """psi(system, q, u, t) -> (..., k), differentiable, linear in u.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import VelocityFormula
+    >>> bodies = [mq.Body(name, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for name in ("a", "b")]
+    >>> skate = VelocityFormula(lambda system, q, u, t: np.stack([u[1] - q[0] * u[0]]))
+    >>> skate.rate(mq.ArticulatedSystem(tuple(bodies)), np.array([2.0, 0.0]), np.array([1.0, 2.0]), 0.0)
+    array([0.])
+    """
+
+    formula: Callable[[ArticulatedSystem, Array, Array, Array], Array]
+
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        result: Array = self.formula(system, q, u, t)
+        return result

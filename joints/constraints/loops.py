@@ -7,16 +7,19 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import frames
-from myoquat.joints.constraints.base import Holonomic, PointForce, check_bodies, point_of
+from myoquat.joints.constraints.base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types.direction import perpendiculars, unit_axis
+from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["ORIGIN", "Distance", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Vector", "Weld"]
+__all__ = ["Distance", "OnSurface", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Rolling", "Weld"]
+
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
@@ -217,3 +220,92 @@ def rotation_log(R: Array) -> Array:
     series = 1 + s * (1 / 6 + s * (3 / 40 + s * (5 / 112 + s * (35 / 1152 + s * 63 / 2816))))  # arcsin(x) / x
     sine = np.sqrt(np.where(small, 1.0, square))
     return v * np.where(small, series, arctan2(sine, cosine) / sine)[..., None]
+
+
+# ---- A point of one body on a surface of another, as the shoulder blade glides over the ribs ----------------------
+
+
+@dataclass(frozen=True)
+class OnSurface(Pair):
+    """A point of the second body lies on an ellipsoid of the first: phi = (F - 1) / |grad F| (1) [m].
+
+    phi is the distance from the surface to first order, positive outside. F = sum (x_i / r_i)^2 for the half axes r =
+    `radii` [m]. The point x is in the frame of the ellipsoid, which sits at `first_point` and XYZ angles `first_angles`
+    [rad] in its body. The point glides without friction, and the force is along the surface's normal. The force may
+    also pull, since the constraint holds on both sides. phi is not defined at the ellipsoid's centre.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import OnSurface, assemble
+    >>> model = mq.load_model("two_link")
+    >>> ribs = OnSurface("ground", "B", second_point=(0, 0, -1.0), radii=(0.9, 1.2, 1.8))
+    >>> q = assemble(model, model.start_q, [ribs])
+    >>> bool(abs(ribs.position(model.system, q, 0.0)[0]) < 1e-10)
+    True
+    """
+
+    first_point: Vector = ORIGIN
+    second_point: Vector = ORIGIN
+    first_angles: Vector = ORIGIN
+    radii: Vector = (1.0, 1.0, 1.0)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        if len(self.radii) != 3 or not all(0 < radius < np.inf for radius in self.radii):
+            raise ModelError(f"radii must be three positive lengths [m], not {self.radii!r}", element=self.label)
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        R, _ = system.poses(q)[self.first]
+        d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
+        turned = rotation_matrix(quaternion_from_euler(as_array(self.first_angles), "XYZ"))
+        s = vecmat(vecmat(d, R), turned) / as_array(self.radii)
+        n = s / as_array(self.radii)
+        result: Array = ((np.sum(s * s, axis=-1) - 1) / (2 * np.sqrt(np.sum(n * n, axis=-1))))[..., None]
+        return result
+
+
+# ---- A ball that rolls on a plane without slipping ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rolling(NonHolonomic):
+    """A ball of `radius` about `centre` in the frame of `body` rolls on a plane of the world without slipping.
+
+    psi (3) [m/s] is the velocity of the body's point that touches the plane, in world axes. The plane runs through
+    `plane_point` with the `normal`, both in the world. The constraint also keeps phi (1) [m], the height of the centre
+    over the plane less the radius.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics.constraints import Rolling
+    >>> ball = mq.ArticulatedSystem((mq.Body("ball", "ground", mq.joints.FloatingJoint(), mass=1.0),))
+    >>> q, u = np.array([0, 0, 0.1, 1, 0, 0, 0]), np.array([0.5, 0, 0, 0, 5.0, 0])  # v = omega r
+    >>> Rolling("ball", radius=0.1).rate(ball, q, u, 0.0) + 0.0
+    array([0., 0., 0.])
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("normal",)
+    body: str
+    radius: float
+    centre: Vector = (0.0, 0.0, 0.0)
+    normal: Vector = (0.0, 0.0, 1.0)
+    plane_point: Vector = (0.0, 0.0, 0.0)
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_bodies(system, self.body)
+
+    def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
+        over = point_of(system, q, self.body, self.centre) - as_array(self.plane_point)
+        result: Array = (np.sum(over * as_array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
+        return result
+
+    def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
+        R, _ = system.poses(q)[self.body]
+        n = as_array(unit_axis(self.normal))
+        foot = as_array(self.centre) - self.radius * vecmat(n, R)
+
+        def along(s: Array) -> Array:  # the material point that touches now
+            R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
+            return p + matvec(R, foot)
+
+        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return result

@@ -18,12 +18,12 @@ from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import followed
 from myoquat.joints.errors import CoordinateWarning, ModelError
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles, Branch
 from myoquat.joints.types.follower import ball_quaternion
-from myoquat.joints.validation import SystemLike, system_of
 
 __all__ = ["branch_message", "continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]
 

@@ -20,17 +20,16 @@ from myoquat.joints.conversion.balls import (
     with_ranges,
 )
 from myoquat.joints.conversion.branches import differs, named_rotations
-from myoquat.joints.conversion.chains.find import Coupling, find_chains
+from myoquat.joints.conversion.chains import Coupling, find_chains
 from myoquat.joints.errors import CoordinateWarning, ModelError
-from myoquat.joints.euler import (
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.sequences import (
     SEQUENCES,
     euler_from_quaternion,
     quaternion_from_euler,
 )
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.rates import CONDITION_LIMIT
-from myoquat.joints.stacking import joined
 from myoquat.joints.types import (
     CustomJoint,
     EulerJoint,
@@ -42,7 +41,7 @@ from myoquat.joints.types import (
 )
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.follower import angles_of
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined, matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]

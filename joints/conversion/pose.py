@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.conversion.axes import in_angles
+from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.multibody.system import ArticulatedSystem
 

@@ -1,16 +1,17 @@
 """Functions of a coordinate, which move the axes of custom joints, or of the time: one file each, the same verbs."""
 
 from myoquat.joints.functions.base import AxisFunction
-from myoquat.joints.functions.coefficients import coefficients_of, straight_line
-from myoquat.joints.functions.multiplier import Multiplier
-from myoquat.joints.functions.multivariate import MultivariatePolynomial
-from myoquat.joints.functions.natural_spline import NaturalSpline
-from myoquat.joints.functions.piecewise_constant import PiecewiseConstant
-from myoquat.joints.functions.piecewise_linear import PiecewiseLinear
-from myoquat.joints.functions.polynomial import Constant, Linear, Polynomial
-from myoquat.joints.functions.simm_spline import SimmSpline
-from myoquat.joints.functions.sine import Sine
-from myoquat.joints.functions.smooth_step import SmoothStep
+from myoquat.joints.functions.formulas import (
+    Constant,
+    Linear,
+    Multiplier,
+    MultivariatePolynomial,
+    Polynomial,
+    Sine,
+    coefficients_of,
+    straight_line,
+)
+from myoquat.joints.functions.splines import NaturalSpline, PiecewiseConstant, PiecewiseLinear, SimmSpline, SmoothStep
 
 __all__ = [
     "AxisFunction",

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from myoquat.joints.multibody.layout import Layout
+from myoquat.joints.multibody.tree import Layout
 
-__all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Index", "Indices", "VelocityIndex"]
+__all__ = ["BodyIndex", "CoordinateIndex", "FrameIndex", "Indices", "VelocityIndex"]
 
 
 class Index(int):

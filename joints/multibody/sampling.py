@@ -7,11 +7,11 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
-from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import random_quaternions
+from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types import (
     Axis,
     ConstantCurvatureJoint,

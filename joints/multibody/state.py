@@ -7,9 +7,8 @@ arguments.
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.multibody.layout import Layout
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import matvec
+from myoquat.joints.multibody.tree import Layout
+from myoquat.joints.vectors import joined, matvec
 
 __all__ = ["difference", "displaced", "integrate", "normalized", "rate_inverse", "rate_matrix", "rates", "velocities"]
 

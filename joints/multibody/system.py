@@ -8,19 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core.content import content_digest
+from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.body import Body, Vector, check_body
-from myoquat.joints.multibody.checks import UNIT_TOLERANCE, check_state, check_units
-from myoquat.joints.multibody.display import system_html
+from myoquat.joints.multibody.body import Body, Shape, Vector, check_body
 from myoquat.joints.multibody.indices import Indices
-from myoquat.joints.multibody.layout import Layout
-from myoquat.joints.multibody.shapes import Shape
-from myoquat.joints.multibody.tree import Tree, build_tree, find_cycle
+from myoquat.joints.multibody.tree import Layout, Tree, build_tree, find_cycle
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.ranges import check_vector
+from myoquat.joints.ranges import check_state, check_units, check_vector
 from myoquat.joints.types import EulerJoint, FollowerJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import named_coordinates
@@ -28,7 +25,8 @@ from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = ["UNIT_TOLERANCE", "ArticulatedSystem", "Body", "check_state"]
+__all__ = ["ArticulatedSystem", "Body", "check_state"]
+
 
 Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by, by the names of their bodies
 
@@ -424,3 +422,25 @@ def _check_coordinates(bodies: tuple[Body, ...]) -> None:
                     element=f"body {body.name!r}",
                 )
             carrying[name] = body.name
+
+
+# ---- How a system shows itself: a line of text, and a table of its bodies for Jupyter -----------------------------
+
+
+COLUMNS = ("body", "parent", "joint", "coordinates", "mass [kg]")
+
+
+def system_html(layout: Layout, title: str) -> str:
+    """The bodies of a system with their joints and coordinates, as HTML."""
+    rows = (
+        (body.name, body.parent, body.joint.kind, ", ".join(body.names_of_coordinates), f"{body.mass:g}")
+        for body in layout.bodies
+    )
+    return f"<p>{html.escape(title)}</p>{html_table(COLUMNS, rows)}"
+
+
+def html_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """An HTML table of texts, escaped: names come from files of others."""
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,5 +1,7 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import ClassVar
 
@@ -7,20 +9,43 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
-from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
-from myoquat.joints.rotations.davenport import (
+from myoquat.joints.quaternion import (
+    quaternion_conjugate,
+    quaternion_from_matrix,
+    quaternion_multiply,
+    random_quaternions,
+)
+from myoquat.joints.sequences import (
+    axes,
     beside_lock,
     davenport_from_quaternion,
     davenport_rate_matrix,
+    euler_from_quaternion,
+    euler_rate_inverse,
+    euler_rate_matrix,
     lock_sine,
     quaternion_from_davenport,
+    quaternion_from_euler,
+    rotation_matrix_from_euler,
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.vectors import matvec
+from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
+from myoquat.joints.vectors import axis_angle_matrix, components, cross, matvec, vecmat
 
-__all__ = ["Angles", "Branch", "Dependent"]
+__all__ = [
+    "Angles",
+    "Branch",
+    "Dependent",
+    "EulerJoint",
+    "GimbalJoint",
+    "UniversalJoint",
+    "Vector3",
+    "angular_drift",
+    "child_axes",
+    "successive_rotations",
+]
+
 
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
@@ -274,3 +299,258 @@ class Angles(Record):
     def unreached(self, Q: Array) -> Array:
         """(...) angle [rad] from Q to the nearest rotation that the axes can reach; zero where they reach it."""
         return np.zeros(Q.shape[:-1]) if self.are_orthogonal else unreached_angle(Q, self.axes)
+
+
+# ---- Rotations about successive axes: what Euler, universal and custom joints share -------------------------------
+#
+# R = R(a1, t1) R(a2, t2) ...: each axis a_k (3,) is fixed in the frame that the rotations before it have reached. In
+# child components the axes are b_k = (R(a_k+1) ... )^T a_k, and omega = sum b_k tdot_k.
+
+
+def successive_rotations(axes: Sequence[Vector3], angles: Sequence[Array], frame: Array | None = None) -> Array:
+    """(..., 3, 3) frame R(a1, t1) R(a2, t2) ...; angles of shape (...) each."""
+    R: Array = np.eye(3) if frame is None else frame
+    for k, (axis, angle) in enumerate(zip(axes, angles, strict=True)):
+        R = axis_angle_matrix(axis, angle, R) if k == 0 else R @ axis_angle_matrix(axis, angle)
+    return R
+
+
+def child_axes(axes: Sequence[Vector3], angles: Sequence[Array]) -> list[Array]:
+    """The axes b_k (..., 3) in child components."""
+    seen: list[Array] = []
+    for axis, angle in zip(axes, angles, strict=True):
+        if seen:
+            R = axis_angle_matrix(axis, angle)
+            seen = [vecmat(b, R) for b in seen]
+        seen.append(np.asarray(axis, dtype=float))
+    return seen
+
+
+def angular_drift(axes: Sequence[Array], rates: Sequence[Array]) -> Array:
+    """(..., 3) rate of omega (child components) at constant tdot: sum over j < k of b_j tdot_j x b_k tdot_k.
+
+    `axes` are the b_k, `rates` the tdot_k of shape (...).
+    """
+    omega, drift = np.zeros(3), np.zeros(3)
+    for b, rate in zip(axes, rates, strict=True):
+        step = b * rate[..., None]
+        drift = drift + cross(omega, step)
+        omega = omega + step
+    return drift
+
+
+# ---- Three rotations in an Euler sequence -------------------------------------------------------------------------
+
+
+EULER = JointFacts(
+    "euler",
+    ("p1", "p2", "p3"),
+    ("rad", "rad", "rad"),
+    "successive axes of the sequence",
+    ("p1_dot", "p2_dot", "p3_dot"),
+    ("rad/s", "rad/s", "rad/s"),
+    "successive axes of the sequence",
+)
+
+
+@dataclass(frozen=True)
+class EulerJoint(CoordinateJoint):
+    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
+
+    The joint locks at sin(phi_2) = 0 if the first and last axis are alike, else at cos(phi_2) = 0. `angles` are the
+    coordinates that a model file had in place of the sequence. They are None if there are none, or if they are phi.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import EulerJoint
+    >>> joint = EulerJoint("ZYX")
+    >>> joint.coordinate_suffixes, joint.velocity_suffixes
+    (('p1', 'p2', 'p3'), ('p1_dot', 'p2_dot', 'p3_dot'))
+    """
+
+    kind: ClassVar[str] = "euler"
+    span: ClassVar[str] = "rotations"
+    sequence: str = "YZY"
+    angles: Angles | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        axes(self.sequence)
+
+    @property
+    def facts(self) -> JointFacts:
+        return EULER
+
+    @property
+    def pattern(self) -> Hashable:
+        return type(self), self.sequence
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return rotation_matrix_from_euler(q, self.sequence), np.zeros(3)
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        """S_omega = B(phi)."""
+        return euler_rate_matrix(q, self.sequence), np.zeros((3, 3))
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        B = euler_rate_matrix(q, self.sequence)
+        return angular_drift([B[..., :, k] for k in range(3)], components(u)), np.zeros(3)
+
+    def subspace_inverse(self, q: Array) -> Array:
+        """B(phi)^-1; ValueError past a condition number of 1e12."""
+        return euler_rate_inverse(q, self.sequence)
+
+    def damped(self, q: Array, u: Array) -> Array:
+        """B^T B phidot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
+        S_omega, _ = self.subspace(q)
+        return vecmat(matvec(S_omega, u), S_omega)
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        """Uniform over the rotations, not over the angles."""
+        return euler_from_quaternion(random_quaternions(n, rng), self.sequence)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The gimbal joint: the three rotations of a file about fixed axes, by coordinates with the file's names.
+
+
+GIMBAL = JointFacts(
+    "gimbal",
+    ("x1", "x2", "x3"),
+    ("rad", "rad", "rad"),
+    "given axes (names of your own)",
+    ("x1_dot", "x2_dot", "x3_dot"),
+    ("rad/s", "rad/s", "rad/s"),
+    "given axes",
+)
+
+
+@dataclass(frozen=True)
+class GimbalJoint(CoordinateJoint):
+    """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes.
+
+    The axes need not be orthogonal. Each rotation is a linear function of the coordinates. The joint locks at two
+    values of the second rotation, where the three axes lie in a plane.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Angles, GimbalJoint
+    >>> axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+    >>> joint = GimbalJoint(Angles(("plane", "elevation", "rotation"), axes))
+    >>> R, p = joint.transform(np.array([0.0, np.pi / 2, 0.0]))
+    >>> R.round(3) + 0.0
+    array([[ 1.,  0.,  0.],
+           [ 0.,  0.,  1.],
+           [ 0., -1.,  0.]])
+    """
+
+    kind: ClassVar[str] = "gimbal"
+    span: ClassVar[str] = "rotations"
+    angles: Angles
+
+    @property
+    def facts(self) -> JointFacts:
+        units = self.angles.units
+        return replace(GIMBAL, coordinate_units=units, velocity_units=tuple(f"{unit}/s" for unit in units))
+
+    @property
+    def pattern(self) -> Hashable:
+        return type(self), self.angles
+
+    def _turns(self, q: Array) -> tuple[Array, ...]:
+        return components(self.angles.rotations(q))
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self.angles.axes, self._turns(q)), np.zeros(3)
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        """S_omega = B(x)."""
+        return self.angles.rate_matrix(q), np.zeros((3, 3))
+
+    def subspace_inverse(self, q: Array) -> Array:
+        """(..., 3, 3) B(x)^-1, infinite in the lock."""
+        return inverse_rate_matrix(self.angles, q)
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        axes = child_axes(self.angles.axes, self._turns(q))
+        return angular_drift(axes, components(matvec(self.angles.matrix, u))), np.zeros(3)
+
+    def damped(self, q: Array, u: Array) -> Array:
+        """B^T B xdot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
+        S_omega, _ = self.subspace(q)
+        return vecmat(matvec(S_omega, u), S_omega)
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        """Uniform over the rotations that the axes reach, not over the angles."""
+        return self.angles.values(random_quaternions(n, rng))
+
+
+def inverse_rate_matrix(angles: Angles, x: Array) -> Array:
+    """(..., 3, 3) B^-1, xdot = B^-1 omega: rows are the cross products of the columns of B over its determinant."""
+    B = angles.rate_matrix(x)
+    b1, b2, b3 = components(B)
+    rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
+    result: Array = rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]
+    return result
+
+
+# ---- The universal (Cardan) joint: two successive rotations -------------------------------------------------------
+
+
+UNIVERSAL = JointFacts(
+    "universal",
+    ("angle1", "angle2"),
+    ("rad", "rad"),
+    "first axis in the joint frame, second after the first rotation",
+    ("speed1", "speed2"),
+    ("rad/s", "rad/s"),
+    "first axis in the joint frame, second after the first rotation",
+)
+
+
+@dataclass(frozen=True)
+class UniversalJoint(CoordinateJoint):
+    """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
+
+    Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import UniversalJoint
+    >>> R, p = UniversalJoint((1, 0, 0), (0, 1, 0)).transform(np.array([np.pi / 2, np.pi / 2]))
+    >>> R.round(3) + 0.0
+    array([[0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    """
+
+    kind: ClassVar[str] = "universal"
+    constants: ClassVar[tuple[str, ...]] = ("first", "second")
+    first: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    second: tuple[float, float, float] = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "first", unit_axis(self.first))
+        object.__setattr__(self, "second", unit_axis(self.second))
+        if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
+            raise ValueError(f"a universal joint needs two different axes, not {self.first} twice")
+
+    @property
+    def facts(self) -> JointFacts:
+        return UNIVERSAL
+
+    @property
+    def _axes(self) -> tuple[Vector3, Vector3]:
+        return self.first, self.second
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self._axes, components(q)), np.zeros(3)
+
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self._axes, components(q), R_frame), p_frame
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        b1, b2 = child_axes(self._axes, components(q))
+        return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        return angular_drift(child_axes(self._axes, components(q)), components(u)), np.zeros(3)

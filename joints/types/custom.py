@@ -9,9 +9,8 @@ import numpy as np
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Linear, Multiplier
-from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.types.direction import unit_axis
-from myoquat.joints.types.successive import angular_drift, child_axes, successive_rotations
+from myoquat.joints.types.angles import angular_drift, child_axes, successive_rotations
+from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
 from myoquat.joints.vectors import cross, vecmat
 from myoquat.kernels.tracing.context import memoize
 

@@ -8,15 +8,14 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.types.angles import EULER, EulerJoint
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.types.euler import FACTS as EULER_FACTS
-from myoquat.joints.types.euler import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["EllipsoidJoint"]
 
-FACTS = replace(EULER_FACTS, kind="ellipsoid")
+FACTS = replace(EULER, kind="ellipsoid")
 NORMAL_AXIS = np.array([0.0, 0.0, 1.0])  # e, the child's axis that tells the place
 
 

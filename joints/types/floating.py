@@ -8,13 +8,11 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.quaternion import random_quaternions, rotation_matrix
-from myoquat.joints.rotation_vectors import rotation_vector_rate
-from myoquat.joints.stacking import joined, transpose
+from myoquat.joints.quaternion import random_quaternions, rotation_matrix, rotation_vector_rate
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.vectors import cross, joined, matvec, transpose, vecmat
 
 __all__ = ["FloatingJoint"]
 

@@ -7,17 +7,22 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.stacking import components
-from myoquat.joints.types.angles import Angles
+from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.joints.types.angles import (
+    Angles,
+    EulerJoint,
+    GimbalJoint,
+    Vector3,
+    angular_drift,
+    child_axes,
+    inverse_rate_matrix,
+    successive_rotations,
+)
 from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts
-from myoquat.joints.types.euler import EulerJoint
-from myoquat.joints.types.gimbal import GimbalJoint, inverse_rate_matrix
-from myoquat.joints.types.successive import Vector3, angular_drift, child_axes, successive_rotations
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import components, matvec
 
-__all__ = ["FACTS", "FollowerJoint", "Turn", "angles_of", "named_coordinates"]
+__all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 
 FACTS = JointFacts("follower", (), (), "", (), (), "")
 

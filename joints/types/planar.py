@@ -6,8 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.direction import AxisJoint, perpendiculars
+from myoquat.joints.types.base import AxisJoint, JointFacts, perpendiculars
 from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
 
 __all__ = ["PlanarJoint"]
@@ -28,7 +27,7 @@ class PlanarJoint(AxisJoint):
     """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 
     If the axis is z, x and y run along the joint frame's x and y. For other axes they run along e1 and e2 of
-    `myoquat.joints.types.direction.perpendiculars`. The axis is normalized. Raises ValueError for an axis of length
+    `myoquat.joints.types.base.perpendiculars`. The axis is normalized. Raises ValueError for an axis of length
     zero.
 
     >>> import numpy as np

@@ -6,8 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.direction import DirectedJoint
+from myoquat.joints.types.base import DirectedJoint, JointFacts
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["PrismaticJoint"]

@@ -7,9 +7,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import transpose
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.vectors import cross, matvec, row_cross, vecmat
+from myoquat.joints.vectors import cross, matvec, row_cross, transpose, vecmat
 
 __all__ = ["ReversedJoint"]
 

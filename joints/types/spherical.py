@@ -17,9 +17,9 @@ from myoquat.joints.quaternion import (
     rotation_matrix,
 )
 from myoquat.joints.rates import G, G_parent
-from myoquat.joints.stacking import components, transpose, vector
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
+from myoquat.joints.vectors import components, transpose, vector
 
 __all__ = ["SphericalJoint", "shorter"]
 

@@ -3,18 +3,16 @@
 from myoquat.joints.types import (
     constant_curvature,
     ellipsoid,
-    euler,
     fixed,
     floating,
     follower,
-    gimbal,
     planar,
     prismatic,
     reversal,
     revolute,
     spherical,
-    universal,
 )
+from myoquat.joints.types.angles import EULER, GIMBAL, UNIVERSAL
 from myoquat.joints.types.base import JointFacts
 
 __all__ = ["JOINT_FACTS", "joint_table"]
@@ -28,23 +26,24 @@ CUSTOM = JointFacts(
     ("rad/s or m/s",) * 6,
     "given axes",
 )
-_MODULES = (
-    fixed,
-    floating,
-    revolute,
-    prismatic,
-    spherical,
-    euler,
-    planar,
-    universal,
-    ellipsoid,
-    constant_curvature,
-    reversal,
-    gimbal,
-    follower,
+_FACTS = (
+    fixed.FACTS,
+    floating.FACTS,
+    revolute.FACTS,
+    prismatic.FACTS,
+    spherical.FACTS,
+    EULER,
+    planar.FACTS,
+    UNIVERSAL,
+    ellipsoid.FACTS,
+    constant_curvature.FACTS,
+    reversal.FACTS,
+    GIMBAL,
+    follower.FACTS,
+    CUSTOM,
 )
 
-JOINT_FACTS: dict[str, JointFacts] = {m.FACTS.kind: m.FACTS for m in _MODULES} | {"custom": CUSTOM}
+JOINT_FACTS: dict[str, JointFacts] = {facts.kind: facts for facts in _FACTS}
 
 
 def joint_table() -> list[dict[str, object]]:

@@ -11,7 +11,7 @@ from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.muscle.loads import Load, Poses, generalized_force
 
 __all__ = [

@@ -8,8 +8,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
-from myoquat.joints.vectors import vecmat
+from myoquat.joints.vectors import vecmat, vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.actuators.base import ScalarActuator
 from myoquat.muscle.loads import Load, Poses

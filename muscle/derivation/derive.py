@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import sympy
 
+from myoquat.core.labels import identifiers
 from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
-from myoquat.joints.labels import identifiers
 from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array

@@ -2,7 +2,7 @@
 
 import shlex
 
-from myoquat.joints.labels import printable
+from myoquat.core.labels import printable
 from myoquat.muscle.derivation.derive import Derivation
 
 __all__ = ["description"]

@@ -4,9 +4,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.forces.base import MeasuredForce

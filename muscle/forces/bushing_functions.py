@@ -3,7 +3,7 @@
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.muscle.forces.bushing import ORIGIN, FrameForce, Vector, six
 
 __all__ = ["BushingFunctions"]

@@ -6,7 +6,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.muscle.forces.base import MeasuredForce
 
 __all__ = ["CoordinateForce", "CoordinateSpring"]

@@ -3,7 +3,7 @@
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.muscle.expressions import check_expression, evaluate
 from myoquat.muscle.forces.bushing import ORIGIN, FrameForce, Vector, six
 from myoquat.muscle.forces.coordinate_spring import CoordinateForce

@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions.onset import engaged
+from myoquat.joints.functions.base import engaged
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.muscle.contact import ContactSurface, Touch, can_touch

@@ -5,8 +5,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
 

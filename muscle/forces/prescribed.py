@@ -8,8 +8,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import vector
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vector
 from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses
 

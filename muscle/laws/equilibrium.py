@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.ranges import ranges_of
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.laws.bracketing import find_root

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import root
 from myoquat.muscle.laws.bracketing import Bracket, searched
 from myoquat.muscle.laws.equilibrium import LawType, law_of

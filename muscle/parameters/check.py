@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody.body import INERTIA_TOLERANCE
-from myoquat.joints.multibody.checks import UNIT_TOLERANCE
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import system_of
+from myoquat.joints.ranges import UNIT_TOLERANCE
 from myoquat.joints.vectors import full
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import Location

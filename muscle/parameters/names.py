@@ -22,8 +22,8 @@ from typing import Any
 
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.records import Record, dataclass, declared
+from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike
 from myoquat.muscle.fitted import FittedPoint
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle

@@ -9,9 +9,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.multibody.checks import check_array
+from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike
+from myoquat.joints.ranges import check_array
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.bind import with_values

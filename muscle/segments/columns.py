@@ -9,8 +9,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import congruent, cross, matvec, symmetric_times, upper
+from myoquat.joints.vectors import congruent, cross, joined, matvec, symmetric_times, upper
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.segments.charts import Chart, charts, together

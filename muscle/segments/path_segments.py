@@ -16,8 +16,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -11,8 +11,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross, matvec
+from myoquat.joints.vectors import cross, joined, matvec
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.context import memoize
 from myoquat.muscle.path import Muscle

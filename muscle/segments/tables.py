@@ -28,8 +28,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import Muscle, on_bones

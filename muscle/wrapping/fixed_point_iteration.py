@@ -17,7 +17,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, solve_contact, unknown_start
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface

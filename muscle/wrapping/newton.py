@@ -20,7 +20,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import choose
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
 from myoquat.muscle.wrapping.geodesic_segments import (

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.contact_solve import solve_contact

@@ -1,15 +1,18 @@
 """Libraries imported when they are first used: a process that finds its kernels in the cache needs few of them."""
 
 import importlib
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "EXTRAS",
+    "NO_ENCODER",
     "Library",
     "MissingExtraError",
     "casadi",
     "difflib",
+    "film_encoder",
     "html",
     "is_imported",
     "jax",
@@ -91,6 +94,17 @@ def version_of(library: str) -> str:
         return str(metadata.version(library))
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+NO_ENCODER = ".mp4 films need ffmpeg, which is not installed: the extra `view` brings one"
+
+
+def film_encoder() -> str | None:
+    """The ffmpeg that encodes .mp4 films, the one of the extra `view` before the system's; None where there is none."""
+    try:
+        return str(importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe())
+    except (ModuleNotFoundError, RuntimeError):  # RuntimeError: imageio_ffmpeg without its program
+        return shutil.which("ffmpeg")
 
 
 def is_imported(name: str) -> bool:

@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment import redundancy
 from myoquat.apps.drawing import curves, inline_svg, write_study_report
 from myoquat.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
 from myoquat.apps.report import Section, write_report
-from myoquat.joints.picture import Picture
+from myoquat.core.figures import Picture
 from myoquat.muscle.coordinates import Marker
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.types import (
     JOINT_FACTS,
     Angles,

@@ -13,7 +13,7 @@ from packed_loop import iterate
 
 import myoquat as mq
 from myoquat.dynamics import Simulator
-from myoquat.joints.compiled import kernel_for, traced_once
+from myoquat.joints.evaluation import kernel_for, traced_once
 from myoquat.kernels import compile
 from myoquat.muscle.laws import ForceLaw
 
@@ -229,5 +229,5 @@ def test_models_of_the_package_are_not_traced_again(monkeypatch):
     model = mq.load_model("two_link")
     q = model.start
     mq.path_lengths(model, q)
-    monkeypatch.setattr("myoquat.joints.compiled.lasting_content", None)
+    monkeypatch.setattr("myoquat.joints.evaluation.lasting_content", None)
     mq.path_lengths(model, q)

@@ -25,8 +25,8 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
-from myoquat.joints.conversion.axes import in_angles
-from myoquat.joints.conversion.chains.find import find_chains, why_no_chain
+from myoquat.joints.conversion.balls import in_angles
+from myoquat.joints.conversion.chains import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import PathFlag, PathPoint, path_flags
 from tests.joints.phantom_arm import INERTIA, arm, on_chest, states

@@ -6,7 +6,7 @@ import matplotlib.figure
 from hypothesis import given
 from hypothesis import strategies as st
 
-from myoquat.joints.labels import figure_label, identifiers, markup, printable, unique, widget_label
+from myoquat.core.labels import figure_label, identifiers, markup, printable, unique, widget_label
 
 ANY = st.text(st.characters(exclude_categories=()))
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from myoquat.dynamics import constraints as held
 from myoquat.joints import Body, random_quaternions
-from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.functions import (
     Constant,
     Linear,
@@ -23,6 +22,7 @@ from myoquat.joints.functions import (
     Sine,
 )
 from myoquat.joints.multibody.sampling import KINDS
+from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types import (
     CustomJoint,
     EllipsoidJoint,

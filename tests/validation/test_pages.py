@@ -7,10 +7,10 @@ import pytest
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.command import main as run_command
+from myoquat.core.figures import Picture
 from myoquat.data import Motion, load_model
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.picture import Picture
 from myoquat.joints.types import EulerJoint, PrismaticJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker

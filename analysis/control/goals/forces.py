@@ -22,8 +22,7 @@ from myoquat.dynamics.reactions import joint_wrenches
 from myoquat.joints.constraints.base import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.stacking import vector
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat, vector
 from myoquat.muscle.acting import tensions, wrenches
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model

@@ -13,7 +13,7 @@ from myoquat.core.arguments import indices_of
 from myoquat.core.content import content_key
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import vector
+from myoquat.joints.vectors import vector
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost

@@ -7,7 +7,7 @@ from myoquat.analysis.control.plants.base import Plant, UnknownParameters, param
 from myoquat.analysis.control.plants.model import Acting, Equations, ModelPlant, MuscledPlant, OwnPlant
 from myoquat.analysis.control.plants.prescribed import PrescribedPlant
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
 

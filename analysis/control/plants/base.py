@@ -36,11 +36,10 @@ from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import Constraint, Constraints
+from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined
-from myoquat.joints.validation import SystemLike
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Parameters
 

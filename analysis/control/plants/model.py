@@ -19,9 +19,9 @@ from myoquat.dynamics import inverse
 from myoquat.dynamics.articulated import forward
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import StateEquations
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.stacking import joined, vector
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.vectors import joined, vector
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.actuators import delayed_rates
 from myoquat.muscle.inputs import InputsOverTime

@@ -23,10 +23,9 @@ from myoquat.analysis.recruitment import consistent_motion
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
-from myoquat.joints.stacking import joined, vector
-from myoquat.joints.vectors import matvec
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined, matvec, vector
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.acting import Instant, torques

@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.program import Programs
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 
 __all__ = ["CAREFUL_TARGET", "Ends", "solved_side_by_side"]
 

@@ -25,7 +25,7 @@ from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.core.typing import Array
 from myoquat.dynamics.blocks import Factors
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
 __all__ = [

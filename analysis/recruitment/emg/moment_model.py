@@ -20,8 +20,8 @@ from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Kernel
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of

@@ -20,7 +20,7 @@ from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.joints.compiled import traced_once
+from myoquat.joints.evaluation import traced_once
 from myoquat.muscle.model import Model
 
 __all__ = ["computed_muscle_control"]

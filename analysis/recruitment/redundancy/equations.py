@@ -26,8 +26,8 @@ from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.multipliers import carried_wrenches
-from myoquat.joints.compiled import kernel_for
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.kernels import Kernel, compile

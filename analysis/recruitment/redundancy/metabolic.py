@@ -13,7 +13,7 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, compile
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.metabolics import Fiber, MetabolicCost, Umberger2010

@@ -32,7 +32,7 @@ from myoquat.analysis.recruitment.convex.squares import (
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters, tensions_with_derivatives
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.compiled import kernel_for
+from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 
 __all__ = ["MIN_CURVATURE", "OUTPUTS", "SequentialProgramming", "sequential_iterations"]

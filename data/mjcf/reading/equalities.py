@@ -14,10 +14,10 @@ from myoquat.data.mjcf.reading.frames import unit
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import complain
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
-from myoquat.joints.euler import euler_from_quaternion
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.muscle.constraints.path_length import PathLengthConstraint, solved_surface
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.path import Muscle

@@ -11,7 +11,7 @@ from myoquat.data.mjcf.reading.softness import Softness, read_softness
 from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.mjcf.shapes import HALVED, whole_sizes
 from myoquat.data.xml import Element, complain
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 
 __all__ = ["Geom", "read_condim", "read_geom"]
 

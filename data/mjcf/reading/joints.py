@@ -27,8 +27,8 @@ from myoquat.joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
+from myoquat.joints.types.base import unit_axis
 from myoquat.joints.types.custom import Axis
-from myoquat.joints.types.direction import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]

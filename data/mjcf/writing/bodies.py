@@ -12,8 +12,7 @@ from myoquat.data.mjcf.writing.sites import Sites
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.body import Body, check_inertia, principal_moments
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Body, Shape, check_inertia, principal_moments
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.types import FloatingJoint

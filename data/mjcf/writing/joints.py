@@ -10,7 +10,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.mjcf.elements import add
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
-from myoquat.joints.conversion.axes import as_axes
+from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier, coefficients_of
 from myoquat.joints.multibody.body import Body

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib import animation, rc_context
 from matplotlib.lines import Line2D
 
+from myoquat.core.figures import Picture
+from myoquat.core.lazy_imports import NO_ENCODER, film_encoder
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions.series import check_run
 from myoquat.joints.conversion.convert import convert_coordinates
-from myoquat.joints.encoder import NO_ENCODER, film_encoder
-from myoquat.joints.picture import Picture
 from myoquat.muscle.display.stick import stick_figures
 from myoquat.muscle.model import Model
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from myoquat.core.figures import Panel, by_unit, draw_panels
 from myoquat.core.typing import Array
 from myoquat.data.motions.angles import angle_table
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.panels import Panel, by_unit, draw_panels
 from myoquat.muscle.model import Model
 
 __all__ = ["coordinate_panels", "motion_panels", "muscle_panels", "plot_motion", "velocity_panels"]

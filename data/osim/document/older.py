@@ -16,8 +16,8 @@ from myoquat.data.document import boolean, last_name, number, numbers, text
 from myoquat.data.elements import written
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.xml import Element
-from myoquat.joints.euler import euler_from_quaternion, rotation_matrix_from_euler
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.sequences import euler_from_quaternion, rotation_matrix_from_euler
 
 __all__ = ["OLDEST_VERSION", "modernize", "modernize_names"]
 

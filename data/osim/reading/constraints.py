@@ -14,7 +14,7 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain
 from myoquat.joints.constraints import Constraint, Distance, PointLoop, PointOnLine, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import rotation_matrix_from_euler
+from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.muscle.coordinates import Coupler
 
 __all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints", "weld"]

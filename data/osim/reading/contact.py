@@ -8,8 +8,8 @@ import numpy as np
 from myoquat.data.document import last_name, number, numbers, objects, text, triple
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import complain
-from myoquat.joints.euler import quaternion_from_euler
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.muscle.forces import (
     ContactEllipsoid,
     ContactHalfSpace,

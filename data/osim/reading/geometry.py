@@ -9,9 +9,9 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.data.document import number, numbers, text, triple
 from myoquat.data.reports import UnsupportedElements
-from myoquat.joints.euler import quaternion_from_euler
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import quaternion_multiply
+from myoquat.joints.sequences import quaternion_from_euler
 
 __all__ = ["ALONG_Y", "count_unknown_geometry", "geometry_of", "ground_geometry"]
 

@@ -11,7 +11,7 @@ from myoquat.data.document import last_name, numbers, text
 from myoquat.data.elements import add
 from myoquat.data.xml import Element, complain, parse
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
+from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
 
 __all__ = ["SensorFrame", "model_with_sensors", "read_sensor_frames"]
 

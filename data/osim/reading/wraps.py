@@ -12,9 +12,9 @@ from myoquat.data.osim.frames import GROUND, Frame, Frames
 from myoquat.data.osim.reading.surfaces import SURFACES, read_sizes
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import complain
-from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model

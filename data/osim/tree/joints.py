@@ -13,7 +13,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, last_name, number, pair, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
 from myoquat.data.xml import complain
-from myoquat.joints.conversion.axes import turned_around
+from myoquat.joints.conversion.balls import turned_around
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import (

@@ -8,8 +8,8 @@ import numpy as np
 from myoquat.data.document import number, numbers
 from myoquat.data.osim.frames import Frame
 from myoquat.data.osim.tree.joints import OsimJoint
-from myoquat.joints.euler import rotation_matrix_from_euler
 from myoquat.joints.multibody.body import Body
+from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.types import FixedJoint, RevoluteJoint
 
 __all__ = ["TAG", "scapular_bodies"]

@@ -19,7 +19,7 @@ from myoquat.joints.constraints import (
     Weld,
 )
 from myoquat.joints.errors import ModelError
-from myoquat.joints.euler import quaternion_from_euler
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 

@@ -10,7 +10,7 @@ from myoquat.data.osim.reading.geometry import ALONG_Y
 from myoquat.data.osim.writing.joints import add_offset
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply
 
 __all__ = ["add_geometry"]

@@ -11,7 +11,7 @@ from myoquat.data.elements import add, body_fixed, checked_name
 from myoquat.data.osim.frames import GROUND
 from myoquat.data.osim.functions import add_function
 from myoquat.data.xml import Element
-from myoquat.joints.conversion.axes import as_axes, completed
+from myoquat.joints.conversion.balls import as_axes, completed
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.joints.multibody.body import Body

@@ -6,9 +6,9 @@ import numpy as np
 
 from myoquat.data.urdf import xml
 from myoquat.data.xml import Element
-from myoquat.joints.euler import quaternion_from_euler
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.vectors import congruent
 
 __all__ = ["Inertial", "materials", "pose", "read_inertial", "read_shapes"]

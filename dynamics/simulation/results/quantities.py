@@ -8,8 +8,7 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, energy, reactions
-from myoquat.joints.compiled import kernel_for
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.muscle import acting
 from myoquat.muscle.acting import Instant, torques, wrenches
 from myoquat.muscle.model import Model

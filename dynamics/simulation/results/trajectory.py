@@ -24,8 +24,8 @@ from myoquat.dynamics.simulation.results.pushes import push_message
 from myoquat.dynamics.simulation.results.quantities import quantity
 from myoquat.dynamics.simulation.results.tables import Columns
 from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.validation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.acting import acts_on_bodies, stores_energy
 from myoquat.muscle.actuators import delayed

@@ -23,7 +23,7 @@ from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
 from myoquat.joints.constraints.base import Constraint
-from myoquat.joints.validation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

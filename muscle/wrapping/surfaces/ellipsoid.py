@@ -17,8 +17,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
-from myoquat.joints.vectors import cross
+from myoquat.joints.vectors import cross, joined
 from myoquat.kernels import call_where, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap

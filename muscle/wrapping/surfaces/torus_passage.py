@@ -22,7 +22,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.stacking import joined
+from myoquat.joints.vectors import joined
 from myoquat.kernels import while_loop
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.geodesics import within

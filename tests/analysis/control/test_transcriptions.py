@@ -21,7 +21,7 @@ from myoquat.analysis.control.points import chart_coordinates, chart_pose, displ
 from myoquat.analysis.control.transcriptions.collocation import integration_matrix
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply
-from myoquat.joints.rotation_vectors import rotation_vector_rate
+from myoquat.joints.quaternion import rotation_vector_rate
 
 A, C, OMEGA = 1.0, 1.8, np.array([1.0, 0.5, 2.0])
 

@@ -16,7 +16,7 @@ from myoquat.joints import (
     random_quaternions,
     rotation_matrix,
 )
-from myoquat.joints.euler import SEQUENCES
+from myoquat.joints.sequences import SEQUENCES
 
 UPPER = Body("upper", "ground", SphericalJoint(), mass=1.0, joint_name="shoulder")
 LOWER = Body("lower", "upper", SphericalJoint(), mass=1.0)

@@ -11,8 +11,8 @@ from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, Orientations, load_model, load_motion, load_orientations, load_table
 from myoquat.data.osim.reading.sensor_frames import read_sensor_frames
 from myoquat.joints import ModelError, quaternion_multiply
-from myoquat.joints.euler import axis_quaternion, axis_rotation
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix
+from myoquat.joints.sequences import axis_quaternion, axis_rotation
 from myoquat.muscle.coordinates import follow
 
 QUARTER = np.array([np.cos(np.pi / 4), 0.0, np.sin(np.pi / 4), 0.0])  # the sensor's z is the body's x

@@ -9,7 +9,6 @@ from scipy.signal import butter, sosfiltfilt
 from myoquat.analysis.motion import Motion, differentiate, inverse_kinematics, smooth
 from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.euler import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.quaternion import (
     normalize,
     quaternion_conjugate,
@@ -19,6 +18,7 @@ from myoquat.joints.quaternion import (
     random_quaternions,
     rotation_matrix,
 )
+from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 
 RATE = 100.0

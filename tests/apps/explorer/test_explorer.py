@@ -22,8 +22,8 @@ from myoquat.joints import (
     quaternion_from_euler,
     rotation_matrix,
 )
-from myoquat.joints.euler import SEQUENCES
 from myoquat.joints.multibody.sampling import random_system
+from myoquat.joints.sequences import SEQUENCES
 from myoquat.muscle import Model, equilibrium_states, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.display.stick import stick_figure
 

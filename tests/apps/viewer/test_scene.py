@@ -17,7 +17,7 @@ from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
-from myoquat.joints.multibody.shapes import Shape
+from myoquat.joints.multibody.body import Shape
 from myoquat.muscle import PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.display.stick import stick_figure

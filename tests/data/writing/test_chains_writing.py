@@ -8,7 +8,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.joints import CustomJoint, convert_coordinates, rotation_matrix
-from myoquat.joints.conversion.chains.restore import with_chains_restored
+from myoquat.joints.conversion.chains import with_chains_restored
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import Turn
 from myoquat.muscle.laws import PathActuator

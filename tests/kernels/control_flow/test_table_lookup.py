@@ -6,7 +6,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
-from myoquat.joints.functions.pieces import MAX_COMPARED_KNOTS, chosen
+from myoquat.joints.functions.splines import MAX_COMPARED_KNOTS, chosen
 from myoquat.kernels import LinearInterpolation
 from myoquat.kernels.control_flow.map_rows import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at

@@ -9,8 +9,8 @@ import pytest
 from myoquat.analysis.motion import Measurement, place_markers, scale_factors, scale_model
 from myoquat.data import Markers, load_model
 from myoquat.joints import Body
+from myoquat.joints.multibody.body import Shape
 from myoquat.joints.multibody.scaling import scaled_inertia
-from myoquat.joints.multibody.shapes import Shape
 from myoquat.muscle import Muscle, PathPoint, path_lengths
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws.thelen import Thelen2003

@@ -1,11 +1,6 @@
-"""Small multiples in one style: curves over time, an angle or percent of a cycle, with one quantity and one unit per
-axis.
+"""Figures that notebooks show, and panels of curves."""
 
-An axis holds at most `MAX_CURVES` curves, which differ in colour, in lightness and in their dashes. More are divided
-into groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left out,
-and a sentence says which.
-"""
-
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -15,12 +10,51 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.labels import figure_label
-from myoquat.joints.picture import Picture, curve_styles
 
-__all__ = ["MAX_CURVES", "MIN_RANGE", "TITLES", "Panel", "by_unit", "draw_panels", "legend_beside", "plain_axis"]
+__all__: list[str] = []
+
+
+# ---- Figures that notebooks show, and curves that stay apart without colour ---------------------------------------
+
+
+FILE_DPI = 300  # of figures in files, as journals ask
+NOTEBOOK_DPI = 110  # of figures in notebooks
+COLORS = ("#000000", "#1f3b8f", "#b3202c", "#1b7f4d", "#a05eb5", "#3d9bd1", "#e08a1e", "#8cc64b")
+DASHES = ("-", "--", "-.", ":", (0, (7, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (2, 1)), (0, (9, 2, 2, 2)))
+
+
+class Picture(Figure):
+    """A matplotlib Figure that a notebook shows also where pyplot has never been imported."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        self.savefig(content, format="png", dpi=NOTEBOOK_DPI)
+        return content.getvalue()
+
+
+def curve_styles(count: int) -> list[dict[str, Any]]:
+    """Colour and dashes of `count` curves: each lighter than the one before, and with dashes of its own. A grey print
+    therefore keeps the order. From the ninth on they come again: divide more curves into groups (`by_unit`).
+
+    >>> [style["linestyle"] for style in curve_styles(3)]
+    ['-', '--', '-.']
+    """
+    return [{"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]} for i in range(count)]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Small multiples in one style: curves over time, an angle or percent of a cycle, with one quantity and one unit per
+# axis.
+#
+# An axis holds at most `MAX_CURVES` curves, which differ in colour, in lightness and in their dashes. More are divided
+# into groups, the sides of the body first. Legends stand beside their axis. Curves that are zero throughout are left
+# out,
+# and a sentence says which.
+
 
 MAX_CURVES = 8  # of an axis
 AXES_PER_ROW, MAX_AXES_IN_NARROW_FIGURE = 2, 8  # with more axes there is one more in a row

@@ -1,1 +1,0 @@
-"""Chains of bodies whose joints together are one ball joint."""

@@ -1,0 +1,441 @@
+"""Functions made of pieces: steps, straight lines, cubic splines, and a smooth step."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import factorial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.functions.base import AxisFunction
+from myoquat.kernels.control_flow.table_lookup import table_lookup
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.tracing.context import memoize
+
+__all__ = ["NaturalSpline", "PiecewiseConstant", "PiecewiseLinear", "SimmSpline", "SmoothStep", "chosen"]
+
+
+# ---- Polynomials in pieces: the coefficients of the piece that holds x, chosen without a branch -------------------
+
+
+MAX_COMPARED_KNOTS = 32  # up to which each is compared; beyond, a kernel looks its entries up
+
+
+def chosen(x: Array, knots: ArrayLike, *columns: ArrayLike) -> tuple[Array, ...]:
+    """Of each column, the entry k with knots[k] <= x < knots[k + 1]; the first below, the last above.
+
+    A derivative with respect to x sees constants.
+    """
+    marks, table = as_array(knots), np.stack([as_array(column) for column in columns], axis=-1)
+    rows = _rows(x, marks, table)
+    return tuple(rows[..., k][()] for k in range(len(columns)))
+
+
+def _rows(x: Array, knots: Array, table: Array) -> Array:
+    """(..., m) the row of a table (k, m) for every x.
+
+    Numbers are found by a search. Symbols are compared with each knot, unless a kernel looks them up.
+    """
+    fixed = not is_symbolic(knots) and not is_symbolic(table)
+    if fixed and not is_symbolic(x):
+        found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
+        return found
+    if fixed and len(knots) > MAX_COMPARED_KNOTS and (entries := table_lookup(x, knots, table.T)) is not None:
+        return entries
+    place = as_array(x)[..., None]
+    result: Array = table[0] + 0.0 * place
+    for knot, row in zip(knots[1:], table[1:], strict=True):
+        result = np.where(place >= knot, row, result)
+    return result
+
+
+def integrated(x: Array, knots: Sequence[Any] | Array, origins: Sequence[Any] | Array, *coefficients: Any) -> Array:
+    """(...) the integral from 0 to x of the function that is c0 + c1 (x - o) + ... in each piece, with the origin o.
+
+    knots (k,), origins (k,) and every column of coefficients (k,), the constants first, as `chosen` takes them."""
+    begin: list[Any] = list(knots)
+    origin, rows = list(origins), list(zip(*coefficients, strict=True))
+    constants: list[Any] = [0.0]  # which join the pieces
+    for k in range(1, len(begin)):
+        before = _power_sum(begin[k] - origin[k - 1], rows[k - 1])
+        constants.append(constants[-1] + before - _power_sum(begin[k] - origin[k], rows[k]))
+
+    def at(place: Array) -> Array:
+        start, constant, *c = chosen(place, knots, origins, constants, *coefficients)
+        result: Array = constant + _power_sum(place - start, c)
+        return result
+
+    return at(x) - at(np.zeros(()))
+
+
+def _power_sum(dx: Any, coefficients: Sequence[Any]) -> Any:
+    """c0 dx + c1 dx^2 / 2 + ..."""
+    total = 0.0 * dx
+    for power in range(len(coefficients), 0, -1):
+        total = (total + coefficients[power - 1] / power) * dx
+    return total
+
+
+def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:
+    """ValueError unless there are as many x as y, at least `least`, finite, and x increases."""
+    if len(x) != len(y) or len(x) < least:
+        raise ValueError(f"a {name} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
+    if not np.isfinite([*x, *y]).all():
+        raise ValueError(f"the points of a {name} must be finite")
+    if any(b <= a for a, b in pairwise(x)):
+        raise ValueError(f"the x of a {name} must increase, not {tuple(x)}")
+
+
+# ---- A staircase through given points -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PiecewiseConstant(AxisFunction):
+    """f(x) = y[k] from x[k] on until x[k + 1], y[0] before x[0]: OpenSim's PiecewiseConstantFunction.
+
+    Slope and curvature are zero, also where the function jumps. Raises ValueError for no points, x that do not
+    increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import PiecewiseConstant
+    >>> PiecewiseConstant((0.0, 1.0, 2.0), (5.0, 7.0, 6.0)).value(np.array([-1.0, 0.5, 1.0, 9.0]))
+    array([5., 5., 7., 6.])
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        increasing("piecewise constant function", self.x, self.y, 1)
+
+    def __repr__(self) -> str:
+        return f"<PiecewiseConstant of {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.x[1:]
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
+    def value(self, x: Array) -> Array:
+        return chosen(x, self.x, self.y)[0]
+
+    def integral(self, x: Array) -> Array:
+        return integrated(x, self.x, self.x, self.y)
+
+    def slope(self, x: Array) -> Array:
+        return 0.0 * x
+
+    def curvature(self, x: Array) -> Array:
+        return 0.0 * x
+
+
+# ---- Straight lines between given points --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(AxisFunction):
+    """f through the points (x, y), straight in between and, with the first and the last slope, outside.
+
+    At a point the slope is that of the piece after it; the curvature is zero. Raises ValueError for fewer than two
+    points, x that do not increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import PiecewiseLinear
+    >>> table = PiecewiseLinear((0.0, 1.0, 2.0), (0.0, 10.0, 10.0))
+    >>> table.value(np.array([0.5, 1.5, 3.0])), table.slope(np.array([0.5, 1.5]))
+    (array([ 5., 10., 10.]), array([10.,  0.]))
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        increasing("piecewise linear function", self.x, self.y, 2)
+
+    def __repr__(self) -> str:
+        return f"<PiecewiseLinear through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.x[1:-1]
+
+    @cached_property
+    def _slopes(self) -> list[float]:
+        slopes: list[float] = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
+        return slopes
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
+    def value(self, x: Array) -> Array:
+        x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
+        result: Array = y0 + slope * (x - x0)
+        return result
+
+    def integral(self, x: Array) -> Array:
+        return integrated(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
+
+    def slope(self, x: Array) -> Array:
+        return chosen(x, self.x[:-1], self._slopes)[0]
+
+    def curvature(self, x: Array) -> Array:
+        return 0.0 * x
+
+
+# ---- Natural splines: the smoothest functions through given points ------------------------------------------------
+
+
+DEGREES = (1, 3, 5, 7)
+
+
+@dataclass(frozen=True)
+class NaturalSpline(AxisFunction):
+    """The spline through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline without smoothing.
+
+    Its degree 2 m - 1 is odd, and it is 2 m - 2 times differentiable. The derivatives from m to 2 m - 2 vanish at its
+    ends. Outside it is a polynomial of degree m - 1. Source: H. J. Woltring, A Fortran package for generalized,
+    cross-validatory spline smoothing and differentiation, Advances in Engineering Software 8 (1986) 104-113. A spline
+    of degree 1 is straight between the points and constant outside. Raises ValueError for another degree than 1, 3, 5
+    and 7, fewer than 2 m points, x that do not increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import NaturalSpline
+    >>> knots = np.linspace(0.0, 3.0, 12)
+    >>> spline = NaturalSpline(tuple(knots), tuple(np.sin(knots)), degree=5)
+    >>> float(spline.value(1.2).round(4)), float(spline.slope(1.2).round(4))
+    (0.9321, 0.3624)
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("x", "y")
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.degree not in DEGREES:
+            raise ValueError(f"a natural spline has a degree among {DEGREES}, not {self.degree!r}")
+        increasing(f"natural spline of degree {self.degree}", self.x, self.y, self.degree + 1)
+
+    def __repr__(self) -> str:
+        span = f"x from {self.x[0]:g} to {self.x[-1]:g}"
+        return f"<NaturalSpline of degree {self.degree} through {len(self.x)} points, {span}>"
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.x if self.degree == 1 else ()
+
+    @cached_property
+    def _pieces(self) -> tuple[Array, Array, Array]:
+        """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first; the
+        two ends among them."""
+        m, k = (self.degree + 1) // 2, self.degree
+        free = [(order, 0.0) for order in range(m, 2 * m - 1)]
+        ends = (free, free) if free else None
+        spline = scipy.interpolate.make_interp_spline(self.x, self.y, k=k, bc_type=ends)
+        coefficients = []
+        for order in range(k + 1):
+            taylor = spline(np.array(self.x), nu=order) / factorial(order)
+            left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
+            coefficients.append([left, *taylor[:-1], right])
+        return np.array([-np.inf, *self.x]), np.array([self.x[0], *self.x]), np.array(coefficients)
+
+    def _derivative(self, x: Array, order: int) -> Array:
+        knots, origins, coefficients = self._pieces
+        start, *c = chosen(x, knots, origins, *coefficients[order:])
+        result = 0.0 * x
+        for power, factor in reversed(list(enumerate(c))):
+            result = result * (x - start) + factor * (factorial(power + order) // factorial(power))
+        return result
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
+    def value(self, x: Array) -> Array:
+        return self._derivative(x, 0)
+
+    def integral(self, x: Array) -> Array:
+        knots, origins, coefficients = self._pieces
+        return integrated(x, knots, origins, *coefficients)
+
+    def slope(self, x: Array) -> Array:
+        return self._derivative(x, 1)
+
+    def curvature(self, x: Array) -> Array:
+        return self._derivative(x, 2)
+
+
+# ---- The cubic spline of SIMM and OpenSim -------------------------------------------------------------------------
+
+
+STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the ends, relative to the largest value
+
+
+@dataclass(frozen=True)
+class SimmSpline(AxisFunction):
+    """The twice differentiable cubic spline through the points (x, y), straight outside with the slopes at its ends.
+
+    In the first piece the third derivative is that of the cubic through the first four points. In the last piece it is
+    that of the cubic through the last four. Source: Forsythe, Malcolm, Moler, Computer Methods for Mathematical
+    Computations, 1977, ch. 4. With three points the third derivative is zero, with two the spline is a straight line.
+    Raises ValueError for fewer than two points, x that do not increase, or numbers that are not finite.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import SimmSpline
+    >>> knots = np.linspace(0.0, 3.0, 7)
+    >>> spline = SimmSpline(tuple(knots), tuple(np.sin(knots)))
+    >>> float(spline.value(1.2).round(2)), float(np.sin(1.2).round(2))
+    (0.93, 0.93)
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("x", "y")
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        increasing("spline", self.x, self.y, 2)
+
+    def __repr__(self) -> str:
+        return f"<SimmSpline through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
+    @cached_property
+    def _pieces(self) -> tuple[Array, ...]:
+        """Knots, origins and the coefficients y, b, c, d of y + dx (b + dx (c + dx d)), the two ends among them."""
+        x, y = np.array(self.x), np.array(self.y)
+        h = np.diff(x)
+        rise = np.diff(y) / h
+        sigma = _sigma(x, h, rise)  # a sixth of the second derivative at the points
+        b = rise - h * (sigma[1:] + 2 * sigma[:-1])
+        d = np.diff(sigma) / h
+        last = rise[-1] + h[-1] * (sigma[-2] + 2 * sigma[-1])
+        columns = [-np.inf, *x], [x[0], *x], [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
+        return tuple(map(np.array, columns))
+
+    @memoize
+    def _at(self, x: Array) -> tuple[Array, ...]:
+        knots, *columns = self._pieces
+        start, y, b, c, d = chosen(x, knots, *columns)
+        return x - start, y, b, c, d
+
+    @property
+    def as_line(self) -> tuple[float, float] | None:
+        x, y = np.array(self.x), np.array(self.y)
+        factor = (y[-1] - y[0]) / (x[-1] - x[0])
+        offset = y[0] - factor * x[0]
+        off = np.abs(factor * x + offset - y).max()
+        return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
+    def value(self, x: Array) -> Array:
+        dx, y, b, c, d = self._at(x)
+        result: Array = y + dx * (b + dx * (c + dx * d))
+        return result
+
+    def integral(self, x: Array) -> Array:
+        knots, origins, *coefficients = self._pieces
+        return integrated(x, knots, origins, *coefficients)
+
+    def slope(self, x: Array) -> Array:
+        dx, _, b, c, d = self._at(x)
+        result: Array = b + dx * (2 * c + dx * 3 * d)
+        return result
+
+    def curvature(self, x: Array) -> Array:
+        dx, _, _, c, d = self._at(x)
+        result: Array = 2 * c + 6 * d * dx
+        return result
+
+
+def _sigma(x: Array, h: Array, rise: Array) -> Array:
+    """The slopes are continuous inside, the third derivatives given at the ends."""
+    n = len(x)
+    if n == 2:
+        return np.zeros(2)
+    A, right = np.zeros((n, n)), np.zeros(n)
+    for i in range(1, n - 1):
+        A[i, i - 1 : i + 2] = h[i - 1], 2 * (h[i - 1] + h[i]), h[i]
+        right[i] = rise[i] - rise[i - 1]
+    A[0, :2], A[-1, -2:] = (-h[0], h[0]), (h[-1], -h[-1])
+    if n > 3:
+        right[0] = h[0] ** 2 * _third(x[:4], rise[:3])
+        right[-1] = -(h[-1] ** 2) * _third(x[-4:], rise[-3:])
+    return np.linalg.solve(A, right)
+
+
+def _third(x: Array, rise: Array) -> float:
+    """The third divided difference of four points."""
+    second = np.diff(rise) / (x[2:] - x[:-2])
+    return float((second[1] - second[0]) / (x[3] - x[0]))
+
+
+# ---- A smooth step from one value to another ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SmoothStep(AxisFunction):
+    """f(x) = first + (last - first) S(s), constant before `start` and after `end`: OpenSim's StepFunction.
+
+    S(s) = 10 s^3 - 15 s^4 + 6 s^5 with s = (x - start) / (end - start).
+
+    Slope and curvature are continuous, and zero at both ends. With `end` before `start` the step is taken backwards.
+    Raises ValueError for an end at the start.
+
+    >>> import numpy as np
+    >>> from myoquat.joints.functions import SmoothStep
+    >>> SmoothStep(1.0, 3.0, first=0.0, last=4.0).value(np.array([0.0, 2.0, 5.0]))
+    array([0., 2., 4.])
+    """
+
+    start: float
+    end: float
+    first: float = 0.0
+    last: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.start == self.end:
+            raise ValueError(f"a step needs an end that is not its start, {self.start:g}")
+
+    def _share(self, x: Array) -> Array:
+        return np.minimum(np.maximum((x - self.start) / (self.end - self.start), 0.0), 1.0)
+
+    def value(self, x: Array) -> Array:
+        s = self._share(x)
+        result: Array = self.first + (self.last - self.first) * s * s * s * (10.0 + s * (6.0 * s - 15.0))
+        return result
+
+    def integral(self, x: Array) -> Array:
+        rise = self.last - self.first
+        return self.first * x + rise * (self._step_integral(x) - self._step_integral(np.zeros(())))
+
+    def _step_integral(self, x: Array) -> Array:
+        """(...) the integral of S from `start` to x."""
+        s, width = self._share(x), self.end - self.start
+        beyond = np.maximum((x - self.start) / width - 1.0, 0.0)
+        result: Array = width * (s * s * s * s * (2.5 + s * (s - 3.0)) + beyond)
+        return result
+
+    def slope(self, x: Array) -> Array:
+        s, width = self._share(x), self.end - self.start
+        result: Array = (self.last - self.first) / width * 30.0 * s * s * (1.0 - s) * (1.0 - s)
+        return result
+
+    def curvature(self, x: Array) -> Array:
+        s, width = self._share(x), self.end - self.start
+        result: Array = (self.last - self.first) / (width * width) * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+        return result

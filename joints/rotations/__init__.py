@@ -1,1 +1,0 @@
-"""Descriptions of rotations beside quaternions and Euler sequences."""
