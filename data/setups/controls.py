@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.document import boolean, number
+from myoquat.data.document import boolean, last_name, number
 from myoquat.data.motions import load_table
 from myoquat.data.setups.document import members
 from myoquat.data.xml import Element, complain, parse
@@ -33,20 +33,30 @@ class Control:
 
 
 def read_controls(path: Path) -> dict[str, Control]:
-    """The controls by name; ModelError with file and line for one that is filtered."""
+    """The controls by name; ModelError with file and line for one that is filtered, and for paths of one name."""
     if path.suffix.lower() != ".xml":
         table = load_table(path)
         time = table.index.to_numpy(dtype=float)
-        columns = {str(name).removesuffix(ENDING): table[name].to_numpy(dtype=float) for name in table}
-        return {name: Control(time, values) for name, values in columns.items()}
+        return _by_name(path, {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table})
     root = parse(path)
     holder = root if root.tag == "ControlSet" else root.find("ControlSet")
     if holder is None:
         raise ModelError("the file holds no <ControlSet>", file=path)
     try:
-        return {(element.get("name") or "").removesuffix(ENDING): _nodes(element) for element in members(holder)}
+        return _by_name(path, {element.get("name") or "": _nodes(element) for element in members(holder)})
     except ModelError as error:
         raise error.located(path, error.line) from None
+
+
+def _by_name(path: Path, controls: dict[str, Control]) -> dict[str, Control]:
+    """Controls by the names of their actuators, of labels such as 'motor.excitation' and '/forceset/motor'."""
+    found: dict[str, tuple[str, Control]] = {}
+    for label, control in controls.items():
+        name = last_name(label.removesuffix(ENDING))
+        if name in found:
+            raise ModelError(f"{found[name][0]!r} and {label!r} are both controls of {name!r}", file=path)
+        found[name] = label, control
+    return {name: control for name, (_, control) in found.items()}
 
 
 def _nodes(element: Element) -> Control:

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from myoquat.data import load_model, states_from_motion
-from myoquat.dynamics import forward_dynamics
+from myoquat.data import UnsupportedWarning, load_model, states_from_motion
+from myoquat.data.setups.controls import read_controls
+from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ModelError
 
 BODY = '<Body name="{}"><mass>1</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>'
@@ -76,3 +77,52 @@ def test_frames_of_one_name_on_a_body_and_on_a_joint_called_alike(tmp_path):
         text = text.replace('<Body name="b">', f'<Body name="b"><components>{frame.format(1)}</components>')
         path.write_text(text.replace("</PinJoint>", f"<frames>{frame.format(2)}</frames></PinJoint>", 1))
         assert [m.position[0] for m in load_model(path).markers] == [at]
+
+
+MOTORS = """<CoordinateActuator name="motor"><coordinate>{}</coordinate><optimal_force>{}</optimal_force>
+</CoordinateActuator>"""
+
+
+@pytest.mark.parametrize(("actuator", "expected"), [("/forceset/motor", [3.0, 0.0]), ("/motor", [0.0, 5.0])])
+def test_a_controller_prescribes_the_force_of_its_path(tmp_path, actuator, expected):
+    """A motor of 3 N m in the set of forces, and one of 5 N m of that name in the model itself, on inertias of 1."""
+    controller = """<ControllerSet><objects><PrescribedController name="c"><socket_actuators>{}</socket_actuators>
+<FunctionSet name="ControlFunctions"><objects><Constant><value>1</value></Constant></objects></FunctionSet>
+</PrescribedController></objects></ControllerSet>"""
+    path = written(tmp_path, MOTORS.format("/jointset/jb/flex", 3))
+    inner = MOTORS.format("/jointset/ja/flex", 5)
+    text = path.read_text().replace("<gravity>", f"<components>{inner}</components><gravity>")
+    path.write_text(text.replace("</Model>", controller.format(actuator) + "</Model>"))
+    model = load_model(path, strict=True)
+    found = simulate(model, duration=0.1)
+    np.testing.assert_allclose(found.u[-1], 0.1 * np.array(expected), atol=1e-12)
+    path.write_text(text.replace("</Model>", controller.format("motor") + "</Model>"))
+    with pytest.raises(
+        ModelError, match=r"'motor', but the model has /forceset/motor, /motor: give one of these paths"
+    ):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("sphere", "expected"), [("/contactgeometryset/ball", 0.3), ("/ball", 0.7)])
+def test_a_contact_force_has_the_geometry_of_its_path(tmp_path, sphere, expected):
+    ball = """<ContactSphere name="ball"><socket_frame>/bodyset/b</socket_frame><location>0 0 0</location><radius>{}
+</radius></ContactSphere>"""
+    force = f"""<SmoothSphereHalfSpaceForce name="f"><socket_sphere>{sphere}</socket_sphere><socket_half_space>
+/contactgeometryset/floor</socket_half_space></SmoothSphereHalfSpaceForce>"""
+    floor = '<ContactHalfSpace name="floor"><socket_frame>/ground</socket_frame></ContactHalfSpace>'
+    geometry = f"<ContactGeometrySet><objects>{ball.format(0.3)}{floor}</objects></ContactGeometrySet>"
+    path = written(tmp_path, force, geometry)
+    path.write_text(path.read_text().replace("<gravity>", f"<components>{ball.format(0.7)}</components><gravity>"))
+    with pytest.warns(UnsupportedWarning, match="ContactSphere"):  # the other one, which no force has
+        assert load_model(path).forces[0].sphere.radius == expected
+
+
+def test_controls_are_found_by_path(tmp_path):
+    for label in ("motor", "motor.excitation", "/forceset/motor", "/forceset/motor.excitation"):
+        (tmp_path / "c.sto").write_text(f"c\nversion=1\nnRows=1\nnColumns=2\nendheader\ntime\t{label}\n0\t0.5\n")
+        assert list(read_controls(tmp_path / "c.sto")) == ["motor"]
+    (tmp_path / "c.sto").write_text(
+        "c\nversion=1\nnRows=1\nnColumns=3\nendheader\ntime\t/motor\t/forceset/motor\n0\t1\t2\n"
+    )
+    with pytest.raises(ModelError, match="'/motor' and '/forceset/motor' are both controls of 'motor'"):
+        read_controls(tmp_path / "c.sto")
