@@ -14,8 +14,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics import factor
 from myoquat.dynamics.elimination import Articulated, Elimination, alone, eliminated
-from myoquat.dynamics.passive import passive_force
-from myoquat.dynamics.wrenches import link_wrenches
+from myoquat.dynamics.inverse import link_wrenches, passive_force
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement, to_child, velocity_and_drift
 from myoquat.joints.multibody.system import ArticulatedSystem

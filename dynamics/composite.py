@@ -4,20 +4,24 @@ Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, t
 moment and rotational inertia about the link's origin.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.composite_walk import walked_matrix, walks
-from myoquat.dynamics.passive import rotor_inertia
+from myoquat.dynamics.inverse import rotor_inertia
+from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import WORLD, Tree
+from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
-from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
+from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, may_be_nonzero
+from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = ["Inertia", "composites", "dense", "mass", "matrix"]
+__all__ = ["Inertia", "composites", "dense", "mass", "matrix", "walked_matrix", "walks"]
+
 
 Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
 
@@ -148,3 +152,161 @@ def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Arra
         rows.append(np.concatenate(row, axis=-1))
     result: Array = np.concatenate(rows, axis=-2)
     return result
+
+
+# ---- The mass matrix as a walk over cells: the code of each type of pair of joints stands once --------------------
+#
+# Subspaces S_i, origins p_i and forces F_j = I_j S_j of the joints are put into the axes of the first link that
+# carries
+# them. Then every block is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j. So panels
+# of
+# a few rows and columns are done one after the other.
+#
+# `myoquat.dynamics.composite` writes out the pairs of a small system.
+
+
+_PANEL_ROWS, _PANEL_COLUMNS = 8, 48  # of a panel, at least; its slots and the numbers of its joints are 60 kB
+_SIMPLE = (0.0, 1.0, -1.0)  # products with these vanish from the code
+
+
+def walks(nu: int, links: Sequence[Link], motion: Motion) -> bool:
+    """Whether the blocks of a system with so many velocities are computed in loops."""
+    if not MinRows.CARRIED.reached_by(nu) or any(link.follows for link in links):
+        return False
+    return any(becomes_loops(R) for R, _ in motion.transforms)
+
+
+def walked_matrix(links: Sequence[Link], motion: Motion, forces: Sequence[tuple[Pair, Array]], nu: int) -> Array:
+    """(nu, nu) of the forces (..., 3, k) in columns of every joint on its own link and its own block (k, k)."""
+    walk, above = _Walk(nu), _carriers(links)
+    poses = _poses(links, motion)
+    moving = sorted((i for i, link in enumerate(links) if link.u.stop > link.u.start), key=lambda i: links[i].u.start)
+    for i in moving:
+        (R, p), (pair, own) = poses[i], forces[i]
+        S, F = ((R @ part[0], R @ part[1]) for part in (motion.subspaces[i], pair))
+        walk.put_joint(i, links[i].u, (_Numbers.of(*S, p), _Numbers.of(*F, p)), own)
+    for rows in _groups(links, moving, _PANEL_ROWS):
+        for columns in _groups(links, moving, _PANEL_COLUMNS):
+            for k in columns:
+                for i in rows:
+                    if k != i and (k in above[i] or i in above[k]):
+                        walk.visit(i, k, carried=k in above[i])
+            walk.end_panel(*(range(links[own[0]].u.start, links[own[-1]].u.stop) for own in (rows, columns)))
+    return walk.result()
+
+
+def _groups(links: Sequence[Link], moving: Sequence[int], least: int) -> list[list[int]]:
+    """The joints by groups with so many velocities, at least, that end where a line of memory does."""
+    found: list[list[int]] = [[]]
+    for i in moving:
+        if found[-1] and links[i].u.start % 8 == 0 and links[i].u.start - links[found[-1][0]].u.start >= least:
+            found.append([])
+        found[-1].append(i)
+    return found
+
+
+def _carriers(links: Sequence[Link]) -> list[frozenset[int]]:
+    """The links that carry each."""
+    found: list[frozenset[int]] = []
+    for link in links:
+        found.append(frozenset() if link.parent == WORLD else found[link.parent] | {link.parent})
+    return found
+
+
+def _poses(links: Sequence[Link], motion: Motion) -> list[Pair]:
+    """Rotation and origin of every link in the axes of the first that carries it, about its origin."""
+    found: list[Pair] = []
+    for link, (R, p) in zip(links, motion.transforms, strict=True):
+        if link.parent == WORLD:
+            found.append((np.eye(3), np.zeros(3)))
+        else:
+            R_above, p_above = found[link.parent]
+            found.append((R_above @ R, p_above + matvec(R_above, p)))
+    return found
+
+
+class _Numbers(NamedTuple):
+    """Of a joint: two parts (3, k) of its subspace or its forces, and its origin; key: which numbers are constants."""
+
+    key: tuple[Any, ...]
+    row: list[Any]
+
+    @classmethod
+    def of(cls, first: Array, second: Array, p: Array) -> "_Numbers":
+        """In the axes of the first link."""
+        row = [x for part in (first, second, p) for x in np.asarray(part).flat]
+        key = tuple(x if isinstance(x, float) and x in _SIMPLE else None for x in row)
+        return cls(key, [x for x, known in zip(row, key, strict=True) if known is None])
+
+    @property
+    def columns(self) -> int:
+        """k."""
+        return (len(self.key) - 3) // 6
+
+
+class _PairBlock:
+    """(numbers of the joint that carries the other, of that one) -> the block in their rows and columns, or the same
+    mirrored."""
+
+    __name__ = "pair_block"
+
+    def __init__(self, carrier: Sequence[Any], carried: Sequence[Any], mirrored: bool) -> None:
+        self.keys, self.mirrored = (carrier, carried), mirrored
+
+    def __call__(self, carrier: Array, carried: Array) -> Array:
+        S_omega, S_v, p = self._parts(self.keys[0], carrier)
+        n, f, p_carried = self._parts(self.keys[1], carried)
+        n = n + row_cross(p_carried - p, f)
+        block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
+        joined: Array = (block.T if self.mirrored else block).reshape(-1)
+        return joined
+
+    @staticmethod
+    def _parts(key: Sequence[Any], numbers: Array) -> tuple[Array, Array, Array]:
+        row = np.array([0.0 if x is None else x for x in key], dtype=object)
+        row[[k for k, x in enumerate(key) if x is None]] = np.asarray(numbers)
+        size = (len(key) - 3) // 2
+        first, second, p = row[:size].reshape(3, -1), row[size:-3].reshape(3, -1), row[-3:]
+        return first.view(SymbolArray), second.view(SymbolArray), p.view(SymbolArray)
+
+
+class _Walk:
+    """Cells: the matrix by rows, then the numbers of the joints."""
+
+    def __init__(self, nu: int) -> None:
+        self.nu = nu
+        self.cells: list[Any] = [0.0] * (nu * nu)
+        self.joints: dict[int, tuple[slice, tuple[tuple[_Numbers, int], tuple[_Numbers, int]]]] = {}
+        self.visits = Visits()
+
+    def put_joint(self, i: int, u: slice, numbers: tuple[_Numbers, _Numbers], own: Array) -> None:
+        """A joint's subspace and forces, each with its place, and the entries of the joint itself."""
+        first = len(self.cells)
+        self.joints[i] = u, ((numbers[0], first), (numbers[1], first + len(numbers[0].row)))
+        self.cells += [*numbers[0].row, *numbers[1].row]
+        for k, row in enumerate(np.asarray(own), start=u.start):
+            self.cells[k * self.nu + u.start : k * self.nu + u.stop] = list(row)
+
+    def visit(self, i: int, k: int, carried: bool) -> None:
+        """The block in the rows of joint i and the columns of joint k, of which one carries the other."""
+        (rows, own), (columns, other) = self.joints[i], self.joints[k]
+        (carrier, S_at), (moved, F_at) = (other[0], own[1]) if carried else (own[0], other[1])
+        key = carrier.key, moved.key, carried
+        if key not in self.visits.tables:
+            self.visits.tables[key] = self._table(*key)
+        self.visits.add(key, [(S_at, F_at, rows.start * self.nu + columns.start)])
+
+    def end_panel(self, rows: range, columns: range) -> None:
+        """All blocks in these rows and columns are done."""
+        self.visits.end_panel([(row * self.nu + columns.start, row * self.nu + columns.stop) for row in rows])
+
+    def result(self) -> Array:
+        """(nu, nu) after the walk."""
+        return self.visits.walked(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)
+
+    def _table(self, carrier: Sequence[Any], carried: Sequence[Any], mirrored: bool) -> VisitTable:
+        sizes = [(len(own) - 3) // 6 for own in (carrier, carried)]
+        rows, columns = reversed(sizes) if mirrored else sizes
+        block = (self.nu * np.arange(rows)[:, None] + np.arange(columns)).ravel()
+        takes = [np.arange(own.count(None)) for own in (carrier, carried)]
+        return VisitTable(_PairBlock(carrier, carried, mirrored), takes, [block])

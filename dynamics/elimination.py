@@ -18,7 +18,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.blocks import inverse3, solve_small
+from myoquat.dynamics.factor import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic
 from myoquat.joints.motion import Pair, inertia_times, to_parent
 from myoquat.joints.multibody.tree import Link

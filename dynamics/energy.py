@@ -3,7 +3,7 @@
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.passive import damping_force, rotor_inertia, spring_energy
+from myoquat.dynamics.inverse import damping_force, rotor_inertia, spring_energy
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, vecmat

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
+from myoquat.dynamics import articulated, composite, energy, factor, inverse
 from myoquat.dynamics.regularity import check_massive, check_regular
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
@@ -304,7 +304,7 @@ def joint_reactions(
     check_followed_locks(call.system, call.inputs["q"].array, "joint_reactions")
 
     def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
-        return reactions.joint_wrenches(call.system, q, u, udot, f_ext)
+        return inverse.joint_wrenches(call.system, q, u, udot, f_ext)
 
     return call.run("joint_reactions", formula, 2, out=out, backend=backend)
 

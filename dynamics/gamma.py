@@ -17,7 +17,7 @@ from myoquat.core.content import content_key
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
-from myoquat.dynamics.blocks import solve_small
+from myoquat.dynamics.factor import solve_small
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import Call, Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody import state

@@ -1,14 +1,10 @@
-"""Inverse dynamics by the recursive Newton-Euler algorithm, and the forces that are parts of it.
+"""Inverse dynamics, the wrenches on links that joints carry, and the forces of springs and dampers in joints."""
 
-Formulas on a system and arrays with leading batch axes, floats or symbols. Source: [RBDA] R. Featherstone, Rigid Body
-Dynamics Algorithms, Springer 2008, table 5.1 (its spatial vectors written out as pairs).
-"""
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.passive import passive_force, rotor_inertia
-from myoquat.dynamics.wrenches import link_wrenches
 from myoquat.joints.motion import (
     Motion,
     Pair,
@@ -18,13 +14,118 @@ from myoquat.joints.motion import (
     inertia_times,
     kinematics,
     to_parent,
+    world_poses,
 )
+from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, vecmat
-from myoquat.kernels.symbolic.arrays import may_be_nonzero
+from myoquat.joints.vectors import cross, joined, matvec, vecmat
+from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
-__all__ = ["bias", "external", "generalized", "gravity_load", "inverse", "link_forces", "transmitted"]
+__all__ = [
+    "bias",
+    "damping_force",
+    "external",
+    "generalized",
+    "gravity_load",
+    "inverse",
+    "joint_wrenches",
+    "link_forces",
+    "link_wrenches",
+    "passive_force",
+    "rotor_inertia",
+    "spring_energy",
+    "spring_force",
+    "transmitted",
+]
+
+
+# ---- External wrenches on bodies, brought to the links ------------------------------------------------------------
+#
+# A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.
+
+
+def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Array) -> list[Pair]:
+    """(n, f) on every link, at its origin in its axes, of f_ext (..., bodies, 6): (force, torque) on each body at its
+    origin in world axes. What acts on bodies welded to the ground, the ground takes."""
+    poses = world_poses(tree, motion)
+    total: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in tree.links]
+    for i, name in enumerate(system.body_names):
+        link, _, origin = tree.frames[name]
+        if link == WORLD:
+            continue
+        R, _ = poses[link]
+        f = vecmat(f_ext[..., i, :3], R)
+        n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
+        total[link] = total[link][0] + n, total[link][1] + f
+    return total
+
+
+# ---- Springs, damping and rotor inertia of joints: forces and inertias that act on u directly ---------------------
+
+
+def damping_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
+    parts = []
+    for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if may_be_nonzero(body.damping):
+            parts.append(body.damping * body.joint.damped(q[..., iq], u[..., iu]))
+        else:
+            parts.append(np.zeros(body.joint.nu))
+    return joined(parts) if parts else np.zeros(0)
+
+
+def rotor_inertia(system: ArticulatedSystem) -> Array:
+    """(nu,) what rotors add on the diagonal of the mass matrix."""
+    return as_array([body.rotor_inertia for body in system.bodies for _ in range(body.joint.nu)])
+
+
+def mount(body: Body) -> Array:
+    """(nq,) where the spring of a body's joint is mounted."""
+    return body.joint.neutral() if body.spring_mount is None else as_array(body.spring_mount)
+
+
+def passive_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    """(..., nu) damping, springs and rotors as parts of b: c d(q, u) + k d(q) + J drift(u)."""
+    return damping_force(system, q, u) + spring_force(system, q) + rotor_force(system, u)
+
+
+def rotor_force(system: ArticulatedSystem, u: Array) -> Array:
+    """(..., nu) what rotors add to b: J drift(u), because the kinetic energy J |u|^2 / 2 of velocities in the axes of
+    a body that turns belongs to velocities in the axes of its parent. It does no work."""
+    parts = []
+    for body, iu in zip(system.bodies, system.u_slices, strict=True):
+        drift = body.joint.rotor_drift(u[..., iu]) if may_be_nonzero(body.rotor_inertia) else None
+        parts.append(np.zeros(body.joint.nu) if drift is None else body.rotor_inertia * drift)
+    return joined(parts) if parts else np.zeros(0)
+
+
+def spring_force(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., nu) k d(q), d the deviation from the mount: for a spherical joint the rotation vector from mount to q."""
+    parts = []
+    for body, iq in zip(system.bodies, system.q_slices, strict=True):
+        if may_be_nonzero(body.stiffness):
+            parts.append(body.stiffness * body.joint.deviation(q[..., iq], mount(body)))
+        else:
+            parts.append(np.zeros(body.joint.nu))
+    return joined(parts) if parts else np.zeros(0)
+
+
+def spring_energy(system: ArticulatedSystem, q: Array) -> Array:
+    """(...) sum of k |d|^2 / 2 [J]."""
+    energy: Array = np.zeros(())
+    for body, iq in zip(system.bodies, system.q_slices, strict=True):
+        if may_be_nonzero(body.stiffness):
+            d = body.joint.deviation(q[..., iq], mount(body))
+            energy = energy + body.stiffness / 2 * np.sum(d * d, axis=-1)
+    return energy
+
+
+# ---- Inverse dynamics by the recursive Newton-Euler algorithm, and the forces that are parts of it ----------------
+#
+# Formulas on a system and arrays with leading batch axes, floats or symbols. Source: [RBDA] R. Featherstone, Rigid
+# Body
+# Dynamics Algorithms, Springer 2008, table 5.1 (its spatial vectors written out as pairs).
 
 
 def inverse(system: ArticulatedSystem, q: Array, u: Array, udot: Array | None, f_ext: Array | None = None) -> Array:
@@ -96,3 +197,17 @@ def external(system: ArticulatedSystem, q: Array, f_ext: Array) -> Array:
     tree = system.tree
     motion = kinematics(tree, q)
     return generalized(system, motion, transmitted(tree, motion, link_wrenches(system, tree, motion, f_ext)))
+
+
+# ---- What passes through the joints -------------------------------------------------------------------------------
+
+
+def joint_wrenches(system: ArticulatedSystem, q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
+    """(..., bodies, 6) (force, torque) that each body gets through its joint, at its origin in world axes."""
+    tree = system.unmerged_tree
+    motion = kinematics(tree, q, u)
+    passing = transmitted(tree, motion, link_forces(system, tree, motion, udot, f_ext))
+    rows: list[Any] = [None] * len(system.bodies)
+    for link, (R, _), (n, f) in zip(tree.links, world_poses(tree, motion), passing, strict=True):
+        rows[link.body] = joined([matvec(R, f), matvec(R, n)])
+    return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)

@@ -10,7 +10,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import Link
 
-__all__ = ["check_definite", "check_massive", "check_pose", "check_regular", "singular_velocity"]
+__all__ = ["check_massive", "check_pose", "check_regular", "singular_velocity"]
 
 RANDOM_POSES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT_TOLERANCE = 1e-11  # of M = L^T D L, relative to the diagonal of M

@@ -22,7 +22,7 @@ import numpy as np
 from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics.blocks import solve_small
+from myoquat.dynamics.factor import solve_small
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import Input, evaluate
 from myoquat.joints.multibody.body import Body

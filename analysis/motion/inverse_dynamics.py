@@ -15,7 +15,7 @@ from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import ConstrainedMotion
-from myoquat.dynamics.constraints.multipliers import carried_wrenches
+from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -27,7 +27,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
-from myoquat.dynamics.constraints.own import as_constraint, modes_of
+from myoquat.dynamics.constraints.equations import as_constraint, modes_of
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem

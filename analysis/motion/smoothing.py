@@ -55,7 +55,7 @@ from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
-from myoquat.dynamics.constraints.own import modes_of
+from myoquat.dynamics.constraints.equations import modes_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.errors import ModelError

@@ -40,8 +40,7 @@ from myoquat.core.content import content_key, lasting_content
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import Inertia, matrix
-from myoquat.dynamics.constraints.equations import Constraints
-from myoquat.dynamics.constraints.own import as_constraint
+from myoquat.dynamics.constraints.equations import Constraints, as_constraint
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.blocks import Factors
-from myoquat.dynamics.factor import ascended, descended, factor
+from myoquat.dynamics.factor import Factors, ascended, descended, factor
 from myoquat.joints.vectors import dot, matvec, vecmat
 
 __all__ = ["Step", "constrained_step", "least_pivot", "multipliers", "solve_implied"]

@@ -21,7 +21,7 @@ from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
-from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.dynamics.simulation.start import MuscleStarts
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.muscle import Parameters

@@ -9,7 +9,7 @@ from scipy.integrate import trapezoid
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.articulated import forward
-from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.dynamics.inverse import joint_wrenches
 from myoquat.joints import quaternion_conjugate, quaternion_log, quaternion_multiply
 from myoquat.joints.vectors import joined, matvec
 from myoquat.muscle.acting import Instant, torques, wrenches

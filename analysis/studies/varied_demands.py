@@ -27,8 +27,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
-from myoquat.dynamics.inverse import inverse
-from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.dynamics.inverse import inverse, joint_wrenches
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile

@@ -1,10 +1,8 @@
 """Constraints of a system: the types of `myoquat.joints.constraints`, and their use in the equations of motion."""
 
 from myoquat.dynamics.constraints.assemble import AssemblyError, assemble
-from myoquat.dynamics.constraints.equations import Constraints
-from myoquat.dynamics.constraints.evaluate import ConstraintArrays
-from myoquat.dynamics.constraints.multipliers import ConstrainedMotion
-from myoquat.dynamics.constraints.own import constraints_of
+from myoquat.dynamics.constraints.equations import Constraints, constraints_of
+from myoquat.dynamics.constraints.evaluate import ConstrainedMotion, ConstraintArrays
 from myoquat.joints.constraints import (
     Constraint,
     CoordinateCoupler,

@@ -7,9 +7,8 @@ import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics.constraints.equations import Constraints
+from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
-from myoquat.dynamics.constraints.own import constraints_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.evaluation import SystemLike, system_of

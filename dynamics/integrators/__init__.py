@@ -1,12 +1,11 @@
 """Integrators: one file per method, all with the verbs of `myoquat.dynamics.integrators.base`."""
 
-from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.integrators.lie_rk4 import LieRungeKutta4
 from myoquat.dynamics.integrators.radau import Radau, differences
 from myoquat.dynamics.integrators.rk4 import RungeKutta4
 from myoquat.dynamics.integrators.semi_implicit import SemiImplicitEuler
-from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.dynamics.integrators.variational import Variational
 from myoquat.dynamics.integrators.varied import VariedEquations
 

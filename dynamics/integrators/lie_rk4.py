@@ -5,9 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
 from myoquat.kernels import ExplicitMethod

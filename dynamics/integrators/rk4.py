@@ -2,9 +2,8 @@
 
 from typing import ClassVar
 
-from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.step_formula import StepFormula
 
 __all__ = ["RungeKutta4"]
 

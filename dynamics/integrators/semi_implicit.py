@@ -3,9 +3,8 @@
 from typing import ClassVar
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.step_formula import StepFormula
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
 

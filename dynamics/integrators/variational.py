@@ -8,10 +8,9 @@ import numpy as np
 from myoquat import kernels
 from myoquat.core.typing import Array
 from myoquat.dynamics import composite, energy, factor
-from myoquat.dynamics.integrators.base import FixedStep
+from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
-from myoquat.dynamics.integrators.step_formula import StepFormula
-from myoquat.dynamics.passive import damping_force
+from myoquat.dynamics.inverse import damping_force
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined

@@ -22,7 +22,6 @@ __all__ = [
     "AngularForce",
     "Columns",
     "columns_of",
-    "columns_to_child",
     "columns_to_parent",
     "force_cross",
     "inertia_times_columns",

@@ -21,20 +21,361 @@ Robot. Autom. Lett. 7, 2022. The response of a tree to forces is that of [RBDA] 
 Algorithms, Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry takes a product of 6 or 9 numbers.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.sensitivity.column_walk import walked_derivatives, walks
 from myoquat.dynamics.sensitivity.columns import transposed, work
-from myoquat.dynamics.sensitivity.crossings import Carried, about_origin, at_point, beside
-from myoquat.dynamics.sensitivity.sources import Source, sources_of
+from myoquat.dynamics.sensitivity.recursions import Source, sources_of
+from myoquat.dynamics.sensitivity.responses import Carried, Edge, Mobility, about_origin, at_point, beside
+from myoquat.joints.crossovers import MinRows
+from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
+from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
+from myoquat.kernels.symbolic.arrays import SymbolArray
+from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = ["forward_derivatives"]
+__all__ = ["forward_derivatives", "walked_derivatives", "walks"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Derivatives of forward dynamics as a walk over cells: one column of forces after the other crosses one joint.
+#
+# The formulas are those of `myoquat.dynamics.sensitivity.responses`, each traced once for all joints of a type.
+#
+# Along a long chain of bodies, the rows of one joint after the other are done in panels of some columns, the last
+# joint
+# first. The columns of all that it carries cross the joint and leave their entries in its rows. Its own columns go to
+# the
+# ground twice: first for those entries of its rows that belong to other joints' columns, then with all others.
+
+
+_FORCES = 18  # numbers of the forces of a column
+_PANEL_COLUMNS = 48  # of a panel, at least: its slots, with the numbers that go into them, stay in the first cache
+
+
+def walks(system: ArticulatedSystem, q: Array) -> bool:
+    """Whether the columns of a system cross its joints in loops."""
+    return MinRows.CROSSINGS.reached_by(system.nu) and becomes_loops(q)
+
+
+def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> Array:
+    """(nu, 3 nu) of udot by a small motion, by u and by tau, of symbols."""
+    walk = _Walk(system.nu, sources)
+    for source in sources:
+        walk.put_own(source)
+    parents = [source.link.parent for source in sources]
+    if MinRows.PANELS.reached_by(system.nu) and parents == [WORLD, *range(len(sources) - 1)]:
+        _walk_by_rows(walk, sources)
+        return walk.result()
+    arrived: list[list[tuple[list[int], Any]]] = [[] for _ in sources]
+    for i in reversed(range(len(sources))):
+        source, groups = sources[i], arrived[i]
+        if len(groups) > 1:
+            walk.visit_apart(source, groups)
+        for indices, p in groups:
+            walk.cross(source, walk.put_edge(source, p), [walk.columns[k] for k in indices], _WHOLE)
+        indices = [*source.indices, *(place for group, _ in groups for place in group)]
+        if source.link.parent != WORLD and indices:
+            arrived[source.link.parent].append((indices, source.origin))
+    return walk.result()
+
+
+def _walk_by_rows(walk: "_Walk", sources: Sequence[Source]) -> None:
+    """The walk along a chain of bodies, the rows of one joint after the other."""
+    edges = [walk.put_edge(source, child.origin) for source, child in itertools.pairwise(sources)]
+    buffer = walk.put([None] * (walk.width * max(len(source.indices) for source in sources)))
+    parts = _parts(sources)
+    for i in reversed(range(len(sources))):
+        source = sources[i]
+        ahead = [walk.columns[k] for k in source.indices]
+        for first, last in reversed(parts):
+            for j in range(max(first, i + 1), last):
+                if columns := [walk.columns[k] for k in sources[j].indices]:
+                    walk.cross(source, edges[i], columns, _ABOVE)
+            for j in reversed(range(first, min(last, i))):
+                own = [replace(column) for column in ahead]
+                if own:
+                    walk.cross(sources[j], edges[j], own, _BELOW, buffer if j == i - 1 else None)
+                ahead = own
+            if source.indices:
+                walk.end_part(source, sources[first], sources[last - 1])
+
+
+def _parts(sources: Sequence[Source]) -> list[tuple[int, int]]:
+    """Joints first ... last - 1 that have so many velocities that what they leave in the rows of one joint is a
+    panel."""
+    found, first = [], 0
+    for last, source in enumerate(sources, start=1):
+        stop = source.link.u.stop
+        if last == len(sources) or (stop % 8 == 0 and stop - sources[first].link.u.start >= _PANEL_COLUMNS):
+            found.append((first, last))
+            first = last
+    return found
+
+
+class _Numbers(NamedTuple):
+    """A record of arrays as one row of numbers: its shape, a nest of tuples, and the row."""
+
+    nest: Any
+    row: list[Any]
+
+    @classmethod
+    def of(cls, record: Any) -> "_Numbers":
+        """Of arrays, None, or tuples of records."""
+        if record is None:
+            return cls(None, [])
+        if isinstance(record, tuple):
+            parts = [cls.of(part) for part in record]
+            return cls((type(record), tuple(part.nest for part in parts)), [x for part in parts for x in part.row])
+        array = np.asarray(record)
+        return cls(array.shape, list(array.flat))
+
+    @property
+    def zeros(self) -> tuple[bool, ...]:
+        """Which numbers are zero in every state."""
+        return tuple(isinstance(x, float) and x == 0.0 for x in self.row)
+
+
+def _record(nest: Any, row: Array) -> tuple[Any, Array]:
+    """The record of a row, and what of the row is left."""
+    if nest is None:
+        return None, row
+    if nest and isinstance(nest[0], type):
+        visit_type, parts, found = nest[0], nest[1], []
+        for part in parts:
+            record, row = _record(part, row)
+            found.append(record)
+        return (tuple(found) if visit_type is tuple else visit_type(*found)), row
+    size = int(np.prod(nest, dtype=int))
+    return row[:size].reshape(nest), row[size:]
+
+
+class _Part(NamedTuple):
+    """The use of columns that cross a joint. `numbers`: which of their numbers go on. `above`, `below`: whether they
+    leave entries in its rows, and in its columns."""
+
+    numbers: slice
+    above: bool
+    below: bool
+
+
+_WHOLE = _Part(slice(None), True, True)
+_ABOVE = _Part(slice(0, _FORCES), True, False)  # the forces
+_BELOW = _Part(slice(12, None), False, True)  # those of torques, and what w is multiplied with
+
+
+@dataclass
+class _Column:
+    """A column on its way: its index in u, the first cell of its numbers, and which of them are zero in every state."""
+
+    index: int
+    at: int
+    zeros: tuple[bool, ...]
+
+
+class _Walk:
+    """The walk of columns along the tree, in cells. First come the result by rows, and a row of forces for every
+    column. Then come a row of accelerations for each column that meets others, and the numbers of the joints."""
+
+    def __init__(self, nu: int, sources: Sequence[Source]) -> None:
+        self.nu, self.width = nu, _FORCES + sources[0].passed.rows.shape[-2]
+        self.cells: list[Any] = [0.0] * (3 * nu * nu)
+        self.columns = [_Column(k, self.put([None] * self.width), ()) for k in range(nu)]
+        self.moved = [self.put([None] * 6) for _ in range(nu)]
+        self.visits = Visits()
+
+    def result(self) -> Array:
+        """The derivatives after the walk."""
+        return self.visits.walked(self.cells, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
+
+    def put(self, numbers: Sequence[Any]) -> int:
+        """The first of cells with these numbers."""
+        self.cells += numbers
+        return len(self.cells) - len(numbers)
+
+    def put_own(self, source: Source) -> None:
+        """The entries of a joint itself, and the forces that it passes on."""
+        nu = self.nu
+        for turn, block in enumerate(source.own):
+            for i, row in zip(source.indices, np.asarray(block), strict=True):
+                for k, entry in zip(source.indices, row, strict=True):
+                    self.cells[3 * nu * i + turn * nu + k] = entry
+        parts = [part for F in source.passed[:3] for part in F]
+        for number, place in enumerate(source.indices):
+            numbers = _Numbers.of(tuple(np.asarray(part)[..., number] for part in (*parts, source.passed.rows)))
+            column = self.columns[place]
+            self.cells[column.at : column.at + self.width] = numbers.row
+            column.zeros = numbers.zeros
+
+    def put_edge(self, source: Source, p: Any) -> tuple[_Numbers, int]:
+        """What forces about a point p find at a joint, and its first cell."""
+        edge = _Numbers.of(source.crossing.edge(p))
+        return edge, self.put(edge.row)
+
+    def end_part(self, source: Source, first: Source, last: Source) -> None:
+        """The rows of a joint are done in the columns of some others."""
+        firsts = [3 * self.nu * row + turn * self.nu for row in source.indices for turn in range(3)]
+        ranges = [(at + first.link.u.start, at + last.link.u.stop) for at in firsts]
+        self.visits.end_panel(ranges)
+
+    def cross(
+        self, source: Source, edge: tuple[_Numbers, int], columns: Sequence[_Column], part: _Part,
+        buffer: int | None = None,
+    ) -> None:  # fmt: skip
+        """Columns that came through one joint cross the next. Their numbers go to the buffer, or stay in place."""
+        numbers, data = edge
+        together: dict[tuple[bool, ...], list[_Column]] = {}
+        for column in columns:
+            together.setdefault(column.zeros, []).append(column)
+        for zeros, own in together.items():
+            key = numbers.nest, numbers.zeros, zeros, part.above, part.below, buffer is None
+            visit = self._visit(key, source, numbers, part)
+            rows = []
+            for column in own:
+                to = column.at if buffer is None else buffer + self.width * columns.index(column)
+                written = [to] * bool(visit.kept.size) + self._first_entries(source, column, part)
+                rows.append((data, column.at, *written))
+                column.at, column.zeros = to, visit.passed_zeros
+            self.visits.add(key, rows)
+
+    def _visit(self, key: Hashable, source: Source, numbers: _Numbers, part: _Part) -> "_CrossingVisit":
+        """The formula of a type, with its table."""
+        if key not in self.visits.tables:
+            zeros = key[2]  # type: ignore[index]
+            visit = _CrossingVisit(numbers, zeros, part)
+            above, below = self._entries(len(source.indices))
+            takes = [np.flatnonzero(~np.array(numbers.zeros)), np.flatnonzero(~np.array(zeros))]
+            gives = [visit.kept, *([above] * part.above), *([below] * part.below)]
+            self.visits.tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
+        found: _CrossingVisit = self.visits.tables[key].formula  # type: ignore[assignment]
+        return found
+
+    def _first_entries(self, source: Source, column: _Column, part: _Part) -> list[int]:
+        """The first cells of the entries in the rows of a joint, and of those in its columns."""
+        if not source.indices:
+            return []
+        row, first = 3 * self.nu, source.link.u.start
+        return [row * first + column.index] * part.above + [row * column.index + first] * part.below
+
+    def _entries(self, own: int) -> tuple[Array, Array]:
+        """How far the entries of a joint lie behind the first, in its rows and in its columns."""
+        nu = self.nu
+        above = np.array([turn * nu + 3 * nu * i for turn in range(3) for i in range(own)], dtype=int)
+        return above, np.array([turn * nu + i for turn in range(3) for i in range(own)], dtype=int)
+
+    def visit_apart(self, source: Source, groups: Sequence[tuple[Sequence[int], Any]]) -> None:
+        """Columns of different groups meet on a link: each moves it, and the others feel that."""
+        nu, tables, data = self.nu, self.visits.tables, len(self.cells)
+        self.cells += _Numbers.of(source.mobility).row
+        points = []
+        for _, p in groups:
+            points.append(len(self.cells))
+            self.cells += list(np.asarray(p))
+        if "moved" not in tables:
+            point, six = np.arange(3), np.arange(6)
+            tables["moved"] = VisitTable(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
+            tables["both"] = VisitTable(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
+            tables["one"] = VisitTable(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
+        rows = [(data, at, self.columns[k].at, self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
+                for k in group]  # fmt: skip
+        self.visits.add("moved", rows)
+        both, one = [], []
+        for n, (group, _) in enumerate(groups):
+            for m, (other, _) in enumerate(groups[:n]):
+                for i, k in ((i, k) for i in group for k in other):
+                    there, back = 3 * nu * i + k, 3 * nu * k + i
+                    both.append((self.moved[i], points[m], self.columns[k].at, there, back + 2 * nu))
+                    one.append((self.moved[k], points[n], self.columns[i].at, back))
+        self.visits.add("both", both)
+        self.visits.add("one", one)
+
+
+class _CrossingVisit:
+    """The formula of columns that cross a joint: (numbers of the edge, forces) -> forces on the parent, entries.
+
+    Numbers that are zero in every state are left out, and results that are not asked for."""
+
+    __name__ = "crossing"
+
+    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...], part: _Part) -> None:
+        self.nest, self.zeros, self.part = edge.nest, (edge.zeros, zeros), part
+        rng = np.random.default_rng(0)  # at numbers at random, what is zero is so in every state
+        probe = [rng.uniform(1.0, 2.0, zeros.count(False)) for zeros in self.zeros]
+        passed = np.asarray(self._passed(*self._given(probe)))
+        self.passed_zeros = tuple((passed == 0.0).tolist())
+        kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
+        self.kept = kept[np.isin(kept, np.arange(len(zeros))[part.numbers])]
+
+    def __call__(self, numbers: Array, forces: Array) -> Array:
+        edge, carried = self._given((numbers, forces))
+        found: list[Any] = [self._passed(edge, carried)[self.kept]]
+        if edge.V[0].shape[-1]:
+            above, below = edge.entries(carried)
+            found += [block[:, 0] for block in above] * self.part.above
+            found += [block[0] for block in below] * self.part.below
+        joined: Array = np.concatenate(found)
+        return joined
+
+    def _given(self, numbers: Sequence[Array]) -> tuple[Edge, Carried]:
+        """The edge and the column."""
+        rows = []
+        for own, zeros in zip(numbers, self.zeros, strict=True):
+            row = np.full(len(zeros), 0.0, dtype=own.dtype)
+            row[~np.array(zeros)] = np.asarray(own)
+            rows.append(row.view(SymbolArray) if row.dtype == object else row)
+        edge, _ = _record(self.nest, rows[0])
+        return edge, _carried(rows[1])
+
+    def _passed(self, edge: Edge, carried: Carried) -> Array:
+        """(18 + a,) the forces on the parent; none on the ground."""
+        if edge.passage is None:
+            return np.zeros(0)
+        passed = edge.passage.passed(carried)
+        found: Array = np.concatenate([*(part[..., 0] for F in passed[:3] for part in F), passed.rows[..., 0]])
+        return found
+
+
+def _carried(forces: Array) -> Carried:
+    """A column of its forces (18 + a,)."""
+    parts = [forces[start : start + 3, None] for start in range(0, _FORCES, 3)]
+    pairs: list[Pair] = [(parts[k], parts[k + 1]) for k in range(0, 6, 2)]
+    return Carried(pairs[0], pairs[1], pairs[2], forces[_FORCES:, None])
+
+
+def _moved(mobility: Array, p: Array, tau: Array) -> Array:
+    """(6,) the acceleration of a link by a unit of a torque, whose force is about a point p."""
+    found = _record((Mobility, ((6,), (3, 3), (6,))), mobility)[0]
+    force = about_origin((tau[:3, None], tau[3:, None]), p)
+    joined: Array = np.concatenate(found.times(force))[:, 0]
+    return joined
+
+
+def _felt(moved: Array, p: Array, forces: Array) -> list[Array]:
+    """What forces about a point p do at an acceleration of the link, (1,) each."""
+    columns = at_point((moved[:3, None], moved[3:, None]), p)
+    parts = [(forces[k : k + 3, None], forces[k + 3 : k + 6, None]) for k in range(0, len(forces), 6)]
+    return [work(columns, F)[0] for F in parts]
+
+
+def _both(moved: Array, p: Array, forces: Array) -> Array:
+    """(4,) of dq, du and torques, the last once more for its mirrored place."""
+    found = _felt(moved, p, forces)
+    joined: Array = np.concatenate([*found, found[-1]])
+    return joined
+
+
+def _one(moved: Array, p: Array, forces: Array) -> Array:
+    """(2,) of dq and du."""
+    joined: Array = np.concatenate(_felt(moved, p, forces))
+    return joined
 
 
 def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:

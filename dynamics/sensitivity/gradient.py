@@ -6,23 +6,281 @@ from typing import Any
 
 import numpy as np
 
+from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
-from myoquat.dynamics.integrators import FixedStep, StateEquations
-from myoquat.dynamics.sensitivity.backward import Costates, backward_loop, carried_back, lanes_for
-from myoquat.dynamics.sensitivity.goals import Goals
-from myoquat.dynamics.sensitivity.points import check_curved_paths, checked_start
-from myoquat.dynamics.sensitivity.tangent import StateTangent, state_tangent
+from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
+from myoquat.dynamics.sensitivity.points import StateTangent, check_curved_paths, checked_start, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice, method_named
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.schedule import Schedule
-from myoquat.joints.evaluation import SystemLike, traced_once
+from myoquat.joints.evaluation import SystemLike, kernel_for, traced_once
 from myoquat.joints.vectors import joined
-from myoquat.kernels import ZeroOrderHold
+from myoquat.kernels import Kernel, StepLoop, ZeroOrderHold, step_loop
+from myoquat.kernels.control_flow.map_rows import out_of_line_call
+from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["SimulationGradient", "simulation_gradient"]
+__all__ = [
+    "Costates",
+    "Goals",
+    "SimulationGradient",
+    "StepAdjoint",
+    "backward_loop",
+    "carried_back",
+    "lanes_for",
+    "simulation_gradient",
+]
+
+
+# ---- Goals of a simulation: a number of its last state, and the integral of a number over its course --------------
+
+
+Goal = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Goals:
+    """final(q, u, w) at the end plus the integral of running(t, q, u, w), w the muscles' states."""
+
+    equations: StateEquations
+    final: Goal | None = None
+    running: Goal | None = None
+
+    def __post_init__(self) -> None:
+        if self.final is None and self.running is None:
+            raise ValueError("simulation_gradient: give final=, a function of (q, u), running=, of (t, q, u), or both")
+
+    def at_end(self, t: float, x: Array) -> tuple[Array, Array]:
+        """The final goal and its derivatives (..., n) at the last states x (..., n)."""
+        return self._evaluated("final", self.final, t, x)
+
+    def along(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """The running goal and its derivatives (..., n) at states x (..., n) at times t (...)."""
+        return self._evaluated("running", self.running, t, x)
+
+    def _evaluated(self, name: str, goal: Goal | None, t: Any, x: Array) -> tuple[Array, Array]:
+        if goal is None:
+            return np.zeros(x.shape[:-1]), np.zeros_like(x)
+        key = ("simulation goal", name, goal, self.equations.key)
+        kernel: Kernel = kernel_for(key, lambda content: self._kernel(name, goal, content))
+        value, gradient = kernel(t, x)
+        return value, gradient
+
+    def _kernel(self, name: str, goal: Goal, content: str | None) -> Kernel:
+        def number(t: Array, x: Array) -> Array:
+            before = [t] if name == "running" else []
+            value = as_array(goal(*before, *self.equations.parts(x)))
+            if value.shape != x.shape[:-1]:
+                raise ValueError(f"{name}: one number for each state is needed, not an array of shape {value.shape}")
+            return value[..., None]
+
+        def formula(t: Array, x: Array) -> tuple[Array, Array]:
+            return number(t, x)[..., 0], jacobian_at(lambda x: number(t, x), x)[..., 0, :]
+
+        sizes = {"t": (), "x": self.equations.size}
+        return kernels.compile(formula, sizes, ["value", "gradient"], name=f"goal_{name}", content=content)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The adjoint of one step: from the gradient by the state after it to those by the state before, inputs and parameters.
+#
+# A formula for a compiled loop that runs backwards. The slope of a method, and its adjoint, are functions in the
+# machine
+# code, called at every stage. The code is therefore as long as that of one stage.
+
+
+Gradients = tuple[Array, Array]  # by a state (n,), and by inputs and parameters (m,)
+
+
+@dataclass(frozen=True)
+class StepAdjoint:
+    """The adjoint of a step of states (size,); `shapes` are those of the inputs and parameters, vectors or numbers."""
+
+    step: StepFormula
+    size: int
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def values_size(self) -> int:
+        """Number of components of all inputs and parameters."""
+        return sum(int(np.prod(shape)) for shape in self.shapes)
+
+    def __call__(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
+        """The gradients at x (n,) and `values` of a number whose gradient by the state after the step is `after`."""
+        if self.step.slope is None:
+            return self._split(_gradient(lambda z: self._stepped(t, h, z), self._vector(x, values), after))
+        return self._through_stages(t, h, x, values, after)
+
+    def _through_stages(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
+        method, given = self.step.method, self._vector(x, values)[self.size :]
+        states, slopes = [x], []
+        for node, indices, update in zip(method.c, method.slope_indices, method.updates, strict=True):
+            z = joined([(t + node * h)[..., None], states[-1], given])
+            slopes.append(out_of_line_call(_slope, (self,), z, self.size))
+            states.append(update(x, h, *(slopes[j] for j in indices)))
+        at, by_values = after, np.zeros(self.values_size)
+        if self.step.project is not None:
+            whole = _gradient(lambda z: self._projected(t + h, z), joined([states[-1], given]), after)
+            at, by_values = self._split(whole)
+        by_x = np.zeros(self.size)
+        by_slope: list[Any] = [np.zeros(self.size)] * len(slopes)
+        for stage in reversed(range(len(slopes))):
+            indices = method.slope_indices[stage]
+            parts = self._update_gradients(method.updates[stage], h, [x, *(slopes[j] for j in indices)], at)
+            by_x = by_x + parts[0]
+            for j, part in zip(indices, parts[1:], strict=True):
+                by_slope[j] = by_slope[j] + part
+            z = joined([(t + method.c[stage] * h)[..., None], states[stage], given, by_slope[stage]])
+            both = out_of_line_call(_slope_gradient, (self,), z, self.size + self.values_size)
+            at, by_values = both[: self.size], by_values + both[self.size :]
+        return by_x + at, by_values
+
+    def _update_gradients(
+        self, update: Callable[..., Array], h: Array, given: Sequence[Array], after: Array
+    ) -> list[Array]:
+        """Of after . update(x, h, *slopes), by each of x and the slopes."""
+        n = self.size
+        together = _gradient(
+            lambda z: update(z[:n], h, *(z[k * n : (k + 1) * n] for k in range(1, len(given)))), joined(given), after
+        )
+        return [together[k * n : (k + 1) * n] for k in range(len(given))]
+
+    def _stepped(self, t: Array, h: Array, z: Array) -> Array:
+        x, values = self._parts(z)
+        return self.step(t, h, x, *values)
+
+    def _projected(self, t: Array, z: Array) -> Array:
+        assert self.step.project is not None
+        x, values = self._parts(z)
+        return self.step.project(t, x, *values)
+
+    def _slope(self, t: Array, z: Array) -> Array:
+        assert self.step.slope is not None
+        x, values = self._parts(z)
+        return self.step.slope(t, x, *values)
+
+    def _vector(self, x: Array, values: Sequence[Array]) -> Array:
+        """(n + m,) the state and the values one after the other."""
+        return joined([x, *(np.reshape(v, (-1,)) for v in values)])
+
+    def _parts(self, z: Array) -> tuple[Array, list[Array]]:
+        """The state and the values of a vector."""
+        ends = self.size + np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
+        parts = [z[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], self.shapes, strict=False)]
+        return z[: self.size], parts
+
+    def _split(self, z: Array) -> Gradients:
+        return z[: self.size], z[self.size :]
+
+
+def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> Array:
+    """(n,) derivative of weights . function(x) by x (n,)."""
+    found: Array = jacobian_at(lambda z: np.sum(weights * function(z), axis=-1)[..., None], x)[0]
+    return found
+
+
+def _slope(adjoint: StepAdjoint, z: Array) -> Array:
+    """The slope at z = (t, x, values)."""
+    return adjoint._slope(z[0], z[1:])
+
+
+def _slope_gradient(adjoint: StepAdjoint, z: Array) -> Array:
+    """The gradient by (x, values) of weights . slope at z = (t, x, values, weights)."""
+    n = adjoint.size
+    return _gradient(lambda inner: adjoint._slope(z[0], inner), z[1:-n], z[-n:])
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The backward pass of the adjoint method: a compiled loop from the last step of a simulation to the first.
+
+
+@dataclass(frozen=True)
+class Costates:
+    """Gradients by states, inputs and parameters.
+
+    states      (..., n) at the start of a piece
+    inputs      (..., K, m), one row for each interval
+    parameters  (..., k)
+    """
+
+    states: Array
+    inputs: Array
+    parameters: Array
+
+
+def lanes_for(x: Array) -> int | None:
+    """The lanes of a loop over states x (..., n): a single one is fastest in one lane."""
+    return 1 if x.ndim == 1 else None
+
+
+def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | None) -> StepLoop:
+    """The loop over z = (gradient by x, by inputs, by parameters): one step takes it from x_(k + 1) to x_k.
+
+    Inputs of a step are those of the simulation, and:
+
+    time, state  of x_k
+    push         the gradient of the running goal at x_k
+    keep         zero where an interval of the inputs ends
+    """
+    return kernel_for(
+        ("simulation gradient", method.key, equations.key, lanes),
+        lambda content: _loop(method, equations, lanes, content),
+    )
+
+
+def _loop(method: FixedStep, equations: StateEquations, lanes: int | None, content: str | None) -> StepLoop:
+    n, m = equations.size, sum(equations.inputs.values())
+    shapes = (*((size,) for size in equations.inputs.values()), *map(tuple, equations.parameters.values()))
+    adjoint = StepAdjoint(method.varied_formula(equations, "projection"), n, shapes)
+
+    def step(t: Array, h: Array, z: Array, time: Array, state: Array, push: Array, keep: Array, *values: Any) -> Array:
+        by_x, by_values = adjoint(time, h, state, values, z[:n])
+        return joined([by_x + push, keep * z[n : n + m] + by_values[:m], z[n + m :] + by_values[m:]])
+
+    return step_loop(
+        n + adjoint.values_size,
+        step=step,
+        inputs={"time": (), "state": n, "push": n, "keep": (), **equations.inputs},
+        parameters=equations.parameters,
+        name=f"gradient_{method.name}",
+        content=content,
+        lanes=lanes,
+    )
+
+
+def carried_back(
+    loop: StepLoop, equations: StateEquations, end: tuple[Array, Array], piece: tuple[Array, Array, Array],
+    inputs: dict[str, Array], constants: dict[str, Any], timing: tuple[float, int],
+) -> Costates:  # fmt: skip
+    """The gradients at the start of a piece of a simulation.
+
+    end      gradients by the states (..., n) and the parameters (..., k) at the end of the piece.
+    piece    times (s,), states (..., s, n) and gradients of the running goal (..., s, n) before each of its steps.
+    inputs   name -> (..., K, size), constant in K intervals; timing: the step h and the steps of an interval.
+    """
+    h, hold = timing
+    times, states, pushes = piece
+    n, m, steps = equations.size, sum(equations.inputs.values()), len(times)
+    keep = np.where(np.arange(steps) % hold == 0, 0.0, 1.0)
+    batch = np.broadcast_shapes(end[0].shape[:-1], end[1].shape[:-1])
+    z = joined([end[0], np.zeros((*batch, m)), end[1]])
+    backwards: dict[str, Any] = {
+        "time": ZeroOrderHold(np.ascontiguousarray(times[::-1])),
+        "state": ZeroOrderHold(np.ascontiguousarray(states[..., ::-1, :])),
+        "push": ZeroOrderHold(np.ascontiguousarray(pushes[..., ::-1, :])),
+        "keep": ZeroOrderHold(keep),
+        **{name: ZeroOrderHold(np.ascontiguousarray(values[..., ::-1, :]), hold) for name, values in inputs.items()},
+    }
+    ran = loop(z, h=h, steps=steps, every=hold, **backwards, **constants)
+    final = np.where((ran.stopped >= 0)[..., None], np.nan, ran.final)
+    by_inputs = ran.states[..., :0:-1, n : n + m]
+    return Costates(final[..., :n], by_inputs, final[..., n + m :])
+
 
 MAX_KEPT_NUMBERS = 8_000_000  # of states that are kept at once, 64 MB
 

@@ -8,7 +8,7 @@ step that it would have taken next.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -21,12 +21,13 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Kernel, Outcome
 
-__all__ = ["AdaptiveProblem", "AdaptiveRun", "solve"]
+__all__ = ["AdaptiveProblem", "solve_batch"]
+
 
 MIN_RELATIVE_STEP = 1e-13  # a step below this part of the duration is no progress
 
@@ -256,3 +257,42 @@ def _record_events(
         if event.terminal:
             return time
     return None
+
+
+# ---- Adaptive simulation of a batch: one state after the other, since each takes its own steps --------------------
+
+
+def solve_batch(problem: AdaptiveProblem, start: Sequence[Array]) -> tuple[Run, Any, Any]:
+    """(run, steps (...,), occurrences (...,)); the start, (q (..., nq), u (..., nu)) and, if there are any, the
+    muscles' states, and the problem's controls broadcast.
+
+    Raises ValueError for a batch without times of output: its states take different steps.
+    """
+    heads = [control.at(np.zeros(1)).shape[:-2] for control in problem.controls.values()]
+    batch = np.broadcast_shapes(*(part.shape[:-1] for part in start), *heads)
+    if batch and problem.timing.output is None:
+        raise ValueError("a batch of adaptive simulations needs output_step: every state takes steps of its own")
+    x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in start], axis=-1)
+    runs: dict[tuple[int, ...], AdaptiveRun] = {}
+    for where in np.ndindex(batch):
+        controls = {name: control.of_element(where) for name, control in problem.controls.items()}
+        runs[where] = solve(replace(problem, controls=controls), x[where])
+    return _gathered(problem, runs, batch)
+
+
+def _gathered(
+    problem: AdaptiveProblem, runs: dict[tuple[int, ...], AdaptiveRun], batch: tuple[int, ...]
+) -> tuple[Run, Any, Any]:
+    equations, output = problem.equations, problem.timing.output
+    times = np.array(runs[()].times) if output is None else np.concatenate([[problem.timing.start], output])
+    rows = np.full((*batch, len(times), equations.size), np.nan)
+    final, stopped = np.empty((*batch, equations.size)), np.empty(batch)
+    reason, steps = np.empty(batch, dtype=int), np.empty(batch, dtype=int)
+    happened: Any = np.empty(batch, dtype=object)
+    for where, run in runs.items():
+        rows[where][: len(run.rows)] = run.rows
+        final[where], stopped[where], reason[where], steps[where] = run.rows[-1], run.stopped, run.outcome, run.steps
+        happened[where] = tuple(run.occurrences)
+    (q, u), (final_q, final_u) = equations.split(rows), equations.split(final)
+    whole = Run(times, q, u, final_q, final_u, stopped, reason, equations.rest(rows), equations.rest(final))
+    return whole, steps[()], happened[()]

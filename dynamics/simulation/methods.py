@@ -1,11 +1,30 @@
-"""The methods that simulations know, and the choice of one."""
+"""The methods of simulations, the numbers of a run, and a trajectory in words."""
 
+from collections.abc import Mapping
 from numbers import Real
 
+from myoquat.core.lazy_imports import html
 from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
+from myoquat.joints.evaluation import SystemLike, system_of
 
-__all__ = ["ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "method_named"]
+__all__ = [
+    "ADAPTIVE",
+    "BAUMGARTE_STEPS",
+    "BY_ACCELERATION",
+    "BY_SCIPY",
+    "MethodChoice",
+    "Run",
+    "counted",
+    "described",
+    "html_table",
+    "method_named",
+]
+
+
+# ---- The methods that simulations know, and the choice of one -----------------------------------------------------
+
 
 BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
 ADAPTIVE = (*BY_SCIPY, "radau")
@@ -70,3 +89,62 @@ def method_named(name: str) -> FixedStep:
     if name not in FIXED_STEP:
         raise ValueError(f"method {name!r} is unknown; there are: {', '.join((*FIXED_STEP, *ADAPTIVE))}")
     return FIXED_STEP[name]
+
+
+# ---- Records of a computed motion, on which simulators, adaptive methods and trajectories build -------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """Arrays of one run for a batch (...).
+
+    time              (t,)
+    q, u              (..., t, nq) and (..., t, nu), NaN after a stop
+    final_q, final_u  the last good state
+    stopped           (...,) the time of the step that failed, NaN if none did
+    reason            (...,) the `Outcome` of each
+    own               (..., t, n) the states of muscles and actuators, activations and fiber lengths [m], in the order
+                      of `StateEquations.own`
+    final_own         (..., n) the last good ones
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Simulator
+    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    >>> pushed = Simulator(mq.ArticulatedSystem((sled,)), external_torque=True)
+    >>> run = pushed([0.0], [0.0], 1.0, step=0.1, torque=[4.0], output_step=0.5)
+    >>> run.time, run.q.ravel().round(6)  # f t^2 / (2 m)
+    (array([0. , 0.5, 1. ]), array([0.  , 0.25, 1.  ]))
+    """
+
+    time: Array
+    q: Array
+    u: Array
+    final_q: Array
+    final_u: Array
+    stopped: Array
+    reason: Array
+    own: Array
+    final_own: Array
+
+
+# ---- Short descriptions of what is simulated, for representations in a console and in Jupyter ---------------------
+
+
+def described(model: SystemLike) -> str:
+    """A model in a few words: its name, and how many bodies, velocities and muscles it has."""
+    system, muscles = system_of(model), len(getattr(model, "muscles", ()))
+    name = getattr(model, "name", "") or system.name or "unnamed"
+    parts = [counted(len(system.bodies), "body", "bodies"), counted(system.nu, "velocity", "velocities")]
+    parts += [counted(muscles, "muscle", "muscles")] if muscles else []
+    return f"{name!r} ({', '.join(parts)})"
+
+
+def counted(count: int, singular: str, plural: str) -> str:
+    """A number of things."""
+    return f"{count} {singular if count == 1 else plural}"
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """A table of two columns, names and values as plain text."""
+    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items())
+    return f"<table>{''.join(cells)}</table>"

@@ -15,11 +15,18 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
 from myoquat.dynamics.regularity import check_regular
-from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, is_constant
-from myoquat.dynamics.simulation.feedback import Law, StateFeedback, check_returned
+from myoquat.dynamics.simulation.controls import (
+    Control,
+    ControlLike,
+    Inputs,
+    Law,
+    StateFeedback,
+    check_returned,
+    is_constant,
+)
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
-from myoquat.dynamics.simulation.sampled import SampledFeedback
-from myoquat.dynamics.simulation.starts import MuscleStarts
+from myoquat.dynamics.simulation.schedule import STEP_COUNT_TOLERANCE
+from myoquat.dynamics.simulation.start import MuscleStarts
 from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
@@ -30,7 +37,8 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import check_start, state_names
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "SampledFeedback"]
+
 
 Check = Callable[[ArrayLike], Array]
 
@@ -325,3 +333,57 @@ def _default_activation(model: Model) -> Array:
                 f"activation: the model names none for muscle {muscle.name!r}; give activation= (--activation)"
             )
     return np.array([muscle.activation for muscle in model.muscles], dtype=float)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# A feedback law in one run of a digital controller: called once a period, its values held in between.
+
+
+SAMPLE_TIME_TOLERANCE = 1e-6  # of a period: how much rounding may move the time of a row before that of its sample
+
+
+class SampledFeedback(Control):
+    """The values of a law of a period in one run: each held until the next.
+
+    name   of the input.
+    check  validates values (..., n).
+    """
+
+    def __init__(self, name: str, feedback: StateFeedback, check: Callable[[ArrayLike], Array]) -> None:
+        super().__init__(name, _unknown, check)
+        self._law = feedback.law
+        self.period = math.inf if feedback.period is None else feedback.period
+        self._times: list[float] = []
+        self._values: list[Array] = []
+
+    def steps(self, h: float) -> int:
+        """How many steps of h [s] a period has; ValueError if it is no whole number of them."""
+        count = round(self.period / h)
+        if count < 1 or abs(count * h - self.period) > STEP_COUNT_TOLERANCE * max(count, 1000) * h:
+            raise ValueError(
+                f"{self.name}: the period of the feedback, {self.period:g} s, is no whole number of steps of {h:g} s"
+            )
+        return count
+
+    def sample(self, t: float, q: Array, u: Array, stopped: Array | bool = False) -> None:
+        """Call the law at time t and the states q (..., nq), u (..., nu), and hold what it returns; NaN for states that
+        have `stopped` (...)."""
+        returned = self._law(np.array(t), q.copy(), u.copy())
+        values = check_returned(self.name, returned, q.shape[:-1], self._check, stopped)
+        self._times.append(t)
+        self._values.append(values)
+
+    def over(self, start: float, h: float, steps: int) -> Array:
+        """The values that are held now."""
+        return self._values[-1]
+
+    def at(self, times: Array) -> Array:
+        """(..., t, n) the values held at times (t,), those at a sample belonging to it."""
+        found = np.searchsorted(np.array(self._times), times + SAMPLE_TIME_TOLERANCE * self.period, side="right") - 1
+        return np.stack([self._values[max(k, 0)] for k in found], axis=-2)
+
+
+def _unknown(time: float) -> ArrayLike:
+    """No values by the time alone: `SampledFeedback` returns those of its samples."""
+    raise ValueError(f"no sample at {time} s")

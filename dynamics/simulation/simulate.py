@@ -12,25 +12,58 @@ from myoquat.core.progress import progress_bar
 from myoquat.core.records import dataclass
 from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
-from myoquat.dynamics.simulation.adaptive import AdaptiveProblem
-from myoquat.dynamics.simulation.batches import solve_batch
+from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, solve_batch
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, compiled_feedback
-from myoquat.dynamics.simulation.events import Event
-from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice
-from myoquat.dynamics.simulation.options import Output, Solver
+from myoquat.dynamics.simulation.events import Event, stop_message
+from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice, Run
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.dynamics.simulation.run import Run
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
-from myoquat.dynamics.simulation.stops import stop_message
 from myoquat.joints.conversion.branches import branch_message
 from myoquat.joints.errors import CoordinateWarning
 from myoquat.joints.evaluation import SystemLike, traced_once
 
-__all__ = ["SimulationWarning", "simulate"]
+__all__ = ["Output", "SimulationWarning", "Solver", "simulate"]
+
+
+# ---- Options of a simulation, in records: how its equations are solved, and what it returns -----------------------
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How `simulate` solves the equations of motion; see its arguments of the same names.
+
+    >>> import myoquat as mq
+    >>> from myoquat.dynamics import Output, Solver
+    >>> accurate, sparse = Solver(rtol=1e-9), Output(output_step=0.05)
+    >>> mq.simulate(mq.load_model("two_link"), duration=0.1, solver=accurate, output=sparse).time
+    array([0.  , 0.05, 0.1 ])
+    """
+
+    method: str = "rk4"
+    step: float | None = None  # [s]
+    rtol: float | None = None
+    stabilization: str = "projection"
+    project_start: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """Which rows and events `simulate` returns, and whether it shows its progress; see its arguments of these names.
+
+    >>> from myoquat.dynamics import Output
+    >>> Output(output_step=0.01).start_time
+    0.0
+    """
+
+    output_step: float | None = None  # [s]
+    events: Sequence[Event] = ()
+    start_time: float = 0.0  # [s]
+    progress: bool | None = None
+
 
 MIN_STEPS_WITH_PROGRESS = 1_000_000  # steps times states from which a progress bar is shown on a terminal
 

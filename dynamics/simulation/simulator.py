@@ -11,13 +11,9 @@ from myoquat.core.arguments import options_of
 from myoquat.core.content import lasting_content
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
-from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, check_numbers
-from myoquat.dynamics.simulation.describe import counted, described
-from myoquat.dynamics.simulation.feedback import StateFeedback
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.dynamics.simulation.problem import Problem
-from myoquat.dynamics.simulation.run import Run
-from myoquat.dynamics.simulation.sampled import SampledFeedback
+from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, StateFeedback, check_numbers
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, Run, counted, described, method_named
+from myoquat.dynamics.simulation.problem import Problem, SampledFeedback
 from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.evaluation import SystemLike, system_of, traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks

@@ -1,20 +1,27 @@
 """The state at which a simulation starts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from myoquat.dynamics.constraints.own import imposed
+from myoquat.dynamics.constraints.equations import imposed
+from myoquat.dynamics.integrators import VariedEquations
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.errors import OffSphereError
-from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.joints.quaternion import normalize
 from myoquat.joints.ranges import check_array, check_state, warn_far
+from myoquat.muscle.evaluate import equilibria
+from myoquat.muscle.laws.equilibrium import numbers_of
+from myoquat.muscle.segments.lengths import lengths
+from myoquat.muscle.states import elastic
 
-__all__ = ["Start"]
+__all__ = ["MuscleStarts", "Start"]
 
 
 @dataclass(frozen=True)
@@ -77,3 +84,43 @@ class Start:
         if redundant and not varied:
             arrays.warn_contradictions(q, u, time)
         return cls(q, u, arrays.constraints.parts, redundant)
+
+
+# ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample -------------
+
+
+class MuscleStarts:
+    """Activations equal to the excitations, and the laws' states at rest."""
+
+    def __init__(self, equations: VariedEquations) -> None:
+        self.equations, model = equations, equations.muscled
+        self.names = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(model).items()}
+        sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}
+        names = ["lengths", *(f"law_type_{i}" for i in range(len(self.names)))]
+        self.kernel = kernel_for(
+            ("muscle_starts", equations.key),
+            lambda content: kernels.compile(
+                self._formula, sizes, names, name="muscle_starts", content=content, threads=1
+            ),
+        )
+
+    def _formula(self, q: Array, p: Array) -> tuple[Array, ...]:
+        """Path lengths (m,), and of every type of laws its numbers (names, laws)."""
+        bound = self.equations.fixed(p if self.equations.names else None).muscled
+        values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
+        return (
+            lengths(bound.system, bound.muscles, q),
+            *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
+        )
+
+    def __call__(self, q: Array, activation: Array, p: Array | None) -> tuple[Array, ...]:
+        """Activations of the excited muscles and the laws' states, (samples, n) each; q (samples, nq), activation
+        (samples, m). NaN where a muscle finds no balance."""
+        found = self.kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
+        l, *values = found if isinstance(found, tuple) else (found,)
+        numbers = {
+            law_type: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
+            for (law_type, names), value in zip(self.names.items(), values, strict=True)
+        }
+        activation = np.broadcast_to(activation, l.shape)
+        return activation[:, list(self.equations.excited)], equilibria(self.equations.muscled, l, activation, numbers)

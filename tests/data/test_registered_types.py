@@ -12,7 +12,7 @@ import pytest
 import myoquat as mq
 from myoquat.data import load_model
 from myoquat.data.toml import record_types
-from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
+from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
 from myoquat.joints import CoordinateJoint, JointFacts, ModelError, RevoluteJoint
 from myoquat.joints.constraints import Weld
 from myoquat.muscle.forces import CoordinateSpring

@@ -22,11 +22,9 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
-from myoquat.dynamics.sensitivity import column_walk
-from myoquat.dynamics.sensitivity.column_walk import walked_derivatives
-from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
-from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
-from myoquat.dynamics.sensitivity.sources import sources_of
+from myoquat.dynamics.sensitivity import forward_recursions
+from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives, walked_derivatives
+from myoquat.dynamics.sensitivity.recursions import inverse_derivatives, sources_of
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
@@ -106,7 +104,7 @@ def test_columns_cross_the_joints_of_a_chain_by_the_rows_of_one_after_the_other(
     q, (u, tau), f_ext = system.random(9, rng), rng.normal(size=(2, 9, system.nu)), rng.normal(size=(9, 4, 6))
     expected = forward_derivatives(system, q, u, tau, f_ext)
     monkeypatch.setattr(MinRows, "reached_by", lambda self, rows: self in (MinRows.CROSSINGS, MinRows.PANELS))
-    monkeypatch.setattr(column_walk, "_PANEL_COLUMNS", 1)
+    monkeypatch.setattr(forward_recursions, "_PANEL_COLUMNS", 1)
     sizes = {"q": system.nq, "u": system.nu, "x": system.nu, "f": (4, 6)}
     kernel = kernels.compile(lambda q, u, x, f: forward_derivatives(system, q, u, x, f), sizes)
     assert close(kernel(q, u, tau, f_ext), expected, 1e-13)

@@ -14,7 +14,6 @@ from myoquat.dynamics import (
     forward_dynamics_hvp,
     inverse,
     inverse_dynamics_derivatives,
-    reactions,
     simulate,
     step_derivatives,
 )
@@ -265,7 +264,7 @@ def loads_in_joints(case: Case) -> None:
     except ModelError as error:
         raise NotHere(str(error)) from error
     found = joint_loads(m, motion, acting.tensions(m, at), controls=at.controls)
-    expected = reactions.joint_wrenches(case.system, case.q, case.u, case.udot, on_bodies)
+    expected = inverse.joint_wrenches(case.system, case.q, case.u, case.udot, on_bodies)
     close("joint loads", found.wrench, expected, 1e-7)
     close("residual", found.residual, case.torque, 1e-7)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from myoquat import load_model
-from myoquat.dynamics import articulated, composite, energy, factor, inverse, reactions
+from myoquat.dynamics import articulated, composite, energy, factor, inverse
 from myoquat.joints import ModelError
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.multibody.body import Body
@@ -69,7 +69,7 @@ def momentum(case: Case) -> None:
     s, f = case.system, case.f_ext
     if any(b.rotor_inertia for b in s.bodies):
         raise NotHere("rotors have a momentum of their own")
-    through = reactions.joint_wrenches(s, case.q, case.u, case.udot, f)
+    through = inverse.joint_wrenches(s, case.q, case.u, case.udot, f)
     poses = s.poses(case.q)
     force, torque = np.zeros(3), np.zeros(3)
     for i, body in enumerate(s.bodies):

@@ -17,8 +17,8 @@ from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.dynamics.constraints.wrenches import constraint_wrenches
-from myoquat.dynamics.reactions import joint_wrenches
+from myoquat.dynamics.constraints.evaluate import constraint_wrenches
+from myoquat.dynamics.inverse import joint_wrenches
 from myoquat.joints.constraints.base import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges

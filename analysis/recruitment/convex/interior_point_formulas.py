@@ -19,7 +19,7 @@ from myoquat.analysis.recruitment.convex.columns import Shape, triangle
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.records import ProgramConstants, ProgramSums, from_columns, to_columns
 from myoquat.core.typing import Array
-from myoquat.dynamics.blocks import Factors
+from myoquat.dynamics.factor import Factors
 
 __all__ = ["ACCEPTABLE_FACTOR", "MIN_INFEASIBILITY_PROOF", "SMALL_OBJECTIVE", "UNKNOWN_DISTANCE", "Conditions"]
 

@@ -24,7 +24,7 @@ from myoquat.analysis.recruitment.convex.interior_point_formulas import (
 from myoquat.analysis.recruitment.convex.outcome import Status
 from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
 from myoquat.core.typing import Array
-from myoquat.dynamics.blocks import Factors
+from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
 from myoquat.kernels import Compiled, Program, compile_program
 

@@ -25,7 +25,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
-from myoquat.dynamics.constraints.multipliers import carried_wrenches
+from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -194,7 +194,7 @@ def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parent
     """(t, c, nu, 3) the forces on the parents of joints, in their axes, that constraints pass there.
 
     They are those for a unit of what a motion lacks without constraints (see
-    `myoquat.dynamics.constraints.multipliers`). None without constraints on bodies.
+    `myoquat.dynamics.constraints.evaluate`). None without constraints on bodies.
 
     ModelError for a constraint on velocities, whose force on bodies is not known. ValueError, with the frame, for a
     joint whose reaction redundant constraints leave open.

@@ -1,13 +1,14 @@
 """What a trajectory computes where every run has numbers of its own: the same formulas, with these as inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
-from myoquat.dynamics import articulated, energy, reactions
+from myoquat.dynamics import articulated, energy, inverse
 from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.muscle import acting
 from myoquat.muscle.acting import Instant, torques, wrenches
@@ -15,7 +16,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.segments.path_segments import paths
 
-__all__ = ["quantity"]
+__all__ = ["Columns", "push_message", "quantity"]
 
 
 def _at(given: Mapping[str, Array]) -> Instant:
@@ -26,7 +27,7 @@ def _at(given: Mapping[str, Array]) -> Instant:
 
 def _reactions(model: SystemLike, udot: Array, **given: Array) -> Array:
     at = _at(given)
-    return reactions.joint_wrenches(system_of(model), at.q, at.u, udot, wrenches(model, at))
+    return inverse.joint_wrenches(system_of(model), at.q, at.u, udot, wrenches(model, at))
 
 
 def _potential(model: SystemLike, q: Array) -> Array:
@@ -72,3 +73,53 @@ def quantity(
     content_key = model.content_key  # type: ignore[union-attr]
     kernel: Any = kernel_for(("trajectory", name, content_key, names, tuple(sizes.items())), build)
     return np.asarray(kernel(*arrays.values(), *(() if p is None else (p,))))
+
+
+# ---- Muscles that push: what there is to say where a law gave forces below zero -----------------------------------
+
+
+MIN_REPORTED_PUSH = 0.01  # of the greatest isometric force: what a curve's end may leave below zero is less
+
+
+def push_message(model: Model, forces: Array) -> str | None:
+    """A sentence about the muscles whose forces (..., m) [N] lie below zero by more than 1 % of their greatest
+    isometric force, as their laws allow (`ForceLaw.can_push`). None if there are none."""
+    pushing = []
+    for i, muscle in enumerate(model.muscles):
+        strength = getattr(muscle.law, "max_isometric_force", None)
+        if muscle.law is None or not muscle.law.can_push or not strength:
+            continue
+        least = float(np.nanmin(forces[..., i], initial=0.0))
+        if least < -MIN_REPORTED_PUSH * strength:
+            pushing.append((least, muscle))
+    if not pushing:
+        return None
+    least, worst = min(pushing, key=lambda pair: pair[0])
+    option = "; the law has an option pull_only=True" if hasattr(worst.law, "pull_only") else ""
+    others = f", and {len(pushing) - 1} other muscles too" if len(pushing) > 1 else ""
+    law = worst.law.kind if worst.law is not None else ""
+    return f"muscle {worst.name!r} pushes with up to {-least:.4g} N{others}: law {law!r} goes below zero{option}"
+
+
+# ---- Tables of trajectories: named columns over the rows of all runs ----------------------------------------------
+
+
+class Columns:
+    """Named columns of arrays (..., t): gathered one group after the other, then made a table."""
+
+    def __init__(self, rows: tuple[int, ...]) -> None:
+        self.rows = rows  # the shape (..., t)
+        self._columns: dict[str, Array] = {}
+
+    def add(self, names: Sequence[str], values: Array) -> None:
+        """Add a column for every entry of the last axis of values, which broadcast to (..., t, len(names))."""
+        values = np.broadcast_to(values, (*self.rows, len(names)))
+        self._columns |= {name: values[..., k].ravel() for k, name in enumerate(names)}
+
+    def table(self) -> "pd.DataFrame":
+        """The table; a batch has its indices as index levels 'run_0', ... before 'row'."""
+        table = pd.DataFrame(self._columns)
+        if len(self.rows) > 1:
+            names = [*(f"run_{k}" for k in range(len(self.rows) - 1)), "row"]
+            table.index = pd.MultiIndex.from_product([range(n) for n in self.rows], names=names)
+        return table

@@ -19,10 +19,8 @@ from myoquat.data.motions.series import check_run
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.simulation.describe import described, html_table
-from myoquat.dynamics.simulation.results.pushes import push_message
-from myoquat.dynamics.simulation.results.quantities import quantity
-from myoquat.dynamics.simulation.results.tables import Columns
+from myoquat.dynamics.simulation.methods import described, html_table
+from myoquat.dynamics.simulation.results.quantities import Columns, push_message, quantity
 from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -9,7 +9,8 @@ The text "format" names the format:
 """
 
 import io
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,27 @@ from myoquat.data.archives import read_arrays
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
-from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
+from myoquat.data.toml.record_types import written_type
+from myoquat.data.toml.records import read_record, write_fields
 from myoquat.joints.constraints.base import Constraint
+from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = ["FORMAT", "OPTIONAL", "REQUIRED", "SUFFIXES", "Origin", "check_path", "read", "write"]
+__all__ = [
+    "OPTIONAL",
+    "REQUIRED",
+    "SUFFIXES",
+    "Origin",
+    "check_path",
+    "constraints_text",
+    "parse_constraints",
+    "read",
+    "write",
+]
+
 
 FORMAT = "myoquat-trajectory-3"
 SECOND_FORMAT = "myoquat-trajectory-2"
@@ -134,3 +148,40 @@ def _translated(path: str | Path, codes: Array) -> Array:
     if codes.dtype.kind not in "iu" or ((codes < 0) | (codes >= len(FIRST_OUTCOMES))).any():
         raise ValueError(f"{path}: this is no saved trajectory of the format {FIRST_FORMAT!r}: code {codes}")
     return np.array(FIRST_OUTCOMES)[codes]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Constraints as text: JSON of the records' fields, by the rules of model files (`myoquat.data.toml.records`).
+
+
+def constraints_text(constraints: Sequence[Constraint]) -> str:
+    """The constraints as JSON; ValueError, naming the constraint, for one that holds a function or whose type could not
+    be read again."""
+    return json.dumps([_table(number, one) for number, one in enumerate(constraints, start=1)])
+
+
+def _table(number: int, constraint: Constraint) -> dict[str, Any]:
+    for name, value in vars(constraint).items():
+        if callable(value):
+            raise ValueError(
+                f"constraint {number}, {type(constraint).__name__}, holds a Python function as its {name!r}, which a "
+                "file cannot keep"
+            )
+    element = f"constraint {number}"
+    return {"type": written_type(type(constraint), element), **write_fields(constraint, element)}
+
+
+def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:
+    """The constraints in a text of `constraints_text`; ModelError for another text or an unknown type."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the constraints are not valid JSON: {error}", file=path) from None
+    if not isinstance(found, list):
+        raise ModelError(f"the constraints are a list, not {type(found).__name__}", file=path)
+    tables = enumerate(found, start=1)
+    try:
+        return tuple(read_record(Constraint, table, f"constraint {n}", "") for n, table in tables)  # type: ignore[type-abstract]
+    except ModelError as error:
+        raise error.located(path, None) from None

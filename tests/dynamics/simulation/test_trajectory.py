@@ -12,7 +12,7 @@ from myoquat.data.motions import load_table, states_from_motion
 from myoquat.data.motions.figures.animation import _Film
 from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
-from myoquat.dynamics.constraints.files import constraints_text, parse_constraints
+from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Polynomial
 from myoquat.joints.multibody.system import Body
