@@ -1,5 +1,6 @@
 """Whole files: read with a limit, written at once or not at all; existing files are replaced only on request."""
 
+import codecs
 import contextlib
 import io
 import os
@@ -73,15 +74,19 @@ def read_start(path: Path, count: int, limit: int) -> tuple[bytes, int]:
         return stream.read(min(size, count)), size
 
 
-def read_lines(path: Path, limit: int = MAX_BYTES) -> Iterator[tuple[int, str]]:
-    """Number and text of each line of a regular UTF-8 file of at most `limit` bytes, one after the other.
+def read_lines(path: Path, limit: int = MAX_BYTES, errors: str = "strict") -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a regular file of at most `limit` bytes, one after the other.
 
-    Only one line is in memory. Raises ModelError as `read_text`, and for a line of more than MAX_LINE characters.
+    The text is UTF-8, or UTF-16 where it begins with the mark of that; with errors="surrogateescape" other bytes are
+    lone surrogates. Only one line is in memory. Raises ModelError as `read_text`, and for a line of more than MAX_LINE
+    characters.
     """
     number = size = 0
     with regular_file(path) as stream:
         _check_size(path, os.fstat(stream.fileno()).st_size, limit)
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig")
+        marked = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        stream.seek(0)
+        text = io.TextIOWrapper(stream, encoding="utf-16" if marked else "utf-8-sig", errors=errors)
         try:
             while line := text.readline(MAX_LINE + 1):
                 number, size = number + 1, size + len(line)

@@ -1,9 +1,10 @@
 """What text formats of numbers share: rows read with their line numbers and written so that they read back equal."""
 
 import math
+import re
 import warnings
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,33 +13,50 @@ from myoquat.data.reports import ImplausibleWarning
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
-__all__ = ["MAX_BYTES", "check_labels", "check_times", "format_rows", "parse_rows", "tell"]
+__all__ = [
+    "AXES",
+    "MAX_BYTES",
+    "check_labels",
+    "check_times",
+    "distinct_labels",
+    "format_rows",
+    "parse_rows",
+    "tell",
+    "text_of",
+]
 
+AXES = ("x", "y", "z")
+MAX_SHOWN = 5  # names, in a message
 MAX_BYTES = 256 * 2**20  # ten minutes of motion capture stay below
 
 Line = tuple[int, str]  # number and text
+_NAN = re.compile(
+    r"[+-]?(nan(\(\w*\))?|1\.#(?!inf)\w*|#?n/?a)", re.IGNORECASE
+)  # as C, Microsoft's C and sheets write it
 
 
 def parse_rows(
-    path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool
+    path: Path, lines: Iterable[Line], labels: Sequence[str], *, gaps: bool, blanks: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n, len(labels)) numbers and the numbers (n,) of their lines, a row each line that is not blank. ModelError with
     the line for a wrong count or no number.
 
-    gaps: an empty cell or 'nan' is a gap in the record, NaN; otherwise it is an error.
+    gaps: a 'nan', in any spelling, or an empty cell is a gap in the record, NaN; otherwise it is an error.
+
+    blanks: cells are separated by tabs or blanks, so that none is empty. Without `gaps` they are too.
     """
     cells, numbers = array("d"), array("q")
     for line in lines:
         if line[1].strip():
-            cells.extend(_row(path, line, labels, gaps))
+            cells.extend(_row(path, line, labels, gaps, blanks or not gaps))
             numbers.append(line[0])
     return np.array(cells).reshape(len(numbers), len(labels)), np.array(numbers, dtype=int)
 
 
-def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool) -> list[float]:
+def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool, blanks: bool) -> list[float]:
     number, text = line
-    cells = text.rstrip("\r\n").split("\t") if gaps else text.split()
-    if gaps:
+    cells = text.split() if blanks else text.rstrip("\r\n").split("\t")
+    if not blanks:
         cells = cells[: len(labels)] + [cell for cell in cells[len(labels) :] if cell.strip()]
         cells += [""] * (len(labels) - len(cells))  # editors drop the tabs at the end of a line
     if len(cells) != len(labels):
@@ -54,12 +72,13 @@ def _row(path: Path, line: Line, labels: Sequence[str], gaps: bool) -> list[floa
 
 def _number(path: Path, line: int, label: str, cell: str, gaps: bool) -> float:
     cell = cell.strip()
-    if gaps and cell.lower() in ("", "nan"):
+    if gaps and (not cell or _NAN.fullmatch(cell)):
         return np.nan
     try:
         value = float(cell)
     except ValueError:
-        raise ModelError(f"{cell!r} is not a number", file=path, line=line, element=f"column {label!r}") from None
+        hint = "; decimals need a point" if "," in cell else ""
+        raise ModelError(f"{cell!r} is not a number{hint}", file=path, line=line, element=f"column {label!r}") from None
     if not np.isfinite(value):
         raise ModelError(f"{cell} is not finite", file=path, line=line, element=f"column {label!r}")
     if not is_plausible(value):
@@ -76,6 +95,37 @@ def check_labels(path: Path, line: int, labels: Sequence[str]) -> None:
         if label in known:
             raise ModelError(f"the label {label!r} comes twice", file=path, line=line)
         known.add(label)
+
+
+def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> list[str]:
+    """The labels, with a number where one comes again ("A_2") or is empty ("unnamed_3", the third); tells `mended`."""
+    names: list[str] = []
+    known, unnamed, repeated = set(labels), [], []
+    for i, label in enumerate(labels):
+        name = base = label or f"unnamed_{i + 1}"
+        count = 1
+        while name in names or (name != label and name in known):
+            count += 1
+            name = f"{base}_{count}"
+        names.append(name)
+        if name != label:
+            (repeated if label else unnamed).append(name)
+    for what, called in (("have no name", unnamed), ("repeat a name", repeated)):
+        if called:
+            shown = ", ".join(called[:MAX_SHOWN]) + (", ..." if len(called) > MAX_SHOWN else "")
+            mended(f"{len(called)} of {len(labels)} labels {what}; here they are {shown}")
+    return names
+
+
+def text_of(text: str, mended: Callable[[str], None]) -> str:
+    """A text whose bytes that are no UTF-8 were read as lone surrogates: these become Latin-1, and `mended` reports
+    it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        mended("text that is not UTF-8 is taken as Latin-1")
+        return "".join(chr(ord(c) - 0xDC00) if "\udc80" <= c <= "\udcff" else c for c in text)
+    return text
 
 
 def check_times(path: Path, lines: Sequence[int] | np.ndarray, times: np.ndarray) -> None:

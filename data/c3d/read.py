@@ -11,7 +11,9 @@ import math
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -23,9 +25,10 @@ from myoquat.core.lazy_imports import missing_extra, subprocess
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.c3d.read_child import LENGTHS, unit_in
 from myoquat.data.files import read_start
-from myoquat.data.rows import MAX_BYTES
-from myoquat.data.trc.read import AXES, METRES
+from myoquat.data.reports import ImplausibleWarning
+from myoquat.data.rows import AXES, MAX_BYTES, distinct_labels, text_of
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
@@ -54,21 +57,21 @@ class Plate:
     point: Array
 
 
-def read_c3d_points(path: str | Path) -> "pd.DataFrame":
+def read_c3d_points(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """Columns (marker, "x" | "y" | "z") in metres over the index `time` [s], a gap is NaN; `.attrs["header"]` keeps the
-    rate [Hz] and the file's units. ModelError for a file that cannot be read or does not say its units."""
+    rate [Hz] and the file's units.
+
+    ModelError for a file that cannot be read or does not say its units. An ImplausibleWarning, or an error if `strict`,
+    for labels that are missing or come again, which get a number, and for fewer frames than the header announces.
+    """
     path = Path(path)
-    found, arrays = _read(path, "points")
+    found, arrays = _read(path, "points", strict)
     (points,) = arrays
-    scale = METRES.get(found["units"])
-    if scale is None:
-        raise ModelError(f"POINT:UNITS is {found['units']!r}; m, cm or mm is needed", file=path)
-    names = found["labels"]
-    strange = [name for name in names if not name.isprintable()]  # bytes that are no text come as lone surrogates
-    if strange:
-        raise ModelError(f"POINT:LABELS holds {strange[0]!r}, which is no text in UTF-8", file=path)
-    if len(names) != points.shape[1] or len(set(names)) != len(names) or not all(names):
-        raise ModelError(f"{points.shape[1]} points need as many different POINT:LABELS, not {names}", file=path)
+    try:
+        scale = unit_in(LENGTHS, found["units"], "POINT:UNITS")
+    except ValueError:
+        raise ModelError(f"POINT:UNITS is {found['units']!r}; m, cm or mm is needed", file=path) from None
+    names = _labels(path, "POINT", found["labels"], points.shape[1], strict)
     time = (found["first"] + np.arange(points.shape[2])) / found["rate"]
     seen = np.moveaxis(points, 0, -1).swapaxes(0, 1) * scale  # (t, n, 3)
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
@@ -95,15 +98,11 @@ def read_c3d_plates(path: str | Path) -> list[Plate]:
 
 def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "pd.DataFrame":
     """A column per analog channel over the index `time` [s], those in millivolts and microvolts as volts;
-    `.attrs["units"]`. ModelError for a file without channels, with names that come twice, or channels of several units;
-    ValueError for a name that is not there."""
+    `.attrs["units"]`. ModelError for a file without channels, or channels of several units; ValueError for a name that
+    is not there. Labels as in `read_c3d_points`."""
     path = Path(path)
     found, (values,) = _read(path, "channels")
-    labels = found["labels"]
-    if len(labels) != len(values) or not all(name.isprintable() and name for name in labels):
-        raise ModelError(f"{len(values)} channels need as many ANALOG:LABELS of text, not {labels}", file=path)
-    if len(set(labels)) != len(labels):
-        raise ModelError(f"ANALOG:LABELS holds a name twice: {labels}", file=path)
+    labels = _labels(path, "ANALOG", found["labels"], len(values))
     chosen = indices_of("channel", labels if names is None else names, labels)
     units = (found["units"] + [""] * len(labels))[: len(labels)]
     scales = np.array([VOLTS.get(units[k], 1.0) for k in chosen])
@@ -116,6 +115,20 @@ def read_c3d_channels(path: str | Path, names: Sequence[str] | None = None) -> "
     return frame
 
 
+def _labels(path: Path, group: str, labels: list[str], count: int, strict: bool = False) -> list[str]:
+    """Names of `count` points or channels: those of the file, as far as it has them."""
+    warn = partial(_warn, path, strict)
+    texts = [text_of(label, lambda text: warn(f"{group}:LABELS holds {text}")) for label in labels]
+    clean = ["".join(c for c in text if c.isprintable()).strip() for text in texts]
+    return distinct_labels((clean + [""] * (count - len(clean)))[:count], lambda text: warn(f"{group}:LABELS: {text}"))
+
+
+def _warn(path: Path, strict: bool, message: str) -> None:
+    if strict:
+        raise ModelError(message, file=path)
+    warnings.warn(f"{path}: {message}", ImplausibleWarning, stacklevel=6)
+
+
 def _plate(path: Path, measured: tuple[Array, ...], start: float, rate: float) -> Plate:
     """The plate of what was measured (3, t): force, free moment and centre of pressure."""
     force, moment, point = (array.T for array in measured)
@@ -124,12 +137,14 @@ def _plate(path: Path, measured: tuple[Array, ...], start: float, rate: float) -
     return Plate(start + np.arange(len(force)) / rate, force, moment, point)
 
 
-def _read(path: Path, part: Literal["points", "plates", "channels"]) -> tuple[dict[str, Any], list[Array]]:
+def _read(
+    path: Path, part: Literal["points", "plates", "channels"], strict: bool = False
+) -> tuple[dict[str, Any], list[Array]]:
     """What `read_child` finds, in a process of its own: the library ends it on some damaged files."""
     if find_spec("ezc3d") is None:
         raise missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d"))
     start, size = read_start(path, FIRST_BYTES, MAX_BYTES)
-    _check_parameters(path, start, size)
+    announced, bytes_per_frame = _check_parameters(path, start, size)
     seconds = SECONDS + int(SECONDS_PER_BYTE * size)
     limits = [str(seconds), str(MEMORY + MEMORY_PER_BYTE * size)]
     command = [sys.executable, "-I", str(Path(__file__).with_name("read_child.py")), str(path.resolve()), part, *limits]
@@ -139,7 +154,12 @@ def _read(path: Path, part: Literal["points", "plates", "channels"]) -> tuple[di
         raise ModelError(f"this .c3d file cannot be read in {EXTRA_WAIT_S + seconds} s", file=path) from None
     if done.returncode:
         raise ModelError(f"this .c3d file cannot be read: {_ending(done)}", file=path)
-    return _received(path, done.stdout)
+    found, arrays = _received(path, done.stdout, part)
+    if bytes_per_frame * found["frames"] > size:
+        raise ModelError(f"this .c3d file cannot be read: it ends before its {found['frames']} frames do", file=path)
+    if found["frames"] < announced:
+        _warn(path, strict, f"the header announces {announced} frames, the file holds {found['frames']}; they are read")
+    return found, arrays
 
 
 def _run(command: list[str], seconds: int) -> "subprocess.CompletedProcess[bytes]":
@@ -157,16 +177,18 @@ def _ending(done: "subprocess.CompletedProcess[bytes]") -> str:
     return f"it is damaged, and the library ezc3d was ended by it ({name})"
 
 
-def _received(path: Path, data: bytes) -> tuple[dict[str, Any], list[Array]]:
+def _received(path: Path, data: bytes, part: str) -> tuple[dict[str, Any], list[Array]]:
     """What the process wrote: the arrays are as long as their shapes say, or ModelError."""
     line, _, rest = data.partition(b"\n")
     found = json.loads(line)
     if "error" in found:
         raise ModelError(f"this .c3d file cannot be read: {found['error']}", file=path)
+    shapes = found["shapes"]
+    if part == "channels" and not shapes[0][0]:
+        raise ModelError("the file holds no analog channels", file=path)
     for rate in (found[key] for key in ("points_rate", "rate") if key in found):
         if not 0 < rate < math.inf:
             raise ModelError(f"this .c3d file cannot be read: it has {rate} frames in a second", file=path)
-    shapes = found["shapes"]
     sizes = [math.prod(shape) for shape in shapes]
     if not all(sizes):
         raise ModelError("this .c3d file cannot be read: it holds no points or forces, or no frames of them", file=path)
@@ -176,9 +198,9 @@ def _received(path: Path, data: bytes) -> tuple[dict[str, Any], list[Array]]:
     return found, [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
-def _check_parameters(path: Path, data: bytes, size: int) -> None:
-    """ModelError unless the records of parameters follow each other up to their end, inside the file, and the frames of
-    the header fit into it. The library itself reads on where a file ends too early."""
+def _check_parameters(path: Path, data: bytes, size: int) -> tuple[int, int]:
+    """The number of frames that the header announces, and the least number of bytes of a frame. ModelError unless the
+    records of parameters follow each other up to their end, inside the file: the library reads on where it ends."""
     if size < BLOCK_BYTES or data[1:2] != b"\x50":
         raise ModelError("this is no .c3d file: its header block is missing", file=path)
     at = (data[0] - 1) * BLOCK_BYTES
@@ -198,8 +220,7 @@ def _check_parameters(path: Path, data: bytes, size: int) -> None:
     if at >= len(data):
         raise ModelError("this .c3d file cannot be read: it ends before its parameters do", file=path)
     points, analogs, first, last = (int.from_bytes(data[i : i + 2], order) for i in (2, 4, 6, 8))
-    if (4 * points + analogs) * 2 * max(last - first + 1, 0) > size:
-        raise ModelError(f"this .c3d file cannot be read: it ends before its frames {first} to {last} do", file=path)
+    return max(last - first + 1, 0), (4 * points + analogs) * 2
 
 
 def _holds(record: bytes, length: int, step: int) -> bool:

@@ -26,8 +26,9 @@ __all__: list[str] = []
 Found = tuple[dict[str, Any], list[Any]]
 
 FORCES = {"n": 1.0, "newton": 1.0, "newtons": 1.0, "kn": 1e3}  # keys as `unit_in` looks for them
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3} | dict.fromkeys(("metres", "meters"), 1.0)
-LENGTHS |= dict.fromkeys(("millimetres", "millimeters"), 1e-3)
+LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+LENGTHS |= {f"{prefix}met{ending}": LENGTHS[unit] for prefix, unit in (("", "m"), ("centi", "cm"), ("milli", "mm"))
+            for ending in ("re", "res", "er", "ers")}  # fmt: skip
 MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
 VOLTS = ("V", "mV", "uV")
 
@@ -54,18 +55,18 @@ def lower(which: int, value: int) -> None:
 def points(content: Any) -> Found:
     """Points (3, n, t) with what is needed to name them."""
     group = content["parameters"]["POINT"]
-    keys = ["LABELS", *sorted((key for key in group if key.startswith("LABELS") and key[6:].isdigit()), key=number)]
     used = int(group["USED"]["value"][0])
-    labels = [str(name).strip() for key in keys for name in group.get(key, {}).get("value", [])][:used]
+    labels = words(group, "LABELS")[:used]
     units = group.get("UNITS", {}).get("value", [])
     header = content["header"]["points"]
     facts = {"rate": header["frame_rate"], "first": header["first_frame"], "labels": labels}
     return facts | {"units": str(units[0]).strip() if len(units) else ""}, [content["data"]["points"][:3]]
 
 
-def number(key: str) -> int:
-    """Of LABELS2, LABELS3, ..., which files with more than 255 points have."""
-    return int(key[6:])
+def words(group: Any, key: str) -> list[str]:
+    """The words of a parameter and of those that go on where it is full, such as LABELS2, LABELS3, ..."""
+    more = sorted(int(name[len(key) :]) for name in group if name.startswith(key) and name[len(key) :].isdigit())
+    return [str(word).strip() for name in [key, *(f"{key}{n}" for n in more)] for word in value_of(group, name)]
 
 
 def plates(content: Any) -> Found:
@@ -148,7 +149,7 @@ def channels(content: Any) -> Found:
     """Analog channels (n, t), with their names and units."""
     group = content["parameters"].get("ANALOG", {})
     data = content["data"]["analogs"][0]
-    labels, units = ([str(word).strip() for word in group.get(key, {}).get("value", [])] for key in ("LABELS", "UNITS"))
+    labels, units = (words(group, key) for key in ("LABELS", "UNITS"))
     header = content["header"]
     facts = {
         "rate": header["analogs"]["frame_rate"],
@@ -171,6 +172,7 @@ def main(path: str, part: str, seconds: int, memory: int, out: BinaryIO) -> None
         content = library.c3d(path, extract_forceplat_data=part == "plates")
         facts, arrays = PARTS[part](content)
         arrays = [np.ascontiguousarray(array, dtype="<f8") for array in arrays]
+        facts["frames"] = content["data"]["points"].shape[2]
         facts["shapes"] = [array.shape for array in arrays]
     except Exception as error:  # whatever it is, it is the file's: the other process says so
         facts, arrays = {"error": str(error) or type(error).__name__}, []

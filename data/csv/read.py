@@ -1,10 +1,11 @@
 """Reading columns of numbers over time, .csv: a line of labels, the first of them `time`, then a row each time."""
 
+from functools import partial
 from pathlib import Path
 
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import read_lines
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
 from myoquat.joints.errors import ModelError
 
 __all__ = ["read_columns"]
@@ -13,14 +14,15 @@ __all__ = ["read_columns"]
 def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
 
-    `strict` makes no difference.
+    A label that is not UTF-8 is taken as Latin-1, with an ImplausibleWarning, or an error if `strict`.
 
     Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
     raised for a cell that is no number and times that do not increase.
     """
     path = Path(path)
-    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES))
-    labels = [label.strip().strip('"') for label in next(lines)[1].split("\t")]
+    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES, "surrogateescape"))
+    head = text_of(next(lines)[1], partial(tell, path, strict, 1))
+    labels = [label.strip().strip('"') for label in head.split("\t")]
     check_labels(path, 1, labels)
     if labels[0] != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)

@@ -27,8 +27,8 @@ from myoquat.data.motions.series import (
     interpolated,
     rows_within,
 )
+from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion, write_motion
-from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Forces", "columns_of", "load_forces"]
@@ -189,7 +189,7 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     """External loads from a file.
 
     .xml  OpenSim's ExternalLoads: bodies, frames and columns as it says, numbers from its data file. Points are the
-          frame's origin where it names none.
+          frame's origin where it names none, and where they are NaN because the force is zero.
     .c3d  its force plates, "plate1", "plate2", ..., not yet on bodies: `applied_to` says on which. Signs are those of
           the file; where a plate carries less than `threshold` [N] all its numbers are zero.
 
@@ -225,7 +225,7 @@ def _from_xml(path: Path) -> Forces:
     entries, data_file, line = read_external_loads(path)
     if not os.path.isfile(data_file):  # nor names that no file can have
         raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
-    table = read_motion(data_file)
+    table = read_motion(data_file, gaps=True)
     columns = [columns_of(path, entry, table, data_file) for entry in entries]
     force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))
     try:
@@ -245,8 +245,8 @@ def _from_xml(path: Path) -> Forces:
 def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data: Path) -> list[Array]:
     """force, point, torque (t, 3) of one load in the table of a `data` file; zero where it names no columns. Raises
     ModelError for an identifier that has not three columns. It names the line of the load and the `path` of the load's
-    own file, None where the caller adds it."""
-    found = []
+    own file, None where the caller adds it. NaN is read as zero where the force is zero, and an error elsewhere."""
+    found: list[Array] = []
     for identifier in (entry.force, entry.point, entry.torque):
         names = _labels(identifier, [str(label) for label in table.columns])
         if identifier and len(names) != 3:
@@ -255,7 +255,18 @@ def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data:
                 f"{', '.join(names) or 'none'}",
                 file=path, line=entry.line, element=f"load {entry.name!r}",
             )  # fmt: skip
-        found.append(table[names].to_numpy(dtype=float) if identifier else np.zeros((len(table), 3)))
+        values = table[names].to_numpy(dtype=float) if identifier else np.zeros((len(table), 3))
+        missing = np.isnan(values)
+        if found and entry.force:  # programs divide by the force to find its point
+            missing &= (found[0] != 0).any(axis=1, keepdims=True)
+        if missing.any():
+            row, column = np.argwhere(missing)[0]
+            problem = (
+                f"column {names[column]!r} is nan at {table.index[row]:g} s"
+                + ", where the force is not zero" * bool(found)
+            )
+            raise ModelError(problem, file=data, line=table.attrs["lines"][row])
+        found.append(np.nan_to_num(values))
     return found
 
 

@@ -67,8 +67,8 @@ def load_table(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     .trc        columns (marker, "x" | "y" | "z") in metres, NaN for a missing marker; `.attrs` keeps the header.
     .csv        an empty cell is NaN.
 
-    What other programs read though it is odd is read with an ImplausibleWarning, or raises an error if `strict`, which
-    makes no difference for .csv. Raises ModelError with file and line for a broken file, and for another suffix.
+    What other programs read though it is odd is read with an ImplausibleWarning, or raises an error if `strict`.
+    Raises ModelError with file and line for a broken file, and for another suffix.
 
     >>> import tempfile
     >>> import pandas as pd

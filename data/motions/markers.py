@@ -27,8 +27,8 @@ from myoquat.data.motions.series import (
     to_columns,
 )
 from myoquat.data.reports import ImplausibleValues
+from myoquat.data.rows import AXES
 from myoquat.data.trc import read_markers, write_markers
-from myoquat.data.trc.read import AXES
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Markers", "load_markers"]
@@ -142,9 +142,10 @@ def load_markers(
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
-    and line for a file that is broken or of another type, or that does not say its units. A .trc file whose NumFrames
-    is wrong is read with an ImplausibleWarning, or raises the error if `strict`. A .c3d file is read in a process of
-    its own, which a damaged file may end without harm; starting it takes 0.2 s.
+    and line for a file that is broken or of another type, or that does not say its units. Faults that leave no doubt
+    raise an ImplausibleWarning, or the error if `strict`: a wrong number of frames, names that are empty or come again,
+    which get a number, and text that is not UTF-8. A .c3d file is read in a process of its own, which a damaged file
+    may end without harm; starting it takes 0.2 s.
 
     at_origin: many programs write 0 0 0 for a marker that was not seen. With "missing", frames in which a marker jumps
     to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them.
@@ -164,7 +165,7 @@ def load_markers(
     path = Path(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
-        ".c3d": read_c3d_points,
+        ".c3d": partial(read_c3d_points, strict=strict),
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)

@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import read_lines
-from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, parse_rows, tell
+from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, parse_rows, tell, text_of
 from myoquat.joints.errors import ModelError
 
 __all__ = ["read_header", "read_motion"]
@@ -29,7 +29,7 @@ OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
 SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
 
 
-def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "pd.DataFrame":
     """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
 
     `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
@@ -37,8 +37,8 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     for a row of another length. It is raised too for an entry that is no finite number, and for times that do not
     increase. OpenSim reads some irregular files; these raise an ImplausibleWarning, or an error if `strict`. A row that
     is there twice, as RRA and CMC write their last, counts once, while two different rows of one time are an error. Of
-    columns with one label the first is kept. All rows and columns are read whatever nRows and nColumns say. A file
-    holds at most 256 MiB.
+    columns with one label the first is kept. All rows and columns are read whatever nRows and nColumns say. With `gaps`
+    a 'nan', in any spelling, is NaN, and `.attrs` keeps the "lines" of the rows. A file holds at most 256 MiB.
 
     >>> import tempfile
     >>> import pandas as pd
@@ -52,16 +52,16 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    lines = read_lines(path, MAX_BYTES)
+    lines = read_lines(path, MAX_BYTES, "surrogateescape")
     head, (number, text) = read_header(path, lines)
     header, name = _header(path, head)
-    text = text.rstrip()  # a tab at the end of a line is no label
+    text = text_of(text.rstrip(), partial(tell, path, strict, number))  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]
     check_labels(path, number, list(dict.fromkeys(labels)))
     if labels[0].lower() != "time":
         raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
-    table, rows = parse_rows(path, lines, labels, gaps=False)
+    table, rows = parse_rows(path, lines, labels, gaps=gaps, blanks=True)
     warn = partial(tell, path, strict)
     _check_counts(path, header, table, warn)
     table, rows = _without_repeated_rows(table, rows, warn)
@@ -70,6 +70,8 @@ def read_motion(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
     entries = {key: value for key, (value, _) in header.items()}
     frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, head), "header": entries}
+    if gaps:
+        frame.attrs["lines"] = rows.tolist()
     return frame
 
 

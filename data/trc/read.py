@@ -2,32 +2,38 @@
 
 A file has three lines of header (file type; names of the entries; their values). Then comes a line with the markers'
 names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one. Then a row for each frame has its
-number, the time [s], and x, y, z of each marker.
+number, the time [s], and x, y, z of each marker. Columns are separated by tabs, or by blanks.
 """
 
-from itertools import islice
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.c3d.read_child import LENGTHS, unit_in
 from myoquat.data.files import read_lines
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
+from myoquat.data.rows import AXES, MAX_BYTES, Line, check_times, distinct_labels, parse_rows, tell, text_of
 from myoquat.joints.errors import ModelError
 
-__all__ = ["AXES", "METRES", "read_markers"]
+__all__ = ["read_markers"]
 
-AXES = ("x", "y", "z")
-METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+_HEAD = re.compile(r"\s*frame\s*s?\s*#?\s*\btime(\s*[(\[]\s*s\w*\s*[)\]])?(?=\s|$)", re.IGNORECASE)
+_OVER_EACH = re.compile(
+    r"(?P<base>.+?)[ ._:-]?x\t(?P=base)[ ._:-]?y\t(?P=base)[ ._:-]?z|(?P<name>.*)\t(?P=name)\t(?P=name)", re.IGNORECASE
+)
 
 
 def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """A .trc file: columns (marker, "x" | "y" | "z") in metres, the index `time` [s]; a gap in a record is NaN.
 
     `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
-    line for an invalid header, unknown units, and another number of markers than the header states. It is also raised
-    for unnamed or repeated markers and a row of another length. An entry that is no number and times that do not
-    increase raise it too. All rows are read; another NumFrames raises an ImplausibleWarning, or an error if `strict`. A
-    file holds at most 256 MiB.
+    line for an invalid header, unknown units, and another number of markers than the header states. A row of another
+    length, an entry that is no number and times that do not increase raise it too. All rows are read; another NumFrames
+    raises an ImplausibleWarning, or an error if `strict`. So do names that are empty or come again, which get a number,
+    and text that is not UTF-8, which is taken as Latin-1. A file holds at most 256 MiB.
 
     >>> import tempfile
     >>> from myoquat.data import Markers
@@ -40,17 +46,22 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    lines = read_lines(path, MAX_BYTES)
-    head = [text for _, text in islice(lines, 5)]
+    lines = read_lines(path, MAX_BYTES, "surrogateescape")
+    mended = [partial(tell, path, strict, i + 1) for i in range(5)]
+    head = [text_of(text, mended[i]) for i, (_, text) in enumerate(islice(lines, 5))]
     if len(head) < 5 or not head[0].startswith("PathFileType"):
         problem = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
         raise ModelError(problem, file=path, line=1)
     header = _header(path, head[1], head[2])
-    if header["Units"] not in METRES:
-        raise ModelError(f"Units is one of {', '.join(METRES)}, not {header['Units']!r}", file=path, line=3)
-    names = _names(path, head[3], header["NumMarkers"])
+    try:
+        metres = unit_in(LENGTHS, header["Units"], "Units")
+    except ValueError:
+        raise ModelError(f"Units is one of m, cm, mm, not {header['Units']!r}", file=path, line=3) from None
+    axes = head[4].split()
+    names = _names(path, head[3], header["NumMarkers"], len(axes) // 3, mended[3])
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
-    table, rows = parse_rows(path, lines, labels, gaps=True)
+    rest = chain([(5, head[4])], lines) if axes and axes[0][0].isdigit() else lines  # of a file without X1 Y1 Z1 ...
+    table, rows = parse_rows(path, _cells(rest), labels, gaps=True)
     check_times(path, rows, table[:, 1])
     for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
         message = f"{key} is {header[key]}, but the table has {found}"
@@ -59,7 +70,7 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
         if header[key] != str(found):
             tell(path, strict, 3, f"{message} rows; all of them are read")
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
-    frame = pd.DataFrame(table[:, 2:] * METRES[header["Units"]], pd.Index(table[:, 1], name="time"), columns)
+    frame = pd.DataFrame(table[:, 2:] * metres, pd.Index(table[:, 1], name="time"), columns)
     frame.attrs = {"header": header}
     return frame
 
@@ -72,17 +83,35 @@ def _header(path: Path, keys: str, values: str) -> dict[str, str]:
     return header
 
 
-def _names(path: Path, text: str, count: str) -> list[str]:
-    """The markers' names. Each stands over the first of its three columns. In files where they are spaced otherwise, as
-    many names as the header announces are taken in their order, as OpenSim does."""
-    cells = [cell.strip() for cell in text.rstrip().split("\t")]
-    if cells[:2] != ["Frame#", "Time"]:
-        raise ModelError(f"the columns must begin with 'Frame#' and 'Time', not {cells[:2]}", file=path, line=4)
-    names, found = cells[2::3], [cell for cell in cells[2:] if cell]
-    if names != found and str(len(found)) == count:
-        names, cells = found, []
-    check_labels(path, 4, names)
-    stray = [cell for i, cell in enumerate(cells[2:]) if i % 3 and cell]
-    if stray:
-        raise ModelError(f"{stray[0]!r} stands in a column that belongs to another marker", file=path, line=4)
-    return names
+def _names(path: Path, text: str, count: str, triples: int, mended: Callable[[str], None]) -> list[str]:
+    """The markers' names. Each stands over the first of its three columns, or over all. In files where they are spaced
+    otherwise, as many names as the header announces are taken in their order, as OpenSim does. Names at the end are
+    empty where both the header and the line X1 Y1 Z1 ..., which names so many `triples`, know more markers."""
+    head = _HEAD.match(text)
+    if head is None:
+        begin = text.split("\t")[:2] if "\t" in text else text.split()[:2]
+        raise ModelError(f"the columns must begin with 'Frame#' and 'Time', not {begin}", file=path, line=4)
+    rest = text[head.end() :].rstrip()
+    cells = [cell.strip() for cell in rest.split("\t")][1:] if "\t" in rest else rest.split()
+    found = [cell for cell in cells if cell]
+    if str(len(found)) == count or "\t" not in rest:
+        return distinct_labels(found, mended)
+    names = []
+    for group in (cells[i : i + 3] for i in range(0, len(cells), 3)):
+        each = _OVER_EACH.fullmatch("\t".join(group))
+        stray = next((cell for cell in group[1:] if cell and not each), None)
+        if stray is not None:
+            raise ModelError(f"{stray!r} stands in a column that belongs to another marker", file=path, line=4)
+        names.append(each["base"] or each["name"] if each else group[0])
+    if str(triples) == count:
+        names += [""] * (triples - len(names))
+    return distinct_labels(names, mended)
+
+
+def _cells(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines with tabs in place of blanks between numbers."""
+    for number, text in lines:
+        yield (
+            number,
+            "\t".join(" ".join(cell.split()).replace(" ", "\t") for cell in text.split("\t")) if " " in text else text,
+        )

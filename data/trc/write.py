@@ -7,11 +7,11 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, write_text
-from myoquat.data.rows import check_labels, check_times, format_rows
-from myoquat.data.trc.read import AXES, METRES
+from myoquat.data.rows import AXES, check_labels, check_times, format_rows
 
 __all__ = ["write_markers"]
 
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 ENTRIES = [
     "DataRate",
     "CameraRate",

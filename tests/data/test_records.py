@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import ezc3d
 import numpy as np
 import pytest
 from fuzz.captures import write_c3d
@@ -15,6 +16,7 @@ from myoquat.data import (
     Motion,
     Orientations,
     axes_rotation,
+    load_emg,
     load_forces,
     load_markers,
     load_motion,
@@ -174,6 +176,90 @@ def test_names_that_stand_two_columns_apart(tmp_path):
     np.testing.assert_array_equal(markers.positions, [[[1, 2, 3], [4, 5, 6]]])
 
 
+HEAD = "Frame#\tTime\tA\t\t\tB\t\t"
+TRC = f"""PathFileType\t4\t(X/Y/Z)\tx.trc
+DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits
+100\t100\t2\t2\tmm
+{HEAD}
+\t\tX1\tY1\tZ1\tX2\tY2\tZ2
+
+1\t0.00\t1\t2\t3\t4\t5\t6
+2\t0.01\t1\t2\t3\t4\t5\t6
+"""  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *[("\tmm\n", f"\t{unit}\n") for unit in ("MM", "Mm", "millimeters", "Millimetres", "millimeter", "mm.")],
+        *[("Frame#\tTime", head) for head in ("Frame#\ttime", "frame\tTIME", "Frame\tTime (s)", "Frame #\tTime [s]",
+                                             "FRAME#\tTime(sec)", "Frame# Time", "Frames\tTime")],
+        ("A\t\t\tB\t\t", "A\tA\tA\tB\tB\tB"),
+        ("A\t\t\tB\t\t", "A_X\tA_Y\tA_Z\tB.x\tB.y\tB.z"),
+        ("A\t\t\tB\t\t", "A\t\t\tB"),
+        (HEAD, "Frame# Time A B"),
+        (HEAD, "  Frame#   Time (s)   A   B"),
+        ("1\t0.00\t1\t2\t3\t4\t5\t6", "1 0.00 1 2 3 4 5 6"),
+        ("1\t0.00\t1\t2\t3\t4\t5\t6", "   1   0.00   1   2   3\t4  5  6  "),
+        ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n\n", ""),
+        ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n", ""),
+        ("\n", "\r\n"),
+    ],
+)  # fmt: skip
+def test_spellings_of_marker_files_are_read(tmp_path, old, new):
+    """Such files, as OpenSim 4.6's MarkerData reads them: the same markers in millimetres."""
+    assert old in TRC
+    (tmp_path / "x.trc").write_text(TRC.replace(old, new), newline="")
+    markers = load_markers(tmp_path / "x.trc")
+    assert markers.names == ("A", "B")
+    np.testing.assert_allclose(markers.positions, [[[1e-3, 2e-3, 3e-3], [4e-3, 5e-3, 6e-3]]] * 2, rtol=1e-15)
+    assert markers.time.tolist() == [0.0, 0.01]
+
+
+@pytest.mark.parametrize("units", ["m", "M", "meters", "Metre"])
+def test_units_of_a_marker_file_have_any_case(tmp_path, units):
+    (tmp_path / "x.trc").write_text(TRC.replace("\tmm\n", f"\t{units}\n"))
+    assert load_markers(tmp_path / "x.trc").positions[0, 1].tolist() == [4.0, 5.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["nan", "-nan", "+NaN", "nan(ind)", "-nan(ind)", "NaN(0x7ff8)", "1.#QNAN", "-1.#IND", "1.#QNAN0", "N/A", "#N/A"],
+)
+def test_every_spelling_of_nan_is_a_gap(tmp_path, cell):
+    (tmp_path / "x.trc").write_text(TRC.replace("1\t0.00\t1\t2\t3", "1\t0.00" + f"\t{cell}" * 3))
+    assert load_markers(tmp_path / "x.trc").missing.tolist() == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1.#INF", "1,5"])
+def test_what_is_no_position_is_an_error(tmp_path, cell):
+    (tmp_path / "x.trc").write_text(TRC.replace("1\t0.00\t1", f"1\t0.00\t{cell}"))
+    with pytest.raises(ModelError, match=r"x.trc:7: column 'A x': .*(is not finite|not a number)"):
+        load_markers(tmp_path / "x.trc")
+
+
+@pytest.mark.parametrize(
+    ("head", "names", "message"),
+    [
+        ("A\t\t\tA\t\t", ("A", "A_2"), "1 of 2 labels repeat a name; here they are A_2"),
+        ("A\t\t\t\t\t", ("A", "unnamed_2"), "1 of 2 labels have no name; here they are unnamed_2"),
+        ("\t\t\tB", ("unnamed_1", "B"), "have no name"),
+        ("Fu\xdf\t\t\tB", ("Fu\xdf", "B"), "x.trc:4: text that is not UTF-8 is taken as Latin-1"),
+    ],
+)
+def test_mended_names_of_markers_are_reported(tmp_path, head, names, message):
+    (tmp_path / "x.trc").write_bytes(TRC.replace("A\t\t\tB\t\t", head).encode("latin-1"))
+    with pytest.warns(ImplausibleWarning, match=message):
+        assert load_markers(tmp_path / "x.trc").names == names
+    with pytest.raises(ModelError, match=message):
+        load_markers(tmp_path / "x.trc", strict=True)
+
+
+def test_a_marker_file_in_utf_16_is_read(tmp_path):
+    (tmp_path / "x.trc").write_text(TRC.replace("A", "Fu\xdf"), encoding="utf-16")
+    assert load_markers(tmp_path / "x.trc").names == ("Fu\xdf", "B")
+
+
 def walking(**zeros):
     """Two markers that move evenly, which are at 0 0 0 in some frames."""
     positions = np.linspace([[0.5, 0.1, 0.2], [-0.1, 0.0, 0.0]], [[0.7, 0.1, 0.3], [0.1, 0.0, 0.0]], 21)
@@ -285,13 +371,66 @@ def test_wrong_c3d(tmp_path):
         load_forces(path)
 
 
-def test_a_label_that_is_no_text_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("label", "names", "message"),
+    [
+        (b"\xc1", ("\xc1", "B"), "POINT:LABELS holds text that is not UTF-8"),
+        (b"B", ("B", "B_2"), "POINT:LABELS: 1 of 2 labels repeat a name; here they are B_2"),
+        (b" ", ("unnamed_1", "B"), "POINT:LABELS: 1 of 2 labels have no name; here they are unnamed_1"),
+    ],
+)
+def test_mended_labels_of_c3d_are_reported(tmp_path, label, names, message):
+    path = tmp_path / "x.c3d"
+    points = write_c3d(path)
+    head, word, rest = path.read_bytes().partition(b"LABELS")
+    path.write_bytes(head + word + rest.replace(b"A", label, 1))
+    with pytest.warns(ImplausibleWarning, match=message):
+        markers = load_markers(path)
+    assert markers.names == names
+    np.testing.assert_allclose(markers.positions[0], points[:3, :, 0].T / 1000, rtol=1e-7)
+    with pytest.raises(ModelError, match=message):
+        load_markers(path, strict=True)
+
+
+@pytest.mark.parametrize("units", ["MM", "millimeters", "Millimetre"])
+def test_units_of_c3d_have_any_case(tmp_path, units):
+    points = write_c3d(tmp_path / "x.c3d", units, plate=False)
+    np.testing.assert_allclose(load_markers(tmp_path / "x.c3d").positions[0], points[:3, :, 0].T / 1000, rtol=1e-7)
+
+
+def test_a_wrong_last_frame_in_the_header_of_c3d_is_reported(tmp_path):
+    """The words at bytes 6 and 8 are the first and the last frame; the file holds five, as POINT:FRAMES says."""
+    path = tmp_path / "x.c3d"
+    points = write_c3d(path)
+    data = bytearray(path.read_bytes())
+    data[8:10] = (1149).to_bytes(2, "little")
+    path.write_bytes(data)
+    with pytest.warns(ImplausibleWarning, match=r"the header announces 11\d\d frames, the file holds 5"):
+        markers = load_markers(path)
+    np.testing.assert_allclose(markers.positions[4], points[:3, :, 4].T / 1000, rtol=1e-7)
+
+
+def test_a_channel_that_comes_twice_does_not_hide_the_others(tmp_path):
     path = tmp_path / "x.c3d"
     write_c3d(path)
-    head, word, rest = path.read_bytes().partition(b"LABELS")
-    path.write_bytes(head + word + rest.replace(b"A", b"\xc1", 1))
-    with pytest.raises(ModelError, match=r"POINT:LABELS holds '\\udcc1', which is no text"):
-        load_markers(path)
+    path.write_bytes(path.read_bytes().replace(b"Mx", b"Fx"))
+    with pytest.warns(ImplausibleWarning, match="ANALOG:LABELS: 1 of 6 labels repeat a name; here they are Fx_2"):
+        assert load_emg(path, ["Fz"]).signal[0, 0] == -700
+    with pytest.warns(ImplausibleWarning), pytest.raises(ValueError, match="no channel 'SOL'; nearest"):
+        load_emg(path, ["SOL"])
+
+
+def test_a_file_without_analog_channels_says_so(tmp_path):
+    c = ezc3d.c3d()
+    for key, value in {"RATE": [100.0], "LABELS": ["A", "B"], "UNITS": ["mm"]}.items():
+        c["parameters"]["POINT"][key]["value"] = value
+    c["data"]["points"] = np.ones((4, 2, 5))
+    c.write(str(tmp_path / "x.c3d"))
+    assert load_markers(tmp_path / "x.c3d").names == ("A", "B")
+    with pytest.raises(ModelError, match="the file holds no analog channels"):
+        load_emg(tmp_path / "x.c3d")
+    with pytest.raises(ModelError, match="the file holds no force plate"):
+        load_forces(tmp_path / "x.c3d")
 
 
 def test_a_file_that_ends_the_library_is_refused_and_ends_nothing_else(tmp_path):
@@ -445,6 +584,21 @@ def test_loads_in_a_bodys_frame_do_not_turn_with_the_laboratory(tmp_path, rng):
     turned = forces.turned("x z -y")
     np.testing.assert_array_equal(turned.force, forces.force)
     np.testing.assert_array_equal(turned.point[..., 1], forces.point[..., 2])
+
+
+def test_points_are_nan_where_the_force_is_zero(tmp_path, rng):
+    """Centres of pressure are quotients by the force. Points of loads that act must be numbers."""
+    table = write_loads(tmp_path, rng, {})
+    rows = (tmp_path / "grf.mot").read_text().splitlines()
+    row = ["0.1", *"000", "nan", "-nan(ind)", "1.#QNAN", "NaN", *"00"]
+    (tmp_path / "grf.mot").write_text("\n".join([*rows[:4], "\t".join(row), *rows[5:]]))
+    forces = load_forces(tmp_path / "loads.xml")
+    assert not forces.numbers[1].any()
+    np.testing.assert_array_equal(forces.point[2, 0], table[2, 3:6])
+    row[1] = "5"
+    (tmp_path / "grf.mot").write_text("\n".join([*rows[:4], "\t".join(row), *rows[5:]]))
+    with pytest.raises(ModelError, match=r"grf.mot:5: column 'fR_px' is nan at 0.1 s, where the force is not zero"):
+        load_forces(tmp_path / "loads.xml")
 
 
 def test_wrong_forces(tmp_path, rng):

@@ -35,7 +35,7 @@ def read_external(element: Any, file: Path) -> PrescribedForce:
 
 def external_force(entry: LoadEntry, file: Path) -> PrescribedForce:
     """The force of an entry whose data a file holds. ModelError for an identifier that finds no three columns."""
-    table = read_motion(file)
+    table = read_motion(file, gaps=True)
     times = tuple(map(float, table.index))
     force, point, torque = (_functions(times, columns) for columns in columns_of(None, entry, table, file))
     in_body = entry.point_frame == entry.body or not entry.point
