@@ -1,7 +1,6 @@
 """Convex programs of one shape, solved side by side: muscle redundancy is many of them, one per frame."""
 
-from myoquat.analysis.recruitment.convex.block_banded_solver import BlockBandedSolution, solve_block_banded
-from myoquat.analysis.recruitment.convex.coupling_rows import CouplingRows
+from myoquat.analysis.recruitment.convex.coupled_programs import CoupledSolution, CouplingRows, solve_coupled
 from myoquat.analysis.recruitment.convex.minimax import solve_minimax
 from myoquat.analysis.recruitment.convex.outcome import Status, are_met
 from myoquat.analysis.recruitment.convex.program import Programs
@@ -9,13 +8,13 @@ from myoquat.analysis.recruitment.convex.separable import solve_separable
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 
 __all__ = [
-    "BlockBandedSolution",
+    "CoupledSolution",
     "CouplingRows",
     "Programs",
     "Solutions",
     "Status",
     "are_met",
-    "solve_block_banded",
+    "solve_coupled",
     "solve_minimax",
     "solve_programs",
     "solve_separable",

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, terms
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
@@ -23,7 +23,7 @@ RowsOverRanges = Callable[[Array, Array], CouplingRows]  # of ranges (k, m)
 
 RANGE_POINTS = 17  # of a range: a line is beyond L or H at all of them
 MAX_TIGHTENINGS = 8
-GAP_TOLERANCE = 1e-8  # of the effort: ranges are narrow enough if it exceeds its bound by no more
+TIGHTENING_GAP = 1e-8  # of the effort: ranges are narrow enough if it exceeds its bound by no more
 MAX_REMAINING_GAP = 0.8  # of the gap before a tightening: if more remains, the tightening ends
 MAX_HALVINGS = 50  # of an interval that brackets the end of a range
 
@@ -97,13 +97,13 @@ def trial_bound(
     bound = float(programs.certificates(x, rows, price)[0].sum())
     ranges = _Ranges(programs, m)
     for _ in range(MAX_TIGHTENINGS):
-        ranges.narrow(price, max(effort - bound, 0.0) + GAP_TOLERANCE * abs(effort))
+        ranges.narrow(price, max(effort - bound, 0.0) + TIGHTENING_GAP * abs(effort))
         given, coupling = ranges.programs, lines(ranges.low, ranges.top)
-        found = solve_block_banded(given, coupling)
+        found = solve_coupled(given, coupling)
         if found.status != Status.SOLVED:
             break
         before, bound = bound, max(bound, found.bound)
-        if effort - bound <= GAP_TOLERANCE * abs(effort) or effort - bound > MAX_REMAINING_GAP * (effort - before):
+        if effort - bound <= TIGHTENING_GAP * abs(effort) or effort - bound > MAX_REMAINING_GAP * (effort - before):
             break
         rows = np.concatenate([found.y, found.z.reshape(len(y), -1)], axis=-1)
         price = vecmat(rows, programs.B) + coupling.price(found.pull, x.shape)

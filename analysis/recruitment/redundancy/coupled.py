@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, terms
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
 from myoquat.analysis.recruitment.redundancy.bound_tightening import outer_lines, trial_bound
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
@@ -99,7 +99,7 @@ class CoupledRecruitment:
         self._straighten(np.intersect1d(frames, self.bent))
         programs, centre = self._programs(frames)
         rows, at = self._coupling_rows(frames, self._tangents)
-        new = solve_block_banded(programs, rows.shifted(centre), self.alone[frames])
+        new = solve_coupled(programs, rows.shifted(centre), self.alone[frames])
         found.x[frames], found.y[frames], found.z[frames] = new.x + centre, new.y, new.z
         found.x[frames, :m] = np.clip(found.x[frames, :m], self.demands.low[frames], self.demands.high[frames])
         found.residual[frames], found.steps[frames] = new.residual, new.steps
@@ -116,7 +116,7 @@ class CoupledRecruitment:
             return False
         programs, centre = self._programs(frames)
         rows = self._outside(frames, self.demands.low[frames], self.demands.high[frames])
-        found = solve_block_banded(programs, rows.shifted(centre), self.alone[frames])
+        found = solve_coupled(programs, rows.shifted(centre), self.alone[frames])
         return bool((found.lost & ~self.alone[frames]).any())
 
     def _straighten(self, frames: Array) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_block_banded, solve_programs
+from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, solve_programs
 
 K, E, N, M = 15, 4, 12, 8
 
@@ -66,7 +66,7 @@ def in_clarabel(p, rows):
 def test_clarabel_finds_the_same(rng, rates):
     for _ in range(3):
         given, rows = programs(rng), coupling(rates)
-        found = solve_block_banded(given, rows)
+        found = solve_coupled(given, rows)
         status, objective = in_clarabel(given, rows)
         assert found.status == Status.SOLVED
         assert "Solved" in status
@@ -79,7 +79,7 @@ def test_clarabel_finds_the_same(rng, rates):
 def test_the_conditions_of_the_optimum(rng, power):
     """All conditions are met, the objective is the bound, and gradients balance prices between bounds."""
     given, rows = programs(rng, power), coupling()
-    found = solve_block_banded(given, rows)
+    found = solve_coupled(given, rows)
     x, hard = found.x, rows.hard
     assert found.status == Status.SOLVED
     assert (x >= given.lower).all()
@@ -101,7 +101,7 @@ def test_the_conditions_of_the_optimum(rng, power):
 
 def test_programs_without_coupling_are_solved_independently(rng):
     given = programs(rng)
-    found, alone = solve_block_banded(given, CouplingRows.none()), solve_programs(given, backend="numpy")
+    found, alone = solve_coupled(given, CouplingRows.none()), solve_programs(given, backend="numpy")
     np.testing.assert_allclose(found.x, alone.x, atol=1e-4)
     assert found.objective == pytest.approx(alone.objective.sum(), rel=1e-9)
 
@@ -112,7 +112,7 @@ def test_programs_without_solution(rng):
     given = programs(rng, far=30.0)
     given = replace(given, lower=np.maximum(given.lower, -1.0), upper=np.minimum(given.upper, 1.0))
     rows = coupling()
-    found = solve_block_banded(given, rows)
+    found = solve_coupled(given, rows)
     assert "PrimalInfeasible" in in_clarabel(given, rows)[0]
     assert found.status == Status.INFEASIBLE
     assert np.isinf(found.bound)
@@ -122,11 +122,11 @@ def test_programs_without_solution(rng):
     assert rows.values(found.x)[rows.hard].min() > -1e-8
     one = Programs.of(np.ones((3, 1, 1)), [[0.1], [0.9], [0.1]])
     each, ones = np.arange(2), np.ones(2)
-    apart = solve_block_banded(
+    apart = solve_coupled(
         one, CouplingRows(each, 0 * each, ones, -ones, -0.5 * ones, np.inf * ones)
     )  # up by 0.5 at most
     assert list(apart.lost) == [True, True, False]
     np.testing.assert_allclose(apart.x[:, 0], [0.25, 0.75, 0.1], atol=1e-6)
-    held = solve_block_banded(one, CouplingRows.none(), np.array([False, True, False]))
+    held = solve_coupled(one, CouplingRows.none(), np.array([False, True, False]))
     assert held.status == Status.INFEASIBLE
     np.testing.assert_allclose(held.residual[[0, 2]], 0.0, atol=1e-9)

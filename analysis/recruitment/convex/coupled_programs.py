@@ -1,0 +1,309 @@
+"""Programs that are coupled to the next one, as one sparse program, solved by Clarabel.
+
+Squares are the quadratic part of the objective. Other powers w |x|^p become w t with (t, 1, x) in a power cone. Source
+of the solver: P. J. Goulart, Y. Chen, Clarabel: an interior-point solver for conic programs with quadratic objectives,
+arXiv:2405.12762.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import clarabel
+import numpy as np
+
+from myoquat.analysis.recruitment.convex import terms
+from myoquat.analysis.recruitment.convex.outcome import Status
+from myoquat.analysis.recruitment.convex.program import Programs, prices
+from myoquat.analysis.recruitment.convex.solve import powers_of_two
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+
+__all__ = ["CoupledSolution", "CouplingRows", "solve_coupled"]
+
+TOLERANCE = 1e-12  # of the solver, for residuals and the gap
+REDUCED_TOLERANCE = 1e-9  # accepted where rounding errors end progress
+VIOLATION_WEIGHT = 1e8  # of the greatest weight: of squared violations of rows of length 1
+VIOLATION_TOLERANCE = 1e-6  # of rows of length 1, and of b: greater residuals are violations
+VIOLATION_MARGIN = 1e-6  # of b: violations may exceed the least ones by this
+STATUSES = {"Solved": Status.SOLVED, "AlmostSolved": Status.SOLVED, "PrimalInfeasible": Status.INFEASIBLE,
+            "AlmostPrimalInfeasible": Status.INFEASIBLE}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class CouplingRows:
+    """l rows d = before x[step, variable] + after x[step + 1, variable] - least.
+
+    Rows are conditions d >= 0 if `weight` is infinite, and objectives weight d^2 otherwise. All fields are (l,).
+    """
+
+    step: Array
+    variable: Array
+    before: Array
+    after: Array
+    least: Array
+    weight: Array
+
+    @classmethod
+    def none(cls) -> "CouplingRows":
+        """No rows."""
+        zero, whole = np.zeros(0), np.zeros(0, dtype=int)
+        return cls(whole, whole, zero, zero, zero, zero)
+
+    @classmethod
+    def joined(cls, *parts: "CouplingRows") -> "CouplingRows":
+        """All rows of several parts, in ascending order of their steps."""
+        rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__}
+        order = np.lexsort((rows["variable"], rows["step"]))
+        return cls(**{name: values[order] for name, values in rows.items()})
+
+    @property
+    def hard(self) -> Array:
+        """(l,) the rows that are conditions."""
+        return np.isinf(self.weight)
+
+    def values(self, x: Array) -> Array:
+        """(l,) d at x (k, n)."""
+        moved: Array = self.before * x[self.step, self.variable] + self.after * x[self.step + 1, self.variable]
+        return moved - self.least
+
+    def price(self, multipliers: Array, shape: tuple[int, int]) -> Array:
+        """(k, n) the sum of the rows times multipliers (l,)."""
+        place, (k, n) = self.step * shape[1] + self.variable, shape
+        found = np.bincount(place, self.before * multipliers, k * n)
+        found += np.bincount(place + n, self.after * multipliers, k * n)
+        return found.reshape(shape)
+
+    def shifted(self, centre: Array) -> "CouplingRows":
+        """The rows of x - centre (k, n)."""
+        return replace(self, least=-self.values(centre))
+
+    def matrix(self, k: int, n: int) -> Any:
+        """(l, k n) sparse."""
+        l, place = np.arange(len(self.step)), self.step * n + self.variable
+        at = np.tile(l, 2), np.concatenate([place, place + n])
+        return scipy.sparse.csr_array((np.concatenate([self.before, self.after]), at), shape=(len(l), k * n))
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledSolution:
+    """The solution of k programs with coupling rows.
+
+    x          (k, n)
+    y          (k, e) multipliers of the equations
+    z          (k, c, d) multipliers of the cones
+    pull       (l,) multipliers of the coupling rows
+    residual   (k, e) A x - b
+    objective  of all programs together
+    bound      a lower bound of the objective
+    status     of all programs together
+    steps      of the solver
+    lost       (k,) marks programs whose conditions x violates
+
+    Without a solution, x violates the conditions of the `lost` programs least, in the sum of squares. It meets all
+    others and has the least objective among these points.
+    """
+
+    x: Array
+    y: Array
+    z: Array
+    pull: Array
+    residual: Array
+    objective: float
+    bound: float
+    status: Status
+    steps: int
+    lost: Array
+
+
+def solve_coupled(programs: Programs, coupling: CouplingRows, lost: Array | None = None) -> CoupledSolution:
+    """The solution of programs of which each is coupled to the next one; the objective is the sum.
+
+    `lost` (k,): programs that are known to have no solution.
+    """
+    rows = _Rows(programs)
+    known = np.zeros(len(programs.b), dtype=bool) if lost is None else lost
+    if known.any():
+        violation = _solved(rows.relaxed(known), coupling).x[:, rows.n :]
+        found = _solved(rows.relaxed(known, violation), coupling)
+    else:
+        found = _solved(rows.program, coupling)
+    if found.status == Status.SOLVED or not (known.any() or found.status == Status.INFEASIBLE):
+        return rows.result(found, coupling, known)
+    violation = _solved(rows.relaxed(np.ones(len(known), dtype=bool)), coupling).x[:, rows.n :]
+    missed = known | (np.abs(violation) > VIOLATION_TOLERANCE * rows.size).any(axis=-1)
+    return rows.result(_solved(rows.relaxed(missed, violation), coupling), coupling, missed)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """x (k, n), multipliers (k, e + c d) of equations and cones and (l,) of coupling rows."""
+
+    x: Array
+    multipliers: Array
+    pull: Array
+    status: Status
+    steps: int
+
+
+def _solved(p: Programs, coupling: CouplingRows) -> _End:
+    """All programs as one, by Clarabel."""
+    sparse, (k, e, n), hard = scipy.sparse, p.A.shape, coupling.hard
+    size, most = k * n, float(p.weights.max(initial=0.0)) or 1.0
+    w, powers = p.weights.ravel() / most, p.powers.ravel()
+    C, weight = coupling.matrix(k, n), np.where(hard, 0.0, coupling.weight) / most
+    curved = np.flatnonzero((powers != 2) & (w > 0))  # each of them has a variable t
+    linear, others = curved[powers[curved] == 1], curved[powers[curved] != 1]
+    t = np.searchsorted(curved, linear), np.searchsorted(curved, others)
+    quadratic = sparse.diags_array(2 * np.where(powers == 2, w, 0.0)) + 2 * C.T @ sparse.diags_array(weight) @ C
+    cost = np.concatenate([-2 * C.T @ (weight * coupling.least), w[curved]])
+
+    def rows_of(places: Array, extra: Array | None = None, sign: float = 1.0) -> Any:
+        """One row for each place: sign times x there, less t."""
+        each = np.arange(len(places))
+        at, values = (each, places), np.full(len(each), sign)
+        if extra is not None:
+            at, values = (
+                (np.tile(each, 2), np.concatenate([places, size + extra])),
+                np.append(values, -np.ones(len(each))),
+            )
+        return sparse.csr_array((values, at), shape=(len(each), size + len(curved)))
+
+    lower, upper = p.lower.ravel(), p.upper.ravel()
+    fixed = np.flatnonzero(lower == upper)
+    low, high = (np.flatnonzero(np.isfinite(v) & (lower < upper)) for v in (lower, upper))
+    wide = [_blocks(p.A, len(curved)), -_blocks(p.G.reshape(k, -1, n), len(curved)), -_padded(C[hard], len(curved))]
+    cones = _power_rows(others, size + t[1], size + len(curved))
+    parts = [wide[0], rows_of(fixed), rows_of(low, sign=-1.0), rows_of(high), wide[2], rows_of(linear, t[0]),
+             rows_of(linear, t[0], -1.0), wide[1], cones]  # fmt: skip
+    right = [p.b.ravel(), lower[fixed], -lower[low], upper[high], -coupling.least[hard], np.zeros(2 * len(linear)),
+             p.h.ravel(), np.tile([0.0, 1.0, 0.0], len(others))]  # fmt: skip
+    counts = [part.shape[0] for part in parts]
+    kinds = [clarabel.ZeroConeT(counts[0] + counts[1]), clarabel.NonnegativeConeT(sum(counts[2:7])),
+             *[clarabel.SecondOrderConeT(p.h.shape[2])] * (k * p.h.shape[1]),
+             *[clarabel.PowerConeT(1 / float(powers[i])) for i in others]]  # fmt: skip
+    full = sparse.block_diag([quadratic, sparse.csr_array((len(curved), len(curved)))])
+    every = sparse.vstack(parts).tocsc()
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(full)), cost, sparse.csc_matrix(every), np.concatenate(right), kinds, _settings()
+    )
+    found = solver.solve()
+    x = np.clip(np.array(found.x)[:size].reshape(k, n), p.lower, p.upper)
+    z = np.split(most * np.array(found.z), np.cumsum(counts)[:-1])
+    pull = np.where(hard, 0.0, -2 * most * weight * coupling.values(x))
+    pull[hard] = z[4]
+    multipliers = np.concatenate([-z[0].reshape(k, e), z[7].reshape(k, -1)], axis=-1)
+    return _End(x, multipliers, pull, STATUSES.get(str(found.status), Status.UNSOLVED), found.iterations)
+
+
+def _settings() -> Any:
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = REDUCED_TOLERANCE
+    return settings
+
+
+def _blocks(blocks: Array, extra: int) -> Any:
+    """(k r, k n + extra) sparse: (k, r, n) along the diagonal."""
+    k, r, n = blocks.shape
+    row, column = np.arange(k * r).reshape(k, r, 1), np.arange(k * n).reshape(k, 1, n)
+    at = [np.broadcast_to(v, blocks.shape).ravel() for v in (row, column)]
+    found = _sparse(blocks.ravel(), at, (k * r, k * n + extra))
+    found.eliminate_zeros()
+    return found
+
+
+def _padded(rows: Any, extra: int) -> Any:
+    """Sparse rows with more columns."""
+    rows = rows.tocoo()
+    return _sparse(rows.data, [rows.row, rows.col], (rows.shape[0], rows.shape[1] + extra))
+
+
+def _power_rows(places: Array, t: Array, width: int) -> Any:
+    """Three rows for each place: -t, 0, -x."""
+    each = 3 * np.arange(len(places))
+    at = [np.concatenate([each, each + 2]), np.concatenate([t, places])]
+    return _sparse(-np.ones(2 * len(each)), at, (3 * len(each), width))
+
+
+def _sparse(values: Array, at: list[Array], shape: tuple[int, int]) -> Any:
+    """A sparse matrix by rows."""
+    return scipy.sparse.csr_array((values, (at[0], at[1])), shape=shape)
+
+
+class _Rows:
+    """Programs with rows of length about 1."""
+
+    def __init__(self, given: Programs) -> None:
+        self.given, self.n = given, given.A.shape[-1]
+        self.max_weight = float(given.weights.max(initial=0.0)) or 1.0
+        lengths = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", given.G, given.G), axis=-1, initial=0.0))
+        self.rows = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", given.A, given.A)))
+        self.cones = powers_of_two(lengths)
+        self.program = replace(
+            given,
+            A=given.A / self.rows[..., None],
+            b=given.b / self.rows,
+            G=given.G / self.cones[..., None, None],
+            h=given.h / self.cones[..., None],
+        )
+        heights = np.abs(self.program.h).max(axis=-1, initial=1.0)
+        self.size = np.concatenate([np.maximum(np.abs(self.program.b), 1.0), heights], axis=-1)
+
+    def relaxed(self, missed: Array, violation: Array | None = None) -> Programs:
+        """The programs with slack variables in some of them (k,): one for each equation, and one that widens each cone.
+        They have a weight, or known values (k, e + c)."""
+        p, (k, e), c = self.program, self.program.b.shape, self.program.h.shape[1]
+        extra = np.zeros((*p.G.shape[:3], e + c))
+        for j in range(c):
+            extra[:, j, 0, e + j] = 1.0
+        far, least = np.where(missed, np.inf, 0.0)[:, None] + np.zeros((k, e + c)), np.zeros((k, e + c))
+        least[:, :e] = -np.inf
+        lower, upper = np.maximum(-far, least), far
+        if violation is not None:
+            near = VIOLATION_MARGIN * self.size * missed[:, None]
+            lower, upper = np.maximum(violation - near, least) * missed[:, None], (violation + near) * missed[:, None]
+        price = VIOLATION_WEIGHT * self.max_weight * np.ones((k, e + c)) * (violation is None)
+        return Programs(
+            A=np.concatenate([p.A, np.broadcast_to(np.eye(e, e + c), (k, e, e + c))], axis=-1),
+            b=p.b,
+            weights=np.concatenate([p.weights, price], axis=-1),
+            powers=np.concatenate([p.powers, np.full((k, e + c), 2.0)], axis=-1),
+            lower=np.concatenate([p.lower, lower], axis=-1),
+            upper=np.concatenate([p.upper, upper], axis=-1),
+            G=np.concatenate([p.G, extra], axis=-1),
+            h=p.h,
+        )
+
+    def result(self, found: _End, coupling: CouplingRows, missed: Array) -> CoupledSolution:
+        """In the original units, with the lower bound that the multipliers prove: the Lagrange dual."""
+        p, e, x = self.given, self.given.b.shape[1], found.x[:, : self.n]
+        y = found.multipliers[:, :e] / self.rows
+        z = found.multipliers[:, e:].reshape(p.h.shape) / self.cones[..., None]
+        hard, d = coupling.hard, coupling.values(x)
+        soft = np.where(hard, 0.0, coupling.weight)
+        status, bound = Status.INFEASIBLE if missed.any() else found.status, np.inf
+        if status != Status.INFEASIBLE:
+            multipliers = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
+            price = prices(p.B, multipliers) + coupling.price(found.pull, x.shape)
+            low, high = terms.reach(x, p.lower, p.upper)
+            exponents = p.powers if p.power is None else p.power
+            fixed = np.sum(y * p.b) - np.sum(z * p.h) + np.sum(found.pull * coupling.least)
+            give = np.where(soft > 0, found.pull**2 / np.where(soft > 0, 4 * soft, 1.0), 0.0)
+            bound = float(fixed - give.sum() + terms.least(p.weights, exponents, price, low, high).sum())
+        return CoupledSolution(
+            x=x,
+            y=y,
+            z=z,
+            pull=found.pull,
+            residual=p.residual(x),
+            objective=float(p.objective(x).sum() + np.sum(np.where(hard, 0.0, soft * d**2))),
+            bound=bound,
+            status=status,
+            steps=found.steps,
+            lost=missed,
+        )
