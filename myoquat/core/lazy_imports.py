@@ -11,6 +11,7 @@ __all__ = [
     "Library",
     "MissingExtraError",
     "casadi",
+    "clarabel",
     "difflib",
     "film_encoder",
     "html",
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from importlib import metadata, resources
 
     import casadi
+    import clarabel
     import jax
     import llvmlite
     import llvmlite.binding as llvm
@@ -137,6 +139,7 @@ if TYPE_CHECKING:
     import xarray
 else:
     casadi = Library("casadi")
+    clarabel = Library("clarabel")
     difflib = Library("difflib")
     html = Library("html")
     jax = Library("jax")

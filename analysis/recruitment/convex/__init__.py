@@ -2,8 +2,7 @@
 
 from myoquat.analysis.recruitment.convex.coupled_programs import CoupledSolution, CouplingRows, solve_coupled
 from myoquat.analysis.recruitment.convex.minimax import solve_minimax
-from myoquat.analysis.recruitment.convex.outcome import Status, are_met
-from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.analysis.recruitment.convex.program import Programs, Status, are_met
 from myoquat.analysis.recruitment.convex.separable import solve_separable
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 

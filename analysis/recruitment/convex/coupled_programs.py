@@ -8,14 +8,12 @@ arXiv:2405.12762.
 from dataclasses import replace
 from typing import Any
 
-import clarabel
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.program import Programs, prices
+from myoquat.analysis.recruitment.convex.program import Programs, Status, prices
 from myoquat.analysis.recruitment.convex.solve import powers_of_two
-from myoquat.core.lazy_imports import scipy
+from myoquat.core.lazy_imports import clarabel, scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
@@ -161,13 +159,13 @@ def _solved(p: Programs, coupling: CouplingRows) -> _End:
     quadratic = sparse.diags_array(2 * np.where(powers == 2, w, 0.0)) + 2 * C.T @ sparse.diags_array(weight) @ C
     cost = np.concatenate([-2 * C.T @ (weight * coupling.least), w[curved]])
 
-    def rows_of(places: Array, extra: Array | None = None, sign: float = 1.0) -> Any:
-        """One row for each place: sign times x there, less t."""
-        each = np.arange(len(places))
-        at, values = (each, places), np.full(len(each), sign)
+    def rows_of(entries: Array, extra: Array | None = None, sign: float = 1.0) -> Any:
+        """One row for each entry of x: sign times it, less t."""
+        each = np.arange(len(entries))
+        at, values = (each, entries), np.full(len(each), sign)
         if extra is not None:
             at, values = (
-                (np.tile(each, 2), np.concatenate([places, size + extra])),
+                (np.tile(each, 2), np.concatenate([entries, size + extra])),
                 np.append(values, -np.ones(len(each))),
             )
         return sparse.csr_array((values, at), shape=(len(each), size + len(curved)))
@@ -182,13 +180,18 @@ def _solved(p: Programs, coupling: CouplingRows) -> _End:
     right = [p.b.ravel(), lower[fixed], -lower[low], upper[high], -coupling.least[hard], np.zeros(2 * len(linear)),
              p.h.ravel(), np.tile([0.0, 1.0, 0.0], len(others))]  # fmt: skip
     counts = [part.shape[0] for part in parts]
-    kinds = [clarabel.ZeroConeT(counts[0] + counts[1]), clarabel.NonnegativeConeT(sum(counts[2:7])),
+    cone_types = [clarabel.ZeroConeT(counts[0] + counts[1]), clarabel.NonnegativeConeT(sum(counts[2:7])),
              *[clarabel.SecondOrderConeT(p.h.shape[2])] * (k * p.h.shape[1]),
              *[clarabel.PowerConeT(1 / float(powers[i])) for i in others]]  # fmt: skip
     full = sparse.block_diag([quadratic, sparse.csr_array((len(curved), len(curved)))])
     every = sparse.vstack(parts).tocsc()
     solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(sparse.triu(full)), cost, sparse.csc_matrix(every), np.concatenate(right), kinds, _settings()
+        sparse.csc_matrix(sparse.triu(full)),
+        cost,
+        sparse.csc_matrix(every),
+        np.concatenate(right),
+        cone_types,
+        _settings(),
     )
     found = solver.solve()
     x = np.clip(np.array(found.x)[:size].reshape(k, n), p.lower, p.upper)
@@ -223,10 +226,10 @@ def _padded(rows: Any, extra: int) -> Any:
     return _sparse(rows.data, [rows.row, rows.col], (rows.shape[0], rows.shape[1] + extra))
 
 
-def _power_rows(places: Array, t: Array, width: int) -> Any:
-    """Three rows for each place: -t, 0, -x."""
-    each = 3 * np.arange(len(places))
-    at = [np.concatenate([each, each + 2]), np.concatenate([t, places])]
+def _power_rows(entries: Array, t: Array, width: int) -> Any:
+    """Three rows for each entry of x: -t, 0, -x."""
+    each = 3 * np.arange(len(entries))
+    at = [np.concatenate([each, each + 2]), np.concatenate([t, entries])]
     return _sparse(-np.ones(2 * len(each)), at, (3 * len(each), width))
 
 

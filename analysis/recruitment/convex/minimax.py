@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
-from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.program import Programs
+from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat

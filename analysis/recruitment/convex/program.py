@@ -1,6 +1,7 @@
 """The shape of the programs, and what holds of their solutions: bounds on the least objective, and of none at all."""
 
 from dataclasses import replace
+from enum import IntEnum
 from typing import Self
 
 import numpy as np
@@ -10,7 +11,33 @@ from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 
-__all__ = ["Programs", "in_one_pass", "prices"]
+__all__ = ["Programs", "Split", "Status", "are_met", "in_one_pass", "prices"]
+
+
+class Status(IntEnum):
+    """How a program ended; `sentence` says it."""
+
+    SOLVED = 0
+    INFEASIBLE = 1
+    UNSOLVED = 2
+    LOCAL = 3
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.SOLVED: "all conditions are met and nothing better is possible",
+    Status.INFEASIBLE: "no solution meets all conditions; the one given violates them the least",
+    Status.UNSOLVED: "neither a solution nor a proof that there is none was found",
+    Status.LOCAL: "all conditions are met and nothing near is better; the bound says how much better all else could be",
+}
+
+
+def are_met(status: Array) -> Array:
+    """Where all conditions are met."""
+    return np.isin(status, (Status.SOLVED, Status.LOCAL))
 
 
 def in_one_pass(A: Array, x: Array) -> Array:
@@ -162,3 +189,31 @@ class Programs:
     def _exponents(self) -> float | Array:
         power = self.power
         return self.powers if power is None else power
+
+
+class Split:
+    """x = x+ - x- for variables whose power has a corner at zero, or no curvature that is finite there."""
+
+    def __init__(self, programs: Programs) -> None:
+        both = (programs.powers < 2) & (programs.weights > 0) & (programs.lower < 0) & (programs.upper > 0)
+        self.columns = np.flatnonzero(both.any(axis=0))
+        self.n = programs.A.shape[-1]
+
+    def applied(self, p: Programs) -> Programs:
+        """The programs with the negative parts behind all variables."""
+        c = self.columns
+        if not len(c):
+            return p
+        lower, upper = p.lower.copy(), p.upper.copy()
+        lower[:, c], upper[:, c] = np.maximum(lower[:, c], 0.0), np.maximum(upper[:, c], 0.0)
+        parts = {"A": -p.A[..., c], "G": -p.G[..., c], "weights": p.weights[:, c], "powers": p.powers[:, c]}
+        found = {name: np.concatenate([getattr(p, name), part], axis=-1) for name, part in parts.items()}
+        found["lower"] = np.concatenate([lower, np.maximum(-p.upper[:, c], 0.0)], axis=-1)
+        found["upper"] = np.concatenate([upper, np.maximum(-p.lower[:, c], 0.0)], axis=-1)
+        return replace(p, **found)
+
+    def merged(self, x: Array) -> Array:
+        """(k, n) x of the split variables."""
+        found: Array = x[:, : self.n].copy()
+        found[:, self.columns] -= x[:, self.n :]
+        return found

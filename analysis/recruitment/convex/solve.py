@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.descent import CAREFUL_TARGET, Ends, solved_side_by_side
-from myoquat.analysis.recruitment.convex.interior_point_formulas import MIN_INFEASIBILITY_PROOF
-from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.program import Programs, in_one_pass
-from myoquat.analysis.recruitment.convex.split import Split
+from myoquat.analysis.recruitment.convex.interior_point import (
+    CAREFUL_TARGET,
+    MIN_INFEASIBILITY_PROOF,
+    Ends,
+    solved_side_by_side,
+)
+from myoquat.analysis.recruitment.convex.program import Programs, Split, Status, in_one_pass
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 

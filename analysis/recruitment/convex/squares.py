@@ -14,15 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex.columns import Shape, triangle
-from myoquat.analysis.recruitment.convex.interior_point_formulas import (
+from myoquat.analysis.recruitment.convex.columns import (
+    Shape,
+    WeightedSquares,
+    from_columns,
+    to_columns,
+    triangle,
+    width,
+)
+from myoquat.analysis.recruitment.convex.interior_point import (
     ACCEPTABLE_FACTOR,
     DIAGONAL_REGULARIZATION,
     RESIDUAL_TOLERANCE,
     UNKNOWN_DISTANCE,
 )
-from myoquat.analysis.recruitment.convex.outcome import Status
-from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
+from myoquat.analysis.recruitment.convex.program import Status
 from myoquat.core.typing import Array
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for

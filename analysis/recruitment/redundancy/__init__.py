@@ -2,10 +2,10 @@
 
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator
 from myoquat.analysis.recruitment.redundancy.assembled_motion import consistent_derivatives, consistent_motion
+from myoquat.analysis.recruitment.redundancy.coupled import Coupled, FrameCoupling, Sequential, WholeTrial
 from myoquat.analysis.recruitment.redundancy.equations import Effort
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.redundancy import Redundancy, redundancy
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, Sequential, WholeTrial
 from myoquat.analysis.recruitment.stability import JointCone
 
 __all__ = [

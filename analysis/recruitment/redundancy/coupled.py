@@ -7,30 +7,245 @@ f(., 1), and L that of f(., 0). For the "piecewise" form L = a / (E + 3 a (E - 1
 Its H is convex, the root of -1.5 H - 2 ln(1 - H) = -1.5 a - 2 ln(1 - a) + h / tau_a. "smooth" has some of both. L and H
 are replaced by their tangents at the current solution until nothing changes. For a convex H and a concave L the
 tangents exclude part of the reachable values and add none [A. L. Yuille, A. Rangarajan, The concave-convex procedure,
-Neural Comput. 15, 2003]. `bound_tightening` gives a lower bound of all other solutions.
+Neural Comput. 15, 2003]. Bound tightening gives a lower bound of all other solutions.
 
 Frames without an active coupling keep the solution of the independent frame: if the optimum of a relaxation is
 feasible, it is optimal. Steps are coupled where solutions break their bounds, and near there.
+
+Bound tightening: a lower bound of the effort of a coupled trial with nonlinear limits L and H of the activations.
+
+Within ranges of the activations L is replaced by a line at or below it, H by a line at or above it. The bound of that
+convex program holds for the trial. In the dual, replace the term of one activation by its value at a point. A better
+solution is only where this is not above the known effort. That gives ranges of all activations, first from independent
+frames, then from the program within the last ranges. Lines over narrower ranges are nearer to L and H [H. S. Ryoo, N.
+V. Sahinidis, A branch-and-reduce approach to global optimization, J. Global Optim. 8, 1996].
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
-from myoquat.analysis.recruitment.redundancy.bound_tightening import outer_lines, trial_bound
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
 from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
 from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Reach, Recruitment, are_bent
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
 
-__all__ = ["CoupledRecruitment", "Recruited", "check_recruited", "recruited"]
+__all__ = [
+    "Coupled",
+    "CoupledRecruitment",
+    "FrameCoupling",
+    "Recruited",
+    "Sequential",
+    "WholeTrial",
+    "check_recruited",
+    "outer_lines",
+    "recruited",
+    "trial_bound",
+]
+
+
+@dataclass(frozen=True)
+class FrameCoupling:
+    """How the activations of a frame depend on those of its neighbours: `Sequential` or `Coupled`.
+
+    >>> from myoquat.analysis.recruitment import Coupled, FrameCoupling, Sequential
+    >>> isinstance(Sequential(), FrameCoupling), isinstance(Coupled(), FrameCoupling)
+    (True, True)
+    """
+
+
+@dataclass(frozen=True)
+class Sequential(FrameCoupling):
+    """The frames of a motion one after the other, for `redundancy`. From one frame to the next, the activation of a
+    muscle with `activation_dynamics` changes no more than with an excitation between 0 and 1.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Sequential, redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import ActivationDynamics, ExponentialMuscle, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> law = ExponentialMuscle(0.5, 100.0)
+    >>> muscle = mq.Muscle("biceps", path, law, activation_dynamics=ActivationDynamics())
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
+    >>> held = Motion(model, [0.0, 0.005], [[0.0]] * 2, [[0.0]] * 2, [[-9.0], [0.0]])  # lift, then hold
+    >>> free, slow = (redundancy(model, held, dynamics=d, reserves=50.0) for d in (None, Sequential()))
+    >>> bool(slow.activation[1, 0] > free.activation[1, 0])  # it cannot fall faster
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Coupled(FrameCoupling):
+    """The frames of a motion as one problem, for `redundancy`. The sum of their efforts is the least that activation
+    dynamics allow: an activation rises before it is needed and falls in time.
+
+    rates  [s^2] weight, in that sum, of the squares of all (a_k+1 - a_k) / (t_k+1 - t_k) of the muscles.
+
+    Activations are not below the `minimum_activation` of their dynamics. Efforts are those of activations, with a
+    finite power, of at least 2 where there are targets.
+
+    >>> from myoquat.analysis.recruitment import Coupled
+    >>> Coupled(rates=1e-4)
+    Coupled(rates=0.0001)
+    """
+
+    rates: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rates) and self.rates >= 0):
+            raise ValueError(f"rates must be finite and not negative, not {self.rates}")
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTrial:
+    """The solution of the frames of a motion as one problem (`Coupled`).
+
+    effort  the sum of the frames' efforts, with that of the rates; `bound`, a lower bound of it; `gap`, their
+            difference, relative to the effort.
+    status  `SOLVED` where the gap is at most 1e-7; `LOCAL` where it is more, and no activations near are better.
+            `INFEASIBLE` where the frames of this status have no solution that activations can reach. They violate their
+            conditions the least, and the others have the least effort that this leaves.
+    frame, velocity, missing  where the equations are missed the most, and by how much [N m, N].
+    beyond  how far activations are beyond what they can reach, at most.
+    linked, outer_iterations  the number of frames that dynamics or rates couple to a neighbour, and of solved programs.
+    reach_price  (t, m) the part of the frames beside in the derivative of an activation's effort (`Redundancy.shares`).
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import Coupled, redundancy
+    >>> from myoquat.data import Motion
+    >>> from myoquat.muscle import ActivationDynamics, ExponentialMuscle, PathPoint
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> muscle = mq.Muscle("biceps", path, ExponentialMuscle(0.5, 100.0), activation_dynamics=ActivationDynamics())
+    >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
+    >>> held = Motion(model, [0.0, 0.1], [[0.0], [0.0]], [[0.0], [0.0]], [[0.0], [0.0]])
+    >>> redundancy(model, held, dynamics=Coupled()).trial
+    <WholeTrial solved: effort 0.334, gap 0>
+    """
+
+    effort: float
+    bound: float
+    status: Status
+    frame: int
+    velocity: str
+    missing: float
+    beyond: float
+    linked: int
+    outer_iterations: int
+    reach_price: Array
+
+    def __repr__(self) -> str:
+        state = self.status.name.lower()
+        if self.status == Status.INFEASIBLE:
+            return f"<WholeTrial {state}: frame {self.frame} lacks {self.missing:.3g} of {self.velocity!r}>"
+        return f"<WholeTrial {state}: effort {self.effort:.3g}, gap {max(self.gap, 0.0):.1g}>"
+
+    @property
+    def gap(self) -> float:
+        """By how much the effort is above its bound, relative to it."""
+        return (self.effort - self.bound) / self.effort if self.effort > 0 else self.effort - self.bound
+
+
+Ends = Callable[[Array], Array]  # activations (l, p) of coupling rows to the values of L or H there
+RowsOverRanges = Callable[[Array, Array], CouplingRows]  # of ranges (k, m)
+
+RANGE_POINTS = 17  # of a range: a line is beyond L or H at all of them
+MAX_TIGHTENINGS = 8
+TIGHTENING_GAP = 1e-8  # of the effort: ranges are narrow enough if it exceeds its bound by no more
+MAX_REMAINING_GAP = 0.8  # of the gap before a tightening: if more remains, the tightening ends
+MAX_HALVINGS = 50  # of an interval that brackets the end of a range
+
+
+def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array, Array]:
+    """(l,) values at 0 and slopes of lines over ranges [low, top] (l,), parallel to the secant.
+
+    At all sampled points, lines are at or below L, or at or above H where `high` (l,) is set.
+    """
+    a = low[:, None] + (top - low)[:, None] * np.linspace(0.0, 1.0, RANGE_POINTS)
+    values = ends(a)
+    wide = top > low
+    slope = np.where(wide, (values[:, -1] - values[:, 0]) / np.where(wide, top - low, 1.0), 0.0)
+    rest = values - slope[:, None] * a
+    return np.where(high, rest.max(axis=-1), rest.min(axis=-1)), slope
+
+
+class _Ranges:
+    """Ranges of the first m variables of programs, and lines over them."""
+
+    def __init__(self, programs: Programs, m: int) -> None:
+        self.p, self.m = programs, m
+        self.low, self.top = programs.lower[:, :m].copy(), programs.upper[:, :m].copy()
+
+    def narrow(self, price: Array, left: float) -> None:
+        """To the points where w |x|^p - price x exceeds its least value by at most `left`."""
+        w, p, m = self.p.weights[:, : self.m], float(self.p.power or 2.0), self.m
+        price = price[:, :m]
+        point = self._cheapest(price)
+        most = terms.cost(w, p, point) - price * point + left
+        for name, end in (("low", self.low), ("top", self.top)):
+            inner, outer = point.copy(), end.copy()
+            inside = terms.cost(w, p, outer) - price * outer <= most
+            for _ in range(MAX_HALVINGS):
+                middle = (inner + outer) / 2
+                within = terms.cost(w, p, middle) - price * middle <= most
+                inner, outer = np.where(within, middle, inner), np.where(within, outer, middle)
+            setattr(self, name, np.where(inside, end, outer))
+
+    def _cheapest(self, price: Array) -> Array:
+        """(k, m) where w |x|^p - price x is least within the ranges."""
+        w, p = self.p.weights[:, : self.m], float(self.p.power or 2.0)
+        points = [self.low, self.top, np.clip(0.0, self.low, self.top)]
+        if p > 1:
+            steep = np.where(w > 0, w * p, 1.0)
+            root = np.sign(price) * terms.power_of(np.abs(price) / steep, 1 / (p - 1))
+            points.append(np.where(w > 0, np.clip(root, self.low, self.top), self.low))
+        tried = np.stack(points)
+        values = terms.cost(w, p, tried) - price * tried
+        found: Array = np.take_along_axis(tried, np.argmin(values, axis=0)[None], axis=0)[0]
+        return found
+
+    @property
+    def programs(self) -> Programs:
+        lower, upper = self.p.lower.copy(), self.p.upper.copy()
+        lower[:, : self.m], upper[:, : self.m] = self.low, self.top
+        return replace(self.p, lower=lower, upper=upper)
+
+
+def trial_bound(
+    programs: Programs, alone: tuple[Array, Array, Array], effort: float, lines: RowsOverRanges, m: int
+) -> float:
+    """A lower bound of the sum of the objectives of programs that are coupled in their first m variables.
+
+    alone: x (k, n), y and z of the solutions of the independent programs. effort: that of a solution. `lines`(low, top)
+    returns the coupling rows of lines over ranges (k, m) of the first m variables.
+    """
+    x, y, z = alone
+    rows = np.concatenate([y, z.reshape(len(y), -1)], axis=-1)
+    price = vecmat(rows, programs.B)
+    bound = float(programs.certificates(x, rows, price)[0].sum())
+    ranges = _Ranges(programs, m)
+    for _ in range(MAX_TIGHTENINGS):
+        ranges.narrow(price, max(effort - bound, 0.0) + TIGHTENING_GAP * abs(effort))
+        given, coupling = ranges.programs, lines(ranges.low, ranges.top)
+        found = solve_coupled(given, coupling)
+        if found.status != Status.SOLVED:
+            break
+        before, bound = bound, max(bound, found.bound)
+        if effort - bound <= TIGHTENING_GAP * abs(effort) or effort - bound > MAX_REMAINING_GAP * (effort - before):
+            break
+        rows = np.concatenate([found.y, found.z.reshape(len(y), -1)], axis=-1)
+        price = vecmat(rows, programs.B) + coupling.price(found.pull, x.shape)
+    return bound
+
 
 # Steps, muscles, and 0 for L or 1 for H, (l,) each, to values at 0 and slopes of lines.
 Lines = Callable[[Array, Array, Array], tuple[Array, Array]]

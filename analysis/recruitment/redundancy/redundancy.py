@@ -27,11 +27,17 @@ from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
-from myoquat.analysis.recruitment.redundancy.coupled import Recruited, check_recruited, recruited
+from myoquat.analysis.recruitment.redundancy.coupled import (
+    Coupled,
+    FrameCoupling,
+    Recruited,
+    WholeTrial,
+    check_recruited,
+    recruited,
+)
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
-from myoquat.analysis.recruitment.redundancy.whole import Coupled, FrameCoupling, WholeTrial
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, terms
-from myoquat.analysis.recruitment.convex.columns import Shape
-from myoquat.analysis.recruitment.convex.records import WeightedSquares, from_columns, to_columns, width
+from myoquat.analysis.recruitment.convex.columns import Shape, WeightedSquares, from_columns, to_columns, width
 from myoquat.analysis.recruitment.convex.squares import (
     cheapest,
     fixed_row,

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs, solve_separable
-from myoquat.analysis.recruitment.convex.envelopes import Hulls
+from myoquat.analysis.recruitment.convex.separable import Hulls
 
 K, E, M = 12, 2, 4
 LEAST = 0.01
