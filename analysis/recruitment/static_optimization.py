@@ -28,7 +28,8 @@ from myoquat.joints import normalize
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Model, limit_torques
+from myoquat.muscle import Model, actuator_forces, limit_torques
+from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
 
@@ -87,6 +88,7 @@ def static_optimization(
     q: ArrayLike,
     u: ArrayLike,
     torque: ArrayLike,
+    time: ArrayLike | None = None,
     *,
     power: float = 2.0,
     reserves: float | Mapping[str, float] = 1.0,
@@ -96,6 +98,8 @@ def static_optimization(
 
     torque    generalized forces that muscles and reserves have to produce together with the model's limits, as
               `myoquat.dynamics.inverse_dynamics` gives them.
+    time      (...) [s] of the poses: forces that depend on it act, and controls and activations that the model
+              prescribes by its `inputs` have their values. Activations do not lag behind excitations here.
     power     p, from 2 to 10.
     reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
     backend   "kernel" compiles the solver at its first use for each size of problem; "numpy" does without.
@@ -103,7 +107,8 @@ def static_optimization(
     Locked coordinates need no torque. Those driven by couplers or constraints pass theirs on to what drives them, and
     poses must lie on the constraints (`myoquat.dynamics.constraints.assemble`). Activations reach
     from `minimum_activation` of a muscle's law, or 0, to 1. Elastic tendons are taken as rigid, as OpenSim's static
-    optimization takes them. Raises ValueError for values that do not fit, and as `muscle_forces` does.
+    optimization takes them. Raises ValueError for values that do not fit, for a model whose forces or inputs depend on
+    a time that is not given, and as `muscle_forces` does.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import static_optimization
@@ -124,20 +129,31 @@ def static_optimization(
         raise ValueError(f"torque must be finite, (..., {system.nu}), not {torque.shape}")
     if not 2 <= power <= 10:
         raise ValueError(f"power must lie in [2, 10], not {power}")
-    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], torque.shape[:-1])
+    t = None if time is None else check_array("time", time)
+    if t is None and model.inputs:
+        raise ValueError(f"time: the model prescribes {model.inputs[0].name!r} over time; give the time of the poses")
+    at = () if t is None else t.shape
+    batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], torque.shape[:-1], at)
     q, u, torque = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, torque))
+    t = None if t is None else np.broadcast_to(t, batch).reshape(-1)
     if model.limits or model.forces:
-        torque = torque - limit_torques(model, q, u)
+        torque = torque - limit_torques(model, q, u, t)
     if not len(q):
         return _of_no_poses(model, batch)
+    given = {name: x for names in (model.control_names, model.muscle_names) for name, x in
+             InputsOverTime(model.inputs, names).prescribed(np.zeros(len(q)) if t is None else t).items()}  # fmt: skip
+    if given.keys() & {*model.control_names}:
+        controls = np.stack([given.get(name, np.zeros(len(q))) for name in model.control_names], axis=-1)
+        torque = torque - actuator_forces(model, q, u, controls)
     names, _ = free_velocities(model, q[:1])
     demands = Demands(model, (q, u), torque, _reserves(names, reserves))
+    demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]
     force = demands.tensions(a)
-    given = matvec(np.swapaxes(demands.arms, -1, -2), force)
-    rest = demands.torque - given
-    parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, given, rest)]
+    pulled = matvec(np.swapaxes(demands.arms, -1, -2), force)
+    rest = demands.torque - pulled
+    parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, pulled, rest)]
     effort, converged = found.objective.reshape(batch), are_met(found.status).reshape(batch)
     return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort, converged)
 

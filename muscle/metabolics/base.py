@@ -1,7 +1,7 @@
 """What every model of metabolic power shares: the state of a fiber, its mass, and bounds of what it can cost."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,8 +126,6 @@ class MetabolicCost(Record, ABC):
         """(...) what heat is not below [W]."""
         floors: list[Array | float] = [-self.work(fiber)] if self.forbid_negative_power else []
         return [*floors, LEAST_HEAT * fiber.mass] if self.enforce_minimum_heat else floors
-
-    corner_count: ClassVar[int] = 0  # length of `corners`
 
     def corners(self, fiber: Fiber) -> list[Array]:
         """Numbers (...) with a corner of the heat, as a function of the activation, where they change their signs."""

@@ -1,7 +1,5 @@
 """Bhargava's model of metabolic power."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from myoquat.core.records import dataclass
@@ -63,8 +61,6 @@ class Bhargava2004(MetabolicCost):
         above = [(y + np.sqrt(y * y + d * d)) / 2 for y in (length - 0.5, length - 1.0, length - 1.5)]
         result: Array = 0.5 + above[0] - 3 * above[1] + 2 * above[2]
         return result
-
-    corner_count: ClassVar[int] = 1
 
     def corners(self, fiber: Fiber) -> list[Array]:
         return [np.asanyarray(fiber.active_force + fiber.passive_force)]

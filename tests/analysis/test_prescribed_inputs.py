@@ -7,12 +7,19 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Effort, OwnGoal, Problem
-from myoquat.analysis.recruitment import computed_muscle_control, forward_check, joint_loads, redundancy
+from myoquat.analysis.recruitment import (
+    computed_muscle_control,
+    forward_check,
+    joint_loads,
+    redundancy,
+    static_optimization,
+)
 from myoquat.data import Motion
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, laws
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import CoordinateActuator, PointActuator
+from myoquat.muscle.forces import PrescribedForce
 
 SLED = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
 ROD = mq.Body(
@@ -97,6 +104,21 @@ def test_excitations_that_are_prescribed_pass_through_activation_dynamics():
     found = redundancy(model, swing(model), reserves=1.0, backend="numpy")
     direct = mq.simulate(model, [0.0], [0.0], 0.5, step=0.001, output_step=0.01)
     assert np.allclose(found.activation[:, 0], direct.activation[:, 0], atol=1e-6)
+
+
+def test_static_optimization_obeys_what_acts_at_the_time_of_a_pose():
+    """A sled in balance: its string of 10 N pulls with a = 0.4 t, its motor with 3 t, a gust with 2 t, and the reserve
+    gives the rest of 12 N. Closed form."""
+    string = Muscle("s", (PathPoint("ground", (1, 0, 0)), PathPoint("sled", (0, 0, 0))), laws.PathActuator(10.0))
+    gust = PrescribedForce("gust", "sled", (Linear(2.0), Constant(0.0), Constant(0.0)))
+    inputs = PrescribedInput("s", Linear(0.4)), PrescribedInput("motor", Linear(3.0))
+    model = replace(sled(), muscles=(string,), forces=(gust,), inputs=inputs)
+    t, still = np.array([0.5, 1.0, 2.0]), np.zeros((3, 1))
+    found = static_optimization(model, still, still, still + 12.0, t, backend="numpy")
+    np.testing.assert_allclose(found.activation[:, 0], 0.4 * t, atol=1e-12)
+    np.testing.assert_allclose(found.reserve[:, 0], 12.0 - 9.0 * t, atol=1e-9)
+    with pytest.raises(ValueError, match="the model prescribes 's' over time; give the time of the poses"):
+        static_optimization(model, still, still, still)
 
 
 def test_joint_loads_have_prescribed_controls_of_joints_and_bodies():

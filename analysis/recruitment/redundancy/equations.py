@@ -407,7 +407,7 @@ class Demands:
         paths = paths_along(model, motion.q, joints)
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked)
         found.needed, found.controls = needed, controls
-        found._prescribe(prescribed_activations(model, motion.time))
+        found.prescribe(prescribed_activations(model, motion.time))
         found._press(motion, joints, paths.jacobian)
         return found.with_rules()
 
@@ -448,7 +448,7 @@ class Demands:
             return np.broadcast_to(np.stack(each), (count, len(each), 3, 3))
         return np.stack([rule.cones(parameter) for rule in self.cones], axis=1)
 
-    def _prescribe(self, activation: Array | None) -> None:
+    def prescribe(self, activation: Array | None) -> None:
         """Fix the activations (t, m) of muscles that are prescribed, NaN for others."""
         if activation is not None:
             known = ~np.isnan(activation)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from myoquat.data.document import last_name, number, numbers, objects, pair, text
-from myoquat.data.osim.force_laws.laws import MUSCLES, read_activation, read_activation_dynamics, read_law
+from myoquat.data.osim.force_laws.laws import read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
 from myoquat.data.osim.reading.contact import Contacts
@@ -54,7 +54,7 @@ def read_muscle(
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
         wraps, path_wraps = surfaces.along(path, len(points), unsupported)
     name = str(element.get("name"))
-    for tag, (idle, sign) in UNREAD.items() if element.tag in MUSCLES else ():
+    for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)
         if limit is not None and sign * (number(element, tag) - idle) > 0:
             unsupported.count(element, f"{tag}: its activation goes from its least to 1")

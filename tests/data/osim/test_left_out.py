@@ -81,3 +81,12 @@ def test_bounds_of_a_muscles_control_are_reported(tmp_path):
         load_model(path)
     path.write_text(TEXT.replace("</max_isometric_force>", "</max_isometric_force><max_control>1</max_control>", 1))
     load_model(path, strict=True)
+
+
+@pytest.mark.parametrize("tag", ["PathActuator", "RigidTendonMuscle"])
+def test_bounds_of_other_path_forces_are_reported(tmp_path, tag):
+    path = tmp_path / "x.osim"
+    text = re.sub(r"<(/?)Thelen2003Muscle\b", rf"<\1{tag}", TEXT)
+    path.write_text(text.replace("<max_isometric_force>", "<max_control>0.7</max_control><max_isometric_force>", 1))
+    with pytest.warns(UnsupportedWarning, match=rf"1 {tag} \(max_control: its activation goes"):
+        load_model(path)
