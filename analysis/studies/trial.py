@@ -9,20 +9,25 @@ import numpy as np
 
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
+    AnyReserve,
     Coupled,
     Effort,
     FrameCoupling,
     JointCone,
     MetabolicEffort,
     Reserve,
+    ReserveActuator,
     Sequential,
 )
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
+from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, StabilityRule
 from myoquat.core.arguments import check_types
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
+from myoquat.data.toml.records import read_record, write_record
 from myoquat.muscle import Model
+from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 __all__ = ["METABOLIC_COSTS", "TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary", "plain"]
@@ -39,6 +44,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+RULES: dict[str, type[StabilityRule]] = {rule.__name__: rule for rule in (JointCone, EllipticCone, CentralForce)}
 METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost in (Umberger2010, Bhargava2004)}
 
 
@@ -46,8 +52,8 @@ METABOLIC_COSTS: dict[str, type[MetabolicCost]] = {cost.__name__: cost for cost 
 class MuscleTrial:
     """A motion (q, u, udot) whose activations `redundancy` computes for every sample of a study.
 
-    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`; reserves are a number, one of
-    that strength on every free velocity, or `Reserve`s.
+    External loads, effort, reserves, cones, dynamics and tendons are as in `redundancy`. Cones are JointCone,
+    EllipticCone or CentralForce, which a store can hold.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import Reserve
@@ -68,22 +74,17 @@ class MuscleTrial:
     motion: Motion
     loads: Forces | None = None
     effort: Effort | None = None
-    reserves: float | Sequence[Reserve] = ()
-    cones: Sequence[JointCone] = ()
+    reserves: float | Sequence[AnyReserve] = ()
+    cones: Sequence[StabilityRule] = ()
     dynamics: FrameCoupling | None = None
     tendons: Literal["rigid", "elastic"] = "rigid"
 
     def __post_init__(self) -> None:
         check_types(dynamics=(self.dynamics, (FrameCoupling, NoneType)))
         check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
-        for reserve in () if isinstance(self.reserves, (int, float)) else self.reserves:
-            if not isinstance(reserve, Reserve):
-                raise ValueError(
-                    f"reserve {reserve.name!r}: those of a study's trial are on velocities, each a Reserve"
-                )
         for cone in self.cones:
-            if not isinstance(cone, JointCone):
-                raise ValueError(f"rule of {cone.joint!r}: those of a study's trial are each a JointCone")
+            if type(cone) not in RULES.values():
+                raise ValueError(f"cones: those of a study's trial are {', '.join(RULES)}, not {type(cone).__name__}")
 
     def of_model(self, model: Model) -> "MuscleTrial":
         """The trial with a reserve for every free velocity of the model, where reserves are a number."""
@@ -93,7 +94,7 @@ class MuscleTrial:
         return replace(self, reserves=tuple(Reserve(name, float(self.reserves)) for name in names))
 
     @property
-    def listed(self) -> Sequence[Reserve]:
+    def listed(self) -> Sequence[AnyReserve]:
         """The reserves; ValueError while they are a number, which `of_model` turns into reserves."""
         if isinstance(self.reserves, (int, float)):
             raise ValueError("reserves are a number; the reserves follow from a model")
@@ -103,7 +104,7 @@ class MuscleTrial:
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Names along the dimensions that only studies of trials have."""
         return {
-            "actuator": tuple(reserve.velocity for reserve in self.listed),
+            "actuator": tuple(reserve.name for reserve in self.listed),
             "joint": tuple(cone.joint for cone in self.cones),
         }
 
@@ -116,8 +117,8 @@ class MuscleTrial:
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
             "effort": _effort(self.effort or Effort()),
-            "reserves": [_record(reserve) for reserve in self.listed],
-            "cones": [_record(cone) for cone in self.cones],
+            "reserves": [_reserve(reserve) for reserve in self.listed],
+            "cones": [_rule(cone) for cone in self.cones],
             **dynamics,
             **tendons,
         }
@@ -134,8 +135,8 @@ class MuscleTrial:
             Motion(model.system, **found["motion"]),
             loads,
             _effort_of(found["effort"]),
-            tuple(Reserve(**given) for given in found["reserves"]),
-            tuple(JointCone(**given) for given in found["cones"]),
+            tuple(_reserve_of(given) for given in found["reserves"]),
+            tuple(_rule_of(given) for given in found["cones"]),
             stored_coupling(dynamics),
             found.get("tendons", "rigid"),
         )
@@ -150,6 +151,32 @@ def stored_coupling(found: bool | Mapping[str, Any]) -> FrameCoupling | None:
 
 def _record(record: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(record, f.name)) for f in fields(record) if f.init}
+
+
+def _reserve(reserve: AnyReserve) -> dict[str, Any]:
+    """A reserve; the actuator of one as files of models have it."""
+    if isinstance(reserve, Reserve):
+        return _record(reserve)
+    actuator = write_record(reserve.actuator, reserve.actuator.element).unwrap()
+    return {"actuator": actuator, "weight": reserve.weight}
+
+
+def _reserve_of(found: Mapping[str, Any]) -> AnyReserve:
+    """The reserve that `_reserve` described."""
+    if "actuator" not in found:
+        return Reserve(**found)
+    return ReserveActuator(read_record(ScalarActuator, found["actuator"], "reserve", "actuator."), found["weight"])
+
+
+def _rule(rule: StabilityRule) -> dict[str, Any]:
+    """A stability rule as the name of its class, with its numbers."""
+    return {"rule": type(rule).__name__, **_record(rule)}
+
+
+def _rule_of(found: Mapping[str, Any]) -> StabilityRule:
+    """The rule that `_rule` described."""
+    values: Any = {name: tuple(x) if isinstance(x, list) else x for name, x in found.items()}
+    return RULES[values.pop("rule")](**values)
 
 
 def _effort(effort: Effort) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Studies of a trial: every sample is `redundancy` on the model with its numbers, however it is run and stored."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 import xarray as xr
 from shoulder import shoulder
 
-from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, redundancy
+from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, redundancy
+from myoquat.analysis.recruitment.stability import EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, muscle_wrenches
+from myoquat.muscle.actuators import TorqueActuator
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -60,6 +63,23 @@ def test_every_sample_is_the_redundancy_of_the_model_with_its_values(study, resu
         passing = joint_reactions(model, motion.q, motion.u, motion.udot, pulls)[..., :3]
         np.testing.assert_allclose(results.joint_reaction[k], np.linalg.norm(passing, axis=-1).max(axis=0), rtol=1e-6)
     assert np.ptp(results.peak_force.values, axis=0).min() > 0.01
+
+
+def test_reserves_and_rules_are_all_that_redundancy_takes(study):
+    """Actuators as reserves and elliptic cones, in memory and as a store holds them."""
+    motor = TorqueActuator("motor", "arm", "ground", (0.0, 0.0, 1.0), optimal_force=3.0, lower=-50.0, upper=50.0)
+    reserves = [*study.trial.reserves[:2], ReserveActuator(motor, 2.0)]
+    cone = EllipticCone("arm", (-1.0, 0.2, 0.0), (0.0, 0.0, 1.0), (0.7, 0.5))
+    trial = replace(study.trial, reserves=reserves, cones=[cone])
+    again = MuscleTrial.of_plain(json.loads(json.dumps(trial.plain())), study.model)
+    assert (again.reserves, again.cones) == (tuple(reserves), (cone,))
+    found = replace(study, trial=trial, samples=1, summaries=("peak_reserve", "least_margin")).run(progress=False)
+    assert found.actuator.values.tolist() == ["arm.omega_x", "arm.omega_y", "motor"]
+    bound = study.parameters.bind(replace(study, samples=1).values()[0])
+    alone = redundancy(bound, replace(trial.motion, system=bound.system), effort=trial.effort, reserves=reserves,
+                       cones=[cone], backend="numpy")  # fmt: skip
+    np.testing.assert_allclose(found.peak_reserve[0], np.abs(alone.reserve).max(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.least_margin[0], alone.margin.min(axis=0), atol=1e-6)
 
 
 def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_path):
