@@ -2,7 +2,7 @@
 
 from myoquat.data.xml import Element, checked_numbers, complain
 
-__all__ = ["boolean", "last_name", "number", "numbers", "objects", "pair", "positive", "text", "triple"]
+__all__ = ["boolean", "last_name", "number", "numbers", "objects", "positive", "span", "text", "triple"]
 
 
 def objects(parent: Element | None, tag: str) -> list[Element]:
@@ -14,7 +14,7 @@ def objects(parent: Element | None, tag: str) -> list[Element]:
 def text(parent: Element, tag: str, default: str | None = None) -> str:
     """The text of a child; ModelError where it is missing or empty and there is no default."""
     child = parent.find(tag)
-    value = "" if child is None or child.text is None else child.text.strip()
+    value = "" if child is None else _content(child)
     if not value:
         if default is None:
             complain(parent, f"<{parent.tag}> needs <{tag}>")
@@ -22,21 +22,32 @@ def text(parent: Element, tag: str, default: str | None = None) -> str:
     return value
 
 
+def _content(element: Element) -> str:
+    """The text of an element, without the comments in it."""
+    tails = (child.tail for child in element if not isinstance(child.tag, str))
+    return " ".join(filter(None, (element.text, *tails))).strip()
+
+
 def numbers(
-    parent: Element, tag: str, count: int | None = None, default: tuple[float, ...] | None = None
+    parent: Element,
+    tag: str,
+    count: int | None = None,
+    default: tuple[float, ...] | None = None,
+    *,
+    infinite: bool = False,
 ) -> tuple[float, ...]:
-    """Finite numbers of a child, `count` of them if given; the default where the child is missing."""
+    """Numbers of a child, `count` of them if given, finite unless `infinite`; the default where there is no child."""
     child = parent.find(tag)
     if child is None:
         if default is None:
             complain(parent, f"<{parent.tag}> needs <{tag}>")
         return default
-    return checked_numbers(child, f"<{tag}>", (child.text or "").strip(), count or 0, count)
+    return checked_numbers(child, f"<{tag}>", _content(child), count or 0, count, infinite=infinite)
 
 
-def number(parent: Element, tag: str, default: float | None = None) -> float:
-    """One finite number of a child."""
-    return float(numbers(parent, tag, 1, None if default is None else (default,))[0])
+def number(parent: Element, tag: str, default: float | None = None, *, infinite: bool = False) -> float:
+    """One number of a child, finite unless `infinite`."""
+    return float(numbers(parent, tag, 1, None if default is None else (default,), infinite=infinite)[0])
 
 
 def positive(parent: Element, tag: str, default: float) -> float:
@@ -47,9 +58,9 @@ def positive(parent: Element, tag: str, default: float) -> float:
     return value
 
 
-def pair(parent: Element, tag: str, default: tuple[float, float] | None = None) -> tuple[float, float]:
-    """Two finite numbers of a child."""
-    x, y = numbers(parent, tag, 2, default)
+def span(parent: Element, tag: str, default: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The ends of a range in a child, of which infinite ones mean no limit."""
+    x, y = numbers(parent, tag, 2, default, infinite=True)
     return x, y
 
 

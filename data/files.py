@@ -14,6 +14,7 @@ from myoquat.joints.errors import ModelError
 
 __all__ = [
     "MAX_BYTES",
+    "beside",
     "check_output",
     "file_name",
     "files_read",
@@ -131,6 +132,11 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
     if not path.parent.is_dir():
         raise NotADirectoryError(f"{path.parent} is not a directory")
     return path
+
+
+def beside(folder: Path, name: str) -> Path:
+    """The path that a file in a folder names, with the separators of Windows or of other systems."""
+    return folder / name.replace("\\", "/")
 
 
 def file_name(name: str) -> str:

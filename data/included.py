@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from myoquat.data.files import MAX_BYTES
+from myoquat.data.files import MAX_BYTES, beside
 from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 
@@ -32,7 +32,7 @@ class IncludedFiles:
             complain(element, f"{what} needs the attribute 'file'")
         folders = dict.fromkeys((self._main.parent, including.parent))
         try:
-            path = next((found for folder in folders if (found := folder / name).is_file()), None)
+            path = next((found for folder in folders if (found := beside(folder, name)).is_file()), None)
             real = None if path is None else path.resolve()
         except (OSError, ValueError):  # a name that no file can have
             path = real = None

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from myoquat.data.document import boolean, last_name, numbers, text
-from myoquat.data.xml import Element, parse
+from myoquat.data.lenient import parse_opensim
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
@@ -15,7 +16,7 @@ __all__ = ["read_marker_set", "with_markers"]
 
 def read_marker_set(path: Path) -> tuple[Marker, ...]:
     """The markers in a file, of this or an older version of OpenSim; ModelError with file and line for another file."""
-    root = parse(path)
+    root = parse_opensim(path)
     holder = root if root.tag == "MarkerSet" else root.find("MarkerSet")
     if holder is None:
         raise ModelError(f"<MarkerSet> is wanted, not <{root.tag}>", file=path, line=root.sourceline)

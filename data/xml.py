@@ -24,6 +24,7 @@ class Element(Protocol):
 
     tag: str
     text: str | None
+    tail: str | None
     sourceline: int | None
     base: str | None
     attrib: Mapping[str, str]
@@ -112,9 +113,10 @@ def located(error: ModelError, path: Path | None, root: Element | None) -> Model
 
 
 def checked_numbers(
-    element: Element | None, what: str, text: str, least: int = 0, most: int | None = None
+    element: Element | None, what: str, text: str, least: int = 0, most: int | None = None, *, infinite: bool = False
 ) -> tuple[float, ...]:
-    """The decimal numbers in a text, separated by blanks, from `least` to `most` of them, any number for None.
+    """The decimal numbers in a text, separated by blanks, from `least` to `most` of them, any number for None. Infinite
+    ones, in any spelling of Inf, are allowed if `infinite`.
 
     ModelError at the element, about `what`, for other texts, other counts, and numbers that exceed MAX_NUMBER in size
     (`myoquat.joints.ranges`).
@@ -123,7 +125,7 @@ def checked_numbers(
         found = tuple(float(word) for word in text.split())
     except ValueError:
         found = (math.nan,)
-    plausible = "_" not in text and all(map(is_plausible, found))
+    plausible = "_" not in text and all(is_plausible(x) or (infinite and math.isinf(x)) for x in found)
     if plausible and least <= len(found) and (most is None or len(found) <= most):
         return found
     count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "

@@ -68,7 +68,7 @@ def moment_arms(
     arms = -path_jacobian(model, q)
     names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
     arms = _coupled(model, q, list(names), arms)
-    table = arms.reshape(-1, len(names))
+    table = arms.reshape(int(np.prod(arms.shape[:-1])), len(names))
     rows: Any = pd.Index(model.muscle_names, name="muscle")
     if q.ndim > 1:
         count = int(np.prod(q.shape[:-1]))

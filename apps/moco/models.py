@@ -14,6 +14,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Forces, Motion, load_forces, load_model, load_table, states_from_motion
 from myoquat.data.document import boolean, number, positive, text
+from myoquat.data.files import beside
+from myoquat.data.lenient import parse_opensim
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
 from myoquat.data.omoco.patterns import matching
 from myoquat.data.omoco.read import Interval, MocoFile, Processor
@@ -21,7 +23,7 @@ from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.osim.read import read_inner_model
 from myoquat.data.osim.reading.functional import read_functional
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, complain, parse
+from myoquat.data.xml import Element, complain
 from myoquat.joints import FixedJoint
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import ActivationDynamics, Model, Muscle
@@ -228,7 +230,7 @@ class MocoModel:
 
     def file(self, operator: Element, tag: str) -> Path:
         """A file that an operator names."""
-        path = self.folder / text(operator, tag)
+        path = beside(self.folder, text(operator, tag))
         if not path.is_file():
             complain(operator.find(tag), f"<{tag}> names {path.name!r}, which does not exist ({path})")
         return path
@@ -361,7 +363,7 @@ def _welds(found: MocoModel, operator: Element) -> None:
 
 def _paths(found: MocoModel, operator: Element) -> None:
     """Paths that are functions of coordinates."""
-    root = parse(found.file(operator, "paths_file"))
+    root = parse_opensim(found.file(operator, "paths_file"))
     paths = {tail(str(e.get("name"))): read_functional(e, found.unsupported) for e in root.iter("FunctionBasedPath")}
     known = set(found.model.muscle_names)
     found.model = found.model.with_fitted_paths({name: path for name, path in paths.items() if name in known})

@@ -5,7 +5,9 @@ from typing import Any
 
 from myoquat.core.records import dataclass
 from myoquat.data.document import boolean, last_name, text
-from myoquat.data.xml import complain, parse
+from myoquat.data.files import beside
+from myoquat.data.lenient import parse_opensim
+from myoquat.data.xml import complain
 from myoquat.joints.errors import ModelError
 
 __all__ = ["LoadEntry", "load_entry", "read_external_loads"]
@@ -35,7 +37,7 @@ def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
     with a data source of its own, is an error too.
     """
     path = Path(path)
-    root = parse(path)
+    root = parse_opensim(path)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
     if loads is None:
         raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
@@ -47,7 +49,7 @@ def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
         name, named = text(loads, "datafile"), loads.find("datafile")
     except ModelError as error:
         raise error.located(path, error.line) from None
-    return entries, path.parent / name, (0 if named is None else named.sourceline) or 0
+    return entries, beside(path.parent, name), (0 if named is None else named.sourceline) or 0
 
 
 def _applies(force: Any) -> bool:

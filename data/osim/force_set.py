@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.data.document import boolean, last_name, text
+from myoquat.data.lenient import parse_opensim
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.reading.actuators import ACTUATORS
-from myoquat.data.xml import Element, complain, parse
+from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 
@@ -25,7 +26,7 @@ RENAMED = {  # up to then
 
 def read_force_set(path: Path) -> tuple[Actuator, ...]:
     """The actuators in a file; ModelError with file and line for forces that are no actuators."""
-    root = parse(path)
+    root = parse_opensim(path)
     try:
         sets = (root, *root.iterchildren("*"))
         found = _actuators(next((holder for holder in sets if holder.tag in SETS), None))

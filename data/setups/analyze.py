@@ -84,7 +84,7 @@ def times_of(root: Element) -> tuple[float, float]:
 
 
 def _time(root: Element, tag: str, default: float) -> float:
-    return default if root.find(tag) is None else number(root, tag, default)
+    return default if root.find(tag) is None else number(root, tag, default, infinite=True)
 
 
 def analyses_of(document: SetupDocument, root: Element) -> tuple[tuple[Analysis, ...], list[Element]]:

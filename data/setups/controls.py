@@ -7,9 +7,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.document import boolean, last_name, number
+from myoquat.data.lenient import parse_opensim
 from myoquat.data.motions import load_table
 from myoquat.data.setups.document import members
-from myoquat.data.xml import Element, complain, parse
+from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Control", "read_controls"]
@@ -38,7 +39,7 @@ def read_controls(path: Path) -> dict[str, Control]:
         table = load_table(path)
         time = table.index.to_numpy(dtype=float)
         return _by_name(path, {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table})
-    root = parse(path)
+    root = parse_opensim(path)
     holder = root if root.tag == "ControlSet" else root.find("ControlSet")
     if holder is None:
         raise ModelError("the file holds no <ControlSet>", file=path)

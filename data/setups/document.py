@@ -5,8 +5,9 @@ from pathlib import Path
 
 from myoquat.core.records import dataclass
 from myoquat.data.document import number, numbers, text
-from myoquat.data.files import file_name
-from myoquat.data.xml import Element, complain, parse
+from myoquat.data.files import beside, file_name
+from myoquat.data.lenient import parse_opensim
+from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 
 __all__ = ["SetupDocument", "checked_name", "members", "open_setup"]
@@ -52,7 +53,7 @@ class SetupDocument:
 
     def named(self, parent: Element, tag: str, name: str) -> Path:
         """The file of a name in an entry; ModelError where it does not exist."""
-        path = self.path.parent / name
+        path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
             complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path})")
         return path
@@ -60,7 +61,7 @@ class SetupDocument:
     def output(self, parent: Element, tag: str, folder: Path | None = None) -> Path | None:
         """The file that is to be written, None if the entry names none; ModelError where it lies elsewhere."""
         name = text(parent, tag, "")
-        return None if name in NOTHING else self._inside(parent, tag, (folder or self.path.parent) / name)
+        return None if name in NOTHING else self._inside(parent, tag, beside(folder or self.path.parent, name))
 
     def _inside(self, parent: Element, tag: str, path: Path) -> Path:
         """The path, if something may be written there."""
@@ -76,11 +77,11 @@ class SetupDocument:
     def results(self) -> Path:
         """The folder of results."""
         name = text(self.root, "results_directory", "")
-        return self._inside(self.root, "results_directory", self.path.parent / ("" if name in NOTHING else name))
+        return self._inside(self.root, "results_directory", beside(self.path.parent, "" if name in NOTHING else name))
 
     def times(self, parent: Element) -> tuple[float, float]:
         """(first, last) time of <time_range>; without limits where it has none."""
-        given = numbers(parent, "time_range", None, ()) if text(parent, "time_range", "") else ()
+        given = numbers(parent, "time_range", None, (), infinite=True) if text(parent, "time_range", "") else ()
         if len(given) not in (0, 2):
             complain(parent.find("time_range"), f"<time_range> must be two numbers, not {len(given)}")
         if not given or given == (-1.0, -1.0):
@@ -102,7 +103,7 @@ class SetupDocument:
         name = (holder.get("file") or "").strip()
         if name in NOTHING:
             return members(holder), self
-        path = self.path.parent / name
+        path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
             complain(holder, f"<{tag}> names the file {name!r}, which does not exist ({path})")
         return set_in(path, tag)
@@ -118,7 +119,7 @@ def checked_name(element: Element | None, name: str) -> str:
 
 def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocument]:
     """The elements of the set in a file of its own, by its tag or those of older versions."""
-    root = parse(path)
+    root = parse_opensim(path)
     if root.tag == "OpenSimDocument":
         root = next(iter(root.iterchildren("*")), root)
     if root.tag not in (tag, *older):
@@ -136,7 +137,7 @@ def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) ->
     """The document in a file; ModelError with file and line for anything else."""
     if not os.path.isfile(path):  # nor names that no file can have
         raise ModelError("no such file", file=path)
-    root = parse(path)
+    root = parse_opensim(path)
     if root.tag == "OpenSimDocument":
         tools = list(root.iterchildren("*"))
         if not tools:

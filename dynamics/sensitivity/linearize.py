@@ -85,7 +85,7 @@ def linearize(
     moves by d(dq)/dt = -omega x dq + du. Under constraints, accelerations are those with multipliers. Where a path has
     a kink or jumps, A is that of one side: `one_sided` reports it for every muscle (by `myoquat.muscle.path_flags`).
 
-    Raises as `simulate` does.
+    Raises as `simulate` does, and ValueError for a model without coordinates.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -94,6 +94,8 @@ def linearize(
     >>> found.A.shape, found.B.shape, found.input_names[:2]
     ((12, 12), (12, 12), ('m1', 'm2'))
     """
+    if not system_of(model).nu:
+        raise ValueError("the model has no coordinates, so that there is nothing to linearise")
     check_curved_paths(model)
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations

@@ -37,6 +37,8 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
 
     like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
+    if np.shape(point)[-1] == 0:
+        return np.zeros((*np.shape(function(point)), 0))
     sample = point if like is None else like
     if not is_symbolic(sample):
         return _complex_step(function, point)

@@ -5,13 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from myoquat.analysis.recruitment import moment_arms
 from myoquat.data import load_model
+from myoquat.dynamics import linearize
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, SimmSpline
-from myoquat.joints.types import RevoluteJoint, SphericalJoint
+from myoquat.joints.types import FixedJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
-from myoquat.muscle import ConditionalPoint, Model, MovingPoint, Muscle, PathPoint, path_jacobian, path_lengths
+from myoquat.muscle import (
+    ConditionalPoint,
+    Model,
+    MovingPoint,
+    Muscle,
+    PathPoint,
+    muscle_torques,
+    path_jacobian,
+    path_lengths,
+)
+from myoquat.muscle.laws import PathSpring
 
 ANGLES = Angles(("flexion", "adduction", "rotation"), ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
 SPLINE = SimmSpline((-2.0, -0.5, 0.3, 2.0), (0.02, 0.05, 0.01, 0.04))
@@ -142,3 +154,18 @@ def _apart(path):
     """The path with the range of its third point a little wider, so that it is not the same as its second."""
     low, high = path[2].range
     return (*path[:2], replace(path[2], range=(low, high + 1e-9)), *path[3:])
+
+
+def test_a_path_of_a_model_without_coordinates_has_no_columns():
+    """Both bones are welded: the length is that between the points, sqrt(0.1^2 + 0.1^2), and nothing moves it."""
+    bone = Body("bone", "ground", FixedJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    path = (PathPoint("ground", (0.1, 0.0, 0.0)), PathPoint("bone", (0.0, 0.1, 0.0)))
+    model = Model(ArticulatedSystem((bone,)), (Muscle("m", path, law=PathSpring(100.0, 0.1)),))
+    q = np.zeros((3, 0))
+    np.testing.assert_allclose(path_lengths(model, q), np.sqrt(0.02) * np.ones((3, 1)), rtol=1e-15)
+    assert path_jacobian(model, q).shape == (3, 1, 0)
+    assert path_jacobian(model, q[0]).shape == (1, 0)
+    assert moment_arms(model, q).shape == (3, 0)
+    assert muscle_torques(model, q, q, np.ones((3, 1))).shape == (3, 0)
+    with pytest.raises(ValueError, match="no coordinates, so that there is nothing to linearise"):
+        linearize(model)

@@ -6,6 +6,7 @@ from typing import Any
 
 from myoquat.data.document import boolean, last_name, number, objects, text
 from myoquat.data.elements import add, add_set
+from myoquat.data.files import beside
 from myoquat.data.osim.functions import add_function, can_read, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
@@ -36,11 +37,11 @@ def read_inputs(
             unsupported.count(element, "enabled is false")
         elif not all(map(can_read, _functions(element))):
             unsupported.count(element, "a function that is not known")
-        elif file and not (folder / file).is_file():
+        elif file and not beside(folder, file).is_file():
             unsupported.count(element, f"no file {file}")
         else:
             given = _prescribed(element, known)
-            given += _table(element, folder / file, {one.name for one in given}) if file else []
+            given += _table(element, beside(folder, file), {one.name for one in given}) if file else []
             for one in given:
                 if one.name not in known and one.name not in named:
                     complain(element, f"<{PRESCRIBED}> names {one.name!r}, which is no force of the model")

@@ -6,6 +6,7 @@ from typing import Any
 from myoquat.core.typing import Array
 from myoquat.data.document import text
 from myoquat.data.external_loads.read import LoadEntry, load_entry
+from myoquat.data.files import beside
 from myoquat.data.motions.forces import columns_of
 from myoquat.data.storage import read_motion
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
@@ -22,7 +23,7 @@ def data_of(element: Any, folder: Path) -> Path | None:
     """The file that <data_source_name> names, in the folder of the model, with or without its ending; None if there is
     none."""
     name = text(element, "data_source_name", "")
-    files = [folder / (name + ending) for ending in ENDINGS] if name else []
+    files = [beside(folder, name + ending) for ending in ENDINGS] if name else []
     return next((file for file in files if file.is_file()), None)
 
 

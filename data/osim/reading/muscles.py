@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from myoquat.data.document import last_name, number, numbers, objects, pair, text
+from myoquat.data.document import last_name, number, numbers, objects, span, text
 from myoquat.data.osim.force_laws.laws import read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.frames import Frames
 from myoquat.data.osim.functions import function_in
@@ -100,7 +100,7 @@ def _point(element: Any, frames: Frames) -> PathPoint:
     position = frame.point(numbers(element, "location", 3))
     if element.tag == "ConditionalPathPoint":
         coordinate = last_name(text(element, "socket_coordinate"))
-        return ConditionalPoint(frame.body, position, coordinate, pair(element, "range"))
+        return ConditionalPoint(frame.body, position, coordinate, span(element, "range"))
     if element.tag != "PathPoint":
         complain(element, f"the point <{element.tag}> is not supported")
     return PathPoint(frame.body, position)
@@ -112,4 +112,4 @@ def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, floa
     name = last_name(text(element, f"socket_{axis}_coordinate", ""))
     found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
     coordinate = next(found, None)
-    return name, function, DEFAULT_RANGE if coordinate is None else pair(coordinate, "range", DEFAULT_RANGE)
+    return name, function, DEFAULT_RANGE if coordinate is None else span(coordinate, "range", DEFAULT_RANGE)

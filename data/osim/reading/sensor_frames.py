@@ -9,7 +9,8 @@ from lxml import etree
 
 from myoquat.data.document import last_name, numbers, text
 from myoquat.data.elements import add
-from myoquat.data.xml import Element, complain, parse
+from myoquat.data.lenient import parse_opensim
+from myoquat.data.xml import Element, complain
 from myoquat.joints.errors import ModelError
 from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
 
@@ -30,7 +31,7 @@ class SensorFrame(NamedTuple):
 
 def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
     """The sensors of a model; ModelError with file and line for one that is not directly on a body."""
-    root = parse(path)
+    root = parse_opensim(path)
     try:
         return tuple(_frame(element) for element in root.iter(FRAME) if (element.get("name") or "").endswith(SUFFIX))
     except ModelError as error:
@@ -39,7 +40,7 @@ def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
 
 def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
     """The text of a model file with these sensors in place of those of the same names, and all else as it is."""
-    root = parse(path)
+    root = parse_opensim(path)
     bodies = {body.get("name"): body for body in root.iterfind(".//BodySet/objects/Body")}  # type: ignore[attr-defined]
     names = {sensor.name for sensor in sensors}
     for old in [element for element in root.iter(FRAME) if element.get("name") in names]:

@@ -1,25 +1,23 @@
 """The document: parsed, and its version, with which its schema changes."""
 
-import re
 from pathlib import Path
 
 from lxml import etree
 
 from myoquat.data.included import IncludedFiles
-from myoquat.data.lenient import mended
+from myoquat.data.lenient import parse_opensim
 from myoquat.data.osim.document.names import close_names, part_coordinates, part_from_ground, settle_names
 from myoquat.data.osim.document.older import OLDEST_VERSION, modernize
 from myoquat.data.osim.document.parts import FIRST_RELEASE, LAST_NESTED, complete, include_files
 from myoquat.data.osim.reading.components import sort_components
 from myoquat.data.osim.tree.joints import complete_joint
 from myoquat.data.reports import ImplausibleValues
-from myoquat.data.xml import BASE, Element, parse
+from myoquat.data.xml import BASE, Element
 from myoquat.joints.errors import ModelError
 
 __all__ = ["in_current_schema", "read_document", "read_root"]
 
 FIRST_DRAFT, NEWEST_VERSION = 30500, 49999
-_COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
 
 
 def read_document(path: Path, implausible: ImplausibleValues, anywhere: bool = False) -> Element:
@@ -33,22 +31,9 @@ def read_document(path: Path, implausible: ImplausibleValues, anywhere: bool = F
     return in_current_schema(model, int(root.get("Version", "0")), path, implausible, anywhere)
 
 
-def _parsed(path: Path, implausible: ImplausibleValues) -> Element:
-    """The root element of a file, also of one whose text is not quite XML."""
-
-    def decoded(content: bytes) -> str:
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            implausible.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
-            return content.decode("latin-1")
-
-    return parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), implausible), decode=decoded)
-
-
 def read_root(path: Path, implausible: ImplausibleValues) -> Element:
     """The element <OpenSimDocument> of a file, of a version that is read."""
-    root = _parsed(path, implausible)
+    root = parse_opensim(path, implausible)
     if root.tag != "OpenSimDocument":
         raise ModelError(f"<OpenSimDocument> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     given = root.get("Version", "")
@@ -70,8 +55,8 @@ def in_current_schema(
     attribute `file` is included, and its <defaults> are applied."""
 
     def read(file: Path) -> tuple[Element, int]:
-        if _parsed(file, implausible).tag != "OpenSimDocument":  # of before versions were written
-            return _parsed(file, implausible), LAST_NESTED
+        if parse_opensim(file, implausible).tag != "OpenSimDocument":  # of before versions were written
+            return parse_opensim(file, implausible), LAST_NESTED
         root = read_root(file, implausible)
         return next(iter(root.iterchildren("*")), root), int(root.get("Version", "0"))
 

@@ -172,7 +172,8 @@ def _sampled(model: Model) -> np.ndarray:
     q = np.tile(model.start, (SAMPLED_POSES + 1, 1))
     driven = {coupler.dependent for coupler in model.couplers}
     for c in model.coordinates:
-        if c.range is not None and not c.locked and c.name in names and c.name not in driven:
+        free = not c.locked and c.name in names and c.name not in driven
+        if free and c.range is not None and np.isfinite(c.range).all():
             q[1:, names.index(c.name)] = rng.uniform(*c.range, SAMPLED_POSES)
     follow(model.couplers, model.system, q[1:])
     return q

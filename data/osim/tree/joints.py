@@ -4,13 +4,14 @@ Sockets, offset frames and coordinates are alike in all of them. The motion of t
 what tells them apart.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from lxml import etree
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import boolean, last_name, number, pair, text, triple
+from myoquat.data.document import boolean, last_name, number, span, text, triple
 from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
 from myoquat.data.xml import complain
 from myoquat.joints.conversion.balls import turned_around
@@ -150,7 +151,9 @@ def _coordinate(element: Any) -> Coordinate:
     name = element.get("name")
     if not name:
         complain(element, "a <Coordinate> needs a name")
-    low_high = pair(element, "range") if element.find("range") is not None else None
+    low_high = span(element, "range") if element.find("range") is not None else None
+    if low_high == (-math.inf, math.inf):  # as OpenSim writes that there is none
+        low_high = None
     function = function_in(element.find("prescribed_function"), element) if boolean(element, "prescribed") else None
     return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function)
 

@@ -321,3 +321,23 @@ def test_reports_are_pages_by_themselves(folder):
         run_setup(setup, report=folder / "id.html", overwrite=False)
     with pytest.raises(ValueError, match=r"ends in \.html"):
         run_setup(setup, report=folder / "id.pdf")
+
+
+def test_setups_say_no_limits_as_opensim_writes_them(folder):
+    """OpenSim's InverseKinematicsTool writes -Inf Inf for all frames, of which the recording has 60; a comment may hold
+    hyphens, and Windows separates folders by backslashes."""
+    text = (folder / "ik.xml").read_text()
+    (folder / "ik.xml").write_text(
+        text.replace("0.05 0.3", "-Inf <!-- all -- of it -->Inf").replace(">out<", ">.\\out<")
+    )
+    written = run_setup(folder / "ik.xml")
+    assert written[1] == folder / "out" / "walk_ik_marker_errors.sto"
+    assert len(load_table(folder / "ik.mot")) == 60
+    (folder / "ik.xml").write_text(text.replace("0.05 0.3", "nan inf"))
+    with pytest.raises(ModelError, match="<time_range> must be finite numbers, not 'nan inf'"):
+        run_setup(folder / "ik.xml")
+    text = (folder / "jr.xml").read_text()
+    first, last = text.index("<initial_time>"), text.index("</final_time>")
+    (folder / "jr.xml").write_text(f"{text[:first]}<initial_time>-Inf</initial_time><final_time>infinity{text[last:]}")
+    run_setup(folder / "jr.xml")
+    assert len(load_table(folder / "out" / "walk_JointReaction_ReactionLoads.sto")) == 60

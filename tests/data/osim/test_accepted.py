@@ -195,3 +195,22 @@ def test_coordinates_of_one_name_are_called_after_their_joints(tmp_path):
     spring = '<SpringGeneralizedForce name="s"><coordinate>x</coordinate></SpringGeneralizedForce><Millard'
     with pytest.raises(ModelError, match="'x', but the model has /jointset/j/x, /jointset/k/x"):
         load_model(written(tmp_path, text.replace("<Millard", spring, 1)))
+
+
+@pytest.mark.parametrize(
+    ("written_range", "read"),
+    [
+        ("-Inf Inf", None),
+        ("-inf +Infinity", None),
+        ("-Inf 1.5", (-np.inf, 1.5)),
+        ("0 <!-- - -- - -->inf", (0.0, np.inf)),
+    ],
+)
+def test_ranges_without_limits_are_read(tmp_path, written_range, read):
+    """`Coordinate::printToXML` of OpenSim 4.6 writes -Inf and Inf."""
+    ranged = TEXT.replace('<Coordinate name="x"/>', f'<Coordinate name="x"><range>{written_range}</range></Coordinate>')
+    with pytest.warns(ImplausibleWarning):
+        model = load_model(written(tmp_path, ranged))
+    assert next(c.range for c in model.coordinates if c.name == "x") == read
+    with pytest.raises(ModelError, match="<range> must be 2 finite numbers, not 'nan 1'"):
+        load_model(written(tmp_path, ranged.replace(written_range, "nan 1")))
