@@ -11,6 +11,7 @@ from myoquat.core.lazy_imports import MissingExtraError
 __all__ = ["main", "myoquat", "run"]
 
 COMMANDS = {
+    "center": "Find the center or the axis of a joint from markers.",
     "check": "Check that the powers of a model's muscles balance.",
     "compare": "Compare two files of a model, or a file with MuJoCo or OpenSim.",
     "convert": "Write a model in another file format: TOML, OpenSim, MuJoCo, URDF.",

@@ -2,6 +2,7 @@
 
 from myoquat.analysis.motion.continuity import continuous
 from myoquat.analysis.motion.fitted import FittedMotion
+from myoquat.analysis.motion.functional_joints import JointAxis, JointCenter, Segment, joint_axis, joint_center
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
@@ -29,6 +30,8 @@ __all__ = [
     "FittedMotion",
     "Forces",
     "JointAngles",
+    "JointAxis",
+    "JointCenter",
     "JointTorques",
     "Markers",
     "Measurement",
@@ -37,6 +40,7 @@ __all__ = [
     "Orientations",
     "ScaleEstimate",
     "ScalePrior",
+    "Segment",
     "Sensor",
     "calibrate_orientations",
     "continuous",
@@ -46,6 +50,8 @@ __all__ = [
     "inverse_dynamics_of_motion",
     "inverse_kinematics",
     "joint_angles",
+    "joint_axis",
+    "joint_center",
     "kalman_filter",
     "load_forces",
     "load_markers",

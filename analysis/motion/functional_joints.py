@@ -1,0 +1,375 @@
+"""The center or the axis of the joint between two segments, from their markers alone: SCoRE, SARA, and a sphere fit.
+
+The markers of a segment are a rigid cloud. Its poses (R, t) and (S, d) of the proximal and of the distal segment map
+components in the segment to those of the ground, x = R y + t. The axes of a segment are the ground's in the first frame
+that shows all of its markers; its origin is the mean of its markers.
+
+A center has constant components u and v in the two segments, so that R u + t = S v + d in every frame:
+
+    minimise  sum_i |R_i u + t_i - S_i v - d_i|^2
+
+This is the symmetrical estimate of a center of rotation, SCoRE [R. M. Ehrig, W. R. Taylor, G. N. Duda, M. O. Heller, A
+survey of formal methods for determining the centre of rotation of ball joints, J. Biomech. 39, 2006]. About a fixed
+axis the matrix of [R_i, -S_i] has a null vector, whose halves are the direction of the axis in the two segments: SARA
+[the same, A survey of formal methods for determining functional joint axes, J. Biomech. 40, 2007].
+
+Seen from the proximal segment, every marker k of the distal one moves on a sphere about the center m:
+
+    minimise  sum_k sum_i (|x_ki - m|^2 - r_k^2)^2
+
+whose solution is linear in m [S. S. H. U. Gamage, J. Lasenby, New least squares solutions for estimating the average
+centre of rotation and the axis of rotation, J. Biomech. 35, 2002]. Noise of variance s^2 draws m towards the markers;
+2 s^2 sum_k (mean x_k - m) on the right-hand side takes that away [K. Halvorsen, Bias compensated least squares estimate
+of the center of rotation, J. Biomech. 36, 2003].
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.motions import Markers
+from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.model import Model
+
+__all__ = ["JointAxis", "JointCenter", "Segment", "joint_axis", "joint_center"]
+
+METHODS = ("score", "sphere")
+SETTLED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
+MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that falls with the noise
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Markers that move as a rigid body.
+
+    names (n,) of the markers; reference (n, 3) [m], where they are in the segment's own axes
+    rotations (t, 3, 3), origins (t, 3) [m]: the poses, NaN in frames that show fewer than three of the markers
+    """
+
+    names: tuple[str, ...]
+    reference: Array
+    rotations: Array
+    origins: Array
+
+    @property
+    def seen(self) -> Array:
+        """(t,) whether a frame has a pose."""
+        return np.isfinite(self.origins[:, 0])
+
+    def at(self, point: Array) -> Array:
+        """(t, 3) [m] where a point (3,) of the segment is on the ground."""
+        return self.rotations @ point + self.origins
+
+
+@dataclass(frozen=True, eq=False)
+class JointCenter:
+    """The center of a ball joint in two segments.
+
+    in_proximal, in_distal  (3,) [m] in the axes of the segments; `in_distal` is None where the distal segment has
+                            fewer than three markers, which show no pose
+    covariance              (6, 6) [m^2] of both, (3, 3) of `in_proximal` alone, to first order in errors of markers
+                            that are independent from frame to frame. Skin that slides with the joint is not, so that
+                            the deviations are then a lower bound
+    noise                   [m] deviation of what is left over, in each direction
+    """
+
+    time: Array
+    proximal: Segment
+    distal: Segment
+    in_proximal: Array
+    in_distal: Array | None
+    covariance: Array
+    noise: float
+
+    @property
+    def positions(self) -> Array:
+        """(t, 3) [m] on the ground, the mean of where both segments see it; NaN in frames without poses."""
+        return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
+
+    @property
+    def deviations(self) -> Array:
+        """(2, 3) or (1, 3) [m] standard errors of `in_proximal` and `in_distal`."""
+        return np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
+
+    def added_to(self, markers: Markers, name: str) -> Markers:
+        """A recording with the center as one more marker, so that `Measurement` and `inverse_kinematics` read it.
+
+        It may be another trial of the person, such as a static one: the center is where its segments are. ValueError
+        for a recording that lacks a marker of the segments.
+        """
+        return _with_marker(markers, name, (self.proximal, self.in_proximal), (self.distal, self.in_distal))
+
+    def to_model(self, proximal: str = "proximal", distal: str = "distal") -> Model:
+        """Two bodies without mass, with these names and their markers: the proximal one floats and carries the distal
+        one on a ball joint at the center. ValueError where the distal segment has fewer than three markers."""
+        if self.in_distal is None:
+            raise ValueError(f"a model needs three markers on the distal segment, which has {len(self.distal.names)}")
+        bodies = (
+            Body(proximal, "ground", FloatingJoint()),
+            Body(distal, proximal, SphericalJoint(), position=tuple(self.in_proximal)),
+        )
+        placed = [
+            Marker(name, body, tuple(position - origin))
+            for body, segment, origin in ((proximal, self.proximal, 0.0), (distal, self.distal, self.in_distal))
+            for name, position in zip(segment.names, segment.reference, strict=True)
+        ]
+        return Model(ArticulatedSystem(bodies), markers=tuple(placed))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """The components "x", "y", "z" [m] and their standard errors, one row for each segment."""
+        rows = [self.in_proximal] if self.in_distal is None else [self.in_proximal, self.in_distal]
+        values = np.hstack([np.array(rows), self.deviations])
+        columns = ["x", "y", "z", "error_x", "error_y", "error_z"]
+        return pd.DataFrame(values, pd.Index(["proximal", "distal"][: len(rows)], name="segment"), columns)
+
+
+@dataclass(frozen=True, eq=False)
+class JointAxis:
+    """The axis of a hinge in two segments.
+
+    direction_proximal, direction_distal  (3,) unit vectors in the axes of the segments, the same turn about both
+    in_proximal, in_distal                (3,) [m] the point of the axis nearest to the markers of both segments
+    deviations                            (2,) [rad] standard errors of the directions in the segments, as in
+                                          `JointCenter`
+    noise                                 [m] deviation of what is left over, in each direction
+    """
+
+    time: Array
+    proximal: Segment
+    distal: Segment
+    direction_proximal: Array
+    direction_distal: Array
+    in_proximal: Array
+    in_distal: Array
+    deviations: Array
+    noise: float
+
+    @property
+    def positions(self) -> Array:
+        """(t, 3) [m] the point on the ground, the mean of where both segments see it; NaN in frames without poses."""
+        return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
+
+    @property
+    def directions(self) -> Array:
+        """(t, 3) unit vectors on the ground, the mean of both; NaN in frames without poses."""
+        both = self.proximal.rotations @ self.direction_proximal + self.distal.rotations @ self.direction_distal
+        return both / np.linalg.norm(both, axis=-1, keepdims=True)
+
+    def added_to(self, markers: Markers, name: str) -> Markers:
+        """A recording with the point of the axis as one more marker, as `JointCenter.added_to` makes it."""
+        return _with_marker(markers, name, (self.proximal, self.in_proximal), (self.distal, self.in_distal))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """The point "x", "y", "z" [m], the direction and its error [rad], one row for each segment."""
+        points = np.array([self.in_proximal, self.in_distal])
+        directions = np.array([self.direction_proximal, self.direction_distal])
+        columns = ["x", "y", "z", "direction_x", "direction_y", "direction_z", "error"]
+        values = np.hstack([points, directions, self.deviations[:, None]])
+        return pd.DataFrame(values, pd.Index(["proximal", "distal"], name="segment"), columns)
+
+
+def joint_center(
+    markers: Markers, proximal: Sequence[str], distal: Sequence[str], *, method: str = "score"
+) -> JointCenter:
+    """The center of the ball joint between two segments that are shown by these markers.
+
+    method  "score": both segments move, three or more markers on each. "sphere": spheres about the center as the
+            proximal segment sees them, without the bias of noise; one marker of the distal segment is enough.
+
+    Frames in which a segment shows fewer than three of its markers are left out. Raises ValueError for markers that
+    the recording lacks or that both segments have, for a segment on one line, without a frame that shows all of its
+    markers, or with too few of them, and where the segments turn about one axis only (`joint_axis` finds it).
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> pelvis = np.array([[0, 0, 0], [0.2, 0, 0], [0, 0, 0.2]])
+    >>> thigh = np.array([[0, -0.2, 0], [0.1, -0.3, 0], [0, -0.3, 0.1]])
+    >>> turns = mq.joints.rotation_matrix(mq.joints.quaternion_exp(np.random.default_rng(1).normal(size=(50, 3)) / 3))
+    >>> center = np.array([0.05, -0.08, 0.1])
+    >>> moved = thigh @ turns.swapaxes(1, 2) + center
+    >>> seen = np.concatenate([np.broadcast_to(pelvis, moved.shape), moved], axis=1)
+    >>> trial = mo.Markers(np.arange(50) / 50, ("p1", "p2", "p3", "t1", "t2", "t3"), seen)
+    >>> hip = mo.joint_center(trial, ("p1", "p2", "p3"), ("t1", "t2", "t3"))
+    >>> bool(np.abs(hip.positions - center).max() < 1e-12)
+    True
+    >>> [body.joint.kind for body in hip.to_model("pelvis", "thigh").system.bodies]
+    ['floating', 'spherical']
+    """
+    if method not in METHODS:
+        raise ValueError(f"method is {' or '.join(map(repr, METHODS))}, not {method!r}")
+    first, second, columns = _segments(markers, proximal, distal, 1 if method == "sphere" else 3)
+    if method == "sphere":
+        return _by_spheres(markers, first, second, markers.positions[:, columns])
+    A, b = _equations(first, second)
+    solution, _, rank, _ = np.linalg.lstsq(A, b)
+    if rank < 6:
+        raise ValueError("the segments turn about one axis only, or not at all: a center needs turns about two axes")
+    noise = _deviation(A @ solution - b, len(b) - 6)
+    covariance = noise**2 * np.linalg.inv(A.T @ A)
+    return JointCenter(markers.time, first, second, solution[:3], solution[3:], covariance, noise)
+
+
+def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str]) -> JointAxis:
+    """The axis of the hinge between two segments that are shown by three or more markers each.
+
+    The direction is that about which the distal segment turns; its sign is the one with a positive largest component in
+    the proximal segment. Frames in which a segment shows fewer than three of its markers are left out. Raises
+    ValueError as `joint_center` does, and where the segments do not turn.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> thigh = np.array([[0, 0, 0], [0.1, 0, 0], [0, 0.3, 0.1]])
+    >>> shank = np.array([[0, -0.2, 0], [0.1, -0.3, 0], [0, -0.3, 0.1]])
+    >>> angles = np.linspace(0.0, 1.0, 30)
+    >>> turns = mq.joints.rotation_matrix(mq.joints.quaternion_exp(angles[:, None] * [0.0, 0.0, 1.0]))
+    >>> moved = shank @ turns.swapaxes(1, 2)
+    >>> seen = np.concatenate([np.broadcast_to(thigh, moved.shape), moved], axis=1)
+    >>> trial = mo.Markers(angles, tuple("abcdef"), seen)
+    >>> mo.joint_axis(trial, tuple("abc"), tuple("def")).directions[0].round(9) + 0.0
+    array([0., 0., 1.])
+    """
+    first, second, _ = _segments(markers, proximal, distal, 3)
+    A, b = _equations(first, second)
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    if np.sum(s > s[0] * len(b) * np.finfo(float).eps) < 5:
+        raise ValueError("the segments do not turn against each other: an axis needs a turn")
+    halves = Vt[5].reshape(2, 3)
+    halves = halves * np.sign(halves[0, np.argmax(abs(halves[0]))])
+    lengths = np.linalg.norm(halves, axis=-1)
+    direction = halves / lengths[:, None]
+    point = Vt[:5].T @ ((U[:, :5].T @ b) / s[:5])
+    noise = _deviation(A @ point - b, len(b) - 5)
+    # to first order, errors E of the matrix turn its null vector w by -sum_k v_k (u_k . E w) / s_k
+    errors = _deviation(A @ Vt[5], len(b) - 5) * np.sqrt(((Vt[:5] / s[:5, None]) ** 2).sum(axis=0)).reshape(2, 3)
+    deviations = np.sqrt((errors**2 * (1 - direction**2)).sum(axis=-1)) / lengths
+    return JointAxis(markers.time, first, second, *direction, point[:3], point[3:], deviations, noise)
+
+
+def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions: Array) -> JointCenter:
+    """The center of the spheres on which markers (t, n, 3) move in the axes of the proximal segment."""
+    R, t = proximal.rotations, proximal.origins
+    clouds = [np.einsum("tji,tj->ti", R, x - t) for x in np.moveaxis(positions, 1, 0)]
+    clouds = [x[np.isfinite(x[:, 0])] for x in clouds]
+    short = [name for name, x in zip(distal.names, clouds, strict=True) if len(x) < 4]
+    if short:
+        raise ValueError(f"a sphere needs four frames of {short[0]!r}")
+    means = np.array([x.mean(axis=0) for x in clouds])
+    squares = [np.sum(x * x, axis=-1) for x in clouds]
+    A = 2 * sum(np.cov(x.T, bias=True) for x in clouds)
+    b = sum(((x - mean) * q[:, None]).mean(axis=0) for x, mean, q in zip(clouds, means, squares, strict=True))
+    if np.linalg.matrix_rank(A, hermitian=True) < 3:
+        raise ValueError("the markers of the distal segment stay in a plane: a center needs turns about two axes")
+    center = np.linalg.solve(A, b)
+    for _ in range(MAX_ITERATIONS):
+        before, apart = center, [np.sum((x - center) ** 2, axis=-1) for x in clouds]
+        variance = float(np.mean([np.var(d) / (4 * np.mean(d)) for d in apart]))
+        center = np.linalg.solve(A, b - 2 * variance * (means - center).sum(axis=0))
+        if np.linalg.norm(center - before) <= SETTLED * np.linalg.norm(means - center, axis=-1).max():
+            break
+    rays = [x - center for x in clouds]
+    radii = [np.linalg.norm(x, axis=-1) for x in rays]
+    normals = [x / r[:, None] for x, r in zip(rays, radii, strict=True)]
+    left = np.concatenate([r - r.mean() for r in radii])
+    noise = _deviation(left, len(left) - 3 - len(clouds))
+    centered = np.concatenate([n - n.mean(axis=0) for n in normals])  # the radii are eliminated
+    covariance = noise**2 * np.linalg.inv(centered.T @ centered)
+    both = proximal.seen & distal.seen
+    if not both.any():
+        return JointCenter(markers.time, proximal, distal, center, None, covariance, noise)
+    S = distal.rotations[both]
+    inside = np.einsum("tji,tj->ti", S, (proximal.at(center) - distal.origins)[both]).mean(axis=0)
+    turn = np.einsum("tji,tjk->ik", S, R[both]) / len(S)  # the derivative of `inside` by the center
+    own = turn @ covariance @ turn.T + noise**2 / len(S) * np.eye(3)
+    joint = np.block([[covariance, covariance @ turn.T], [turn @ covariance, own]])
+    return JointCenter(markers.time, proximal, distal, center, inside, joint, noise)
+
+
+def _segments(
+    markers: Markers, proximal: Sequence[str], distal: Sequence[str], least: int
+) -> tuple[Segment, Segment, list[int]]:
+    """Both segments, of which the distal one has at least `least` markers, and the columns of the distal markers."""
+    check_types(markers=(markers, Markers), proximal=(proximal, (tuple, list)), distal=(distal, (tuple, list)))
+    shared = [name for name in proximal if name in distal]
+    if shared:
+        raise ValueError(f"the marker {shared[0]!r} is on both segments")
+    columns = [indices_of("marker", names, markers.names) for names in (proximal, distal)]
+    first = _segment("proximal", tuple(proximal), markers.positions[:, columns[0]], 3)
+    return first, _segment("distal", tuple(distal), markers.positions[:, columns[1]], least), columns[1]
+
+
+def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segment:
+    """The rigid cloud that fits positions (t, n, 3) in every frame, and whose shape is the mean of what is seen."""
+    if len(names) < least:
+        raise ValueError(f"the {which} segment needs at least {least} markers, not {len(names)}")
+    seen = np.isfinite(x[..., 0])
+    if len(names) < 3:
+        unknown = np.full((len(x), 3), np.nan)
+        return Segment(names, np.zeros((len(names), 3)), np.full((len(x), 3, 3), np.nan), unknown)
+    complete = np.flatnonzero(seen.all(axis=-1))
+    if not len(complete):
+        raise ValueError(f"no frame shows all markers of the {which} segment: {', '.join(names)}")
+    shape = x[complete[0]] - x[complete[0]].mean(axis=0)
+    size = np.linalg.norm(shape)
+    if np.linalg.matrix_rank(shape) < 2:
+        raise ValueError(f"the markers of the {which} segment are on one line, which shows no turn about it")
+    for _ in range(MAX_ITERATIONS):
+        R, t = _poses(shape, x, seen)
+        back = np.einsum("tji,tnj->tni", R, x - t[:, None])
+        before, shape = shape, np.nanmean(back, axis=0)
+        shape = shape - shape.mean(axis=0)
+        if np.linalg.norm(shape - before) <= SETTLED * size:
+            break
+    return Segment(names, shape, *_poses(shape, x, seen))
+
+
+def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
+    """The poses R (t, 3, 3), t (t, 3) that bring a shape (n, 3) nearest to what is seen of x (t, n, 3) [W. Kabsch, A
+    solution for the best rotation to relate two sets of vectors, Acta Cryst. A 32, 1976]."""
+    enough = seen.sum(axis=-1) >= 3
+    w = (seen & enough[:, None]) / np.maximum(seen.sum(axis=-1), 1)[:, None]
+    x = np.where(seen[..., None], x, 0.0)
+    there, here = np.einsum("tn,tni->ti", w, x), w @ shape
+    H = np.einsum("tn,tni,tnj->tij", w, x - there[:, None], shape - here[:, None])
+    U, _, Vt = np.linalg.svd(H)
+    U[..., 2] *= np.sign(np.linalg.det(U @ Vt))[:, None]  # a rotation, not a mirror image
+    R = U @ Vt
+    t = there - np.einsum("tij,tj->ti", R, here)
+    return np.where(enough[:, None, None], R, np.nan), np.where(enough[:, None], t, np.nan)
+
+
+def _equations(proximal: Segment, distal: Segment) -> tuple[Array, Array]:
+    """The matrix (3 t, 6) of [R, -S] and the right-hand side (3 t,) d - t, in the frames with both poses."""
+    both = proximal.seen & distal.seen
+    if both.sum() < 3:
+        raise ValueError(f"three frames with both segments are needed, not {both.sum()}")
+    A = np.concatenate([proximal.rotations[both], -distal.rotations[both]], axis=-1)
+    return A.reshape(-1, 6), (distal.origins - proximal.origins)[both].ravel()
+
+
+def _deviation(left: Array, freedom: int) -> float:
+    return float(np.linalg.norm(left) / np.sqrt(max(freedom, 1)))
+
+
+def _mean_of(*points: tuple[Segment, Array | None]) -> Array:
+    """(t, 3) [m] on the ground, the mean of where the segments see a point, each in its own components."""
+    return np.mean([segment.at(point) for segment, point in points if point is not None], axis=0)
+
+
+def _with_marker(markers: Markers, name: str, *points: tuple[Segment, Array | None]) -> Markers:
+    """A recording with a point as one more marker, where the markers of the segments show it."""
+    moved = []
+    for segment, point in points:
+        x = markers.positions[:, indices_of("marker", segment.names, markers.names)]
+        R, t = _poses(segment.reference, x, np.isfinite(x[..., 0]))
+        moved.append((Segment(segment.names, segment.reference, R, t), point))
+    added = np.concatenate([markers.positions, _mean_of(*moved)[:, None]], axis=1)
+    return replace(markers, names=(*markers.names, name), positions=added)

@@ -1,0 +1,172 @@
+"""Centers and axes of joints from markers: exact without noise, with honest errors where there is some."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import myoquat as mq
+from myoquat.analysis import motion as mo
+from myoquat.apps.command import main as command_line
+from myoquat.joints import quaternion_exp, rotation_matrix
+
+PELVIS, THIGH = ("p1", "p2", "p3", "p4"), ("t1", "t2", "t3", "t4")
+AXIS = np.array([0.1, 0.2, 1.0]) / np.linalg.norm([0.1, 0.2, 1.0])
+
+
+def rotate(turns, x):
+    """(t, 3) the vectors x (3,) or (t, 3), turned by quaternions (t, 4)."""
+    return np.einsum("tij,tj->ti", rotation_matrix(turns), np.broadcast_to(x, (len(turns), 3)))
+
+
+def trial(rng, frames=120, noise=0.0, turns=None):
+    """Markers of two segments about a common point, that point (t, 3), and the turns of the pelvis (t, 4)."""
+    pelvis, thigh = rng.uniform(-0.15, 0.15, (2, 4, 3))
+    thigh = thigh - [0.0, 0.25, 0.0]
+    center = rng.uniform(-0.1, 0.1, 3)
+    time = np.arange(frames) / 100
+    whole = quaternion_exp(0.3 * np.stack([np.sin(3 * time), np.cos(2 * time), np.sin(time)], axis=-1))
+    there = np.stack([time, 0.2 * np.sin(5 * time), 0 * time + 0.9], axis=-1)
+    if turns is None:
+        turns = 0.5 * np.stack([np.sin(11 * time), 0.6 * np.cos(7 * time), np.sin(13 * time)], axis=-1)
+    turned = quaternion_exp(turns)
+    seen = [rotate(whole, x) + there for x in pelvis]
+    seen += [rotate(whole, rotate(turned, x) + center) + there for x in thigh]
+    positions = np.stack(seen, axis=1) + noise * rng.normal(size=(frames, 8, 3))
+    return mo.Markers(time, PELVIS + THIGH, positions), rotate(whole, center) + there, whole
+
+
+@pytest.mark.parametrize("method", ["score", "sphere"])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_center_is_exact_without_noise_and_with_gaps(method, seed):
+    rng = np.random.default_rng(seed)
+    markers, center, _ = trial(rng)
+    positions = markers.positions.copy()
+    positions[5:30, rng.integers(8)] = np.nan  # three others remain
+    positions[40:45, :2] = np.nan  # no pose of the pelvis
+    found = mo.joint_center(mo.Markers(markers.time, markers.names, positions), PELVIS, THIGH, method=method)
+    seen = np.r_[0:40, 45:120]
+    np.testing.assert_allclose(found.positions[seen], center[seen], rtol=0, atol=1e-9)
+    assert np.isnan(found.positions[40:45]).all()
+    assert found.noise < 1e-9
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_an_axis_is_exact_without_noise(seed):
+    rng = np.random.default_rng(seed)
+    angles = np.sin(np.arange(120) / 20)
+    markers, center, whole = trial(rng, turns=angles[:, None] * AXIS)
+    found = mo.joint_axis(markers, PELVIS, THIGH)
+    axis = rotate(whole, AXIS)
+    along = np.cross(found.directions, axis)
+    np.testing.assert_allclose(along, 0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.cross(found.positions - center, axis), 0, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["score", "sphere"])
+def test_the_scatter_of_centers_is_that_of_their_covariance_and_has_no_bias(method):
+    found = [trial(np.random.default_rng(1), noise=0.0)[0]]
+    rng = np.random.default_rng(2)
+    exact = mo.joint_center(found[0], PELVIS, THIGH, method=method)
+    errors, said = [], []
+    for _ in range(60):
+        noisy = mo.Markers(found[0].time, found[0].names, found[0].positions + 0.002 * rng.normal(size=(120, 8, 3)))
+        center = mo.joint_center(noisy, PELVIS, THIGH, method=method)
+        errors.append(np.mean(center.positions - exact.positions, axis=0))
+        said.append(center.deviations[0])
+    scatter, said = np.linalg.norm(np.std(errors, axis=0)), np.linalg.norm(np.mean(said, axis=0))
+    assert np.linalg.norm(np.mean(errors, axis=0)) < 0.6 * scatter, "bias"
+    assert 0.6 < scatter / said < 1.5, (scatter, said)
+
+
+def test_the_scatter_of_axes_is_that_of_their_deviations():
+    angles = np.sin(np.arange(120) / 20)
+    markers, _, _ = trial(np.random.default_rng(3), turns=angles[:, None] * AXIS)
+    exact, rng = mo.joint_axis(markers, PELVIS, THIGH), np.random.default_rng(4)
+    errors, said = [], []
+    for _ in range(60):
+        noisy = mo.Markers(markers.time, markers.names, markers.positions + 0.002 * rng.normal(size=(120, 8, 3)))
+        axis = mo.joint_axis(noisy, PELVIS, THIGH)
+        errors.append(np.linalg.norm(np.mean(axis.directions - exact.directions, axis=0)))
+        said.append(axis.deviations[0])
+    assert 0.6 < np.sqrt(np.mean(np.square(errors))) / np.mean(said) < 1.5
+
+
+def test_segments_are_alike_and_the_laboratory_does_not_matter():
+    markers, _, _ = trial(np.random.default_rng(5), noise=0.003)
+    found, swapped = mo.joint_center(markers, PELVIS, THIGH), mo.joint_center(markers, THIGH, PELVIS)
+    np.testing.assert_allclose(found.in_proximal, swapped.in_distal, rtol=0, atol=1e-12)
+    turned = mo.joint_center(markers.turned("x z -y"), PELVIS, THIGH)
+    np.testing.assert_allclose(turned.positions, found.positions[:, [0, 2, 1]] * [1, 1, -1], rtol=0, atol=1e-12)
+    assert list(found.to_dataframe().index) == ["proximal", "distal"]
+
+
+def test_a_center_is_the_ball_joint_of_a_model_and_a_marker_of_a_measurement():
+    markers, center, _ = trial(np.random.default_rng(6))
+    found = mo.joint_center(markers, PELVIS, THIGH)
+    model = found.to_model("pelvis", "thigh")
+    fit = mo.inverse_kinematics(model, markers)
+    assert fit.marker_error.max() < 1e-9
+    np.testing.assert_allclose(model.system.poses(fit.q)["thigh"][1], center, rtol=0, atol=1e-9)
+    added = found.added_to(markers, "hip")
+    np.testing.assert_allclose(added.select(["hip"]).positions[:, 0], center, rtol=0, atol=1e-9)
+    static = mo.Markers([0.0], markers.names, markers.positions[7:8])
+    np.testing.assert_allclose(found.added_to(static, "hip").positions[0, -1], center[7], rtol=0, atol=1e-9)
+    own = mq.muscle.coordinates.Marker("hip", "thigh", (0.0, 0.0, 0.0))
+    larger = mo.scale_model(model, factors={"thigh": 1.1})  # about the joint, so lengths from it grow
+    ratio = mo.scale_factors(
+        mq.Model(larger.system, markers=(*larger.markers, own)),
+        added,
+        [mo.Measurement("thigh", (("hip", "t1"),), {"thigh": "XYZ"})],
+    )
+    np.testing.assert_allclose(ratio["thigh"], 1 / 1.1, rtol=1e-9)
+
+
+def test_one_marker_on_the_distal_segment_is_enough_for_a_sphere():
+    markers, center, _ = trial(np.random.default_rng(7))
+    found = mo.joint_center(markers, PELVIS, ("t1",), method="sphere")
+    np.testing.assert_allclose(found.positions, center, rtol=0, atol=1e-8)
+    assert found.in_distal is None
+    assert found.deviations.shape == (1, 3)
+    with pytest.raises(ValueError, match="three markers on the distal segment, which has 1"):
+        found.to_model()
+
+
+def test_errors_say_what_is_missing():
+    rng = np.random.default_rng(8)
+    markers, _, _ = trial(rng)
+    hinge, _, _ = trial(rng, turns=np.sin(np.arange(120) / 20)[:, None] * AXIS)
+    stiff, _, _ = trial(rng, turns=np.zeros((120, 3)))
+    line = mo.Markers([0.0, 0.1, 0.2], ("a", "b", "c"), np.arange(27.0).reshape(3, 3, 3))
+    hidden = markers.positions.copy()
+    hidden[::2, 4], hidden[1::2, 5] = np.nan, np.nan
+    for call, text in (
+        (lambda: mo.joint_center(markers, PELVIS, THIGH, method="sara"), "'score' or 'sphere', not 'sara'"),
+        (lambda: mo.joint_center(markers, PELVIS, ("t1", "t9", "t2")), "t9"),
+        (lambda: mo.joint_center(markers, PELVIS, ("t1", "t2")), "at least 3 markers, not 2"),
+        (lambda: mo.joint_center(markers, PELVIS, ("p1", "t1", "t2")), "'p1' is on both segments"),
+        (lambda: mo.joint_center(line, ("a", "b", "c"), (), method="sphere"), "on one line"),
+        (lambda: mo.joint_center(mo.Markers(markers.time, markers.names, hidden), PELVIS, THIGH), "no frame shows all"),
+        (lambda: mo.joint_center(stiff, PELVIS, THIGH), "about one axis only, or not at all"),
+        (lambda: mo.joint_center(hinge, PELVIS, THIGH), "about one axis only"),
+        (lambda: mo.joint_center(hinge, PELVIS, THIGH, method="sphere"), "about one axis only|stay in a plane"),
+        (lambda: mo.joint_axis(stiff, PELVIS, THIGH), "do not turn"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+@pytest.mark.parametrize("method", ["score", "sphere", "sara"])
+def test_the_command_adds_the_center_to_a_file(method, tmp_path):
+    rng = np.random.default_rng(9)
+    turns = np.sin(np.arange(120) / 20)[:, None] * AXIS if method == "sara" else None
+    markers, center, whole = trial(rng, turns=turns)
+    markers.save(tmp_path / "moving.trc")
+    arguments = ["center", "moving.trc", "with.trc", "--proximal", ",".join(PELVIS), "--distal", ",".join(THIGH)]
+    arguments = [str(tmp_path / part) if part.endswith(".trc") else part for part in arguments]
+    assert not command_line([*arguments, "--name", "RHJC", "--method", method])
+    error = mo.load_markers(tmp_path / "with.trc").select(["RHJC"]).positions[:, 0] - center
+    error = np.cross(error, rotate(whole, AXIS)) if method == "sara" else error
+    assert abs(error).max() < 1e-6, "the file rounds"
