@@ -9,9 +9,11 @@ A center has constant components u and v in the two segments, so that R u + t = 
     minimise  sum_i |R_i u + t_i - S_i v - d_i|^2
 
 This is the symmetrical estimate of a center of rotation, SCoRE [R. M. Ehrig, W. R. Taylor, G. N. Duda, M. O. Heller, A
-survey of formal methods for determining the centre of rotation of ball joints, J. Biomech. 39, 2006]. About a fixed
-axis the matrix of [R_i, -S_i] has a null vector, whose halves are the direction of the axis in the two segments: SARA
-[the same, A survey of formal methods for determining functional joint axes, J. Biomech. 40, 2007].
+survey of formal methods for determining the centre of rotation of ball joints, J. Biomech. 39, 2006].
+
+About a fixed axis the matrix of [R_i, -S_i] has a null vector. Its halves are the direction of the axis in the two
+segments. This is SARA [the same, A survey of formal methods for determining functional joint axes, J. Biomech. 40,
+2007].
 
 Seen from the proximal segment, every marker k of the distal one moves on a sphere about the center m:
 
@@ -41,7 +43,7 @@ from myoquat.muscle.model import Model
 __all__ = ["JointAxis", "JointCenter", "Segment", "joint_axis", "joint_center"]
 
 METHODS = ("score", "sphere")
-SETTLED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
+CONVERGED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
 MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that falls with the noise
 
 
@@ -184,8 +186,8 @@ def joint_center(
             proximal segment sees them, without the bias of noise; one marker of the distal segment is enough.
 
     Frames in which a segment shows fewer than three of its markers are left out. Raises ValueError for markers that
-    the recording lacks or that both segments have, for a segment on one line, without a frame that shows all of its
-    markers, or with too few of them, and where the segments turn about one axis only (`joint_axis` finds it).
+    the recording lacks or that both segments have. It is raised for a segment on one line, with too few markers, or
+    without a frame that shows all of them. So it is where the segments turn about one axis only: see `joint_axis`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -273,7 +275,7 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
         before, apart = center, [np.sum((x - center) ** 2, axis=-1) for x in clouds]
         variance = float(np.mean([np.var(d) / (4 * np.mean(d)) for d in apart]))
         center = np.linalg.solve(A, b - 2 * variance * (means - center).sum(axis=0))
-        if np.linalg.norm(center - before) <= SETTLED * np.linalg.norm(means - center, axis=-1).max():
+        if np.linalg.norm(center - before) <= CONVERGED * np.linalg.norm(means - center, axis=-1).max():
             break
     rays = [x - center for x in clouds]
     radii = [np.linalg.norm(x, axis=-1) for x in rays]
@@ -326,7 +328,7 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
         back = np.einsum("tji,tnj->tni", R, x - t[:, None])
         before, shape = shape, np.nanmean(back, axis=0)
         shape = shape - shape.mean(axis=0)
-        if np.linalg.norm(shape - before) <= SETTLED * size:
+        if np.linalg.norm(shape - before) <= CONVERGED * size:
             break
     return Segment(names, shape, *_poses(shape, x, seen))
 

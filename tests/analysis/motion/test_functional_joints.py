@@ -1,4 +1,4 @@
-"""Centers and axes of joints from markers: exact without noise, with honest errors where there is some."""
+"""Centers and axes of joints from markers: exact without noise, with true standard errors where there is some."""
 
 import numpy as np
 import pytest
@@ -169,4 +169,4 @@ def test_the_command_adds_the_center_to_a_file(method, tmp_path):
     assert not command_line([*arguments, "--name", "RHJC", "--method", method])
     error = mo.load_markers(tmp_path / "with.trc").select(["RHJC"]).positions[:, 0] - center
     error = np.cross(error, rotate(whole, AXIS)) if method == "sara" else error
-    assert abs(error).max() < 1e-6, "the file rounds"
+    assert abs(error).max() < 1e-6, "digits of the file"
