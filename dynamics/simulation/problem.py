@@ -84,13 +84,18 @@ class Problem:
     def values(self, given: Mapping[str, ArrayLike]) -> Array | None:
         """(..., n) the parameters, in the order of `names`, from arrays (...) by name; None without. ValueError for
         names that are missing or not varied, and for values that the model refuses."""
+        found = self._stacked(given)
+        return found if self.varied is None or found is None else self.varied.check(found)
+
+    def _stacked(self, given: Mapping[str, ArrayLike]) -> Array | None:
+        """(..., n) the parameters as they are given; ValueError for names that are missing or not varied."""
         if self.varied is None:
             if given:
                 raise ValueError(f"parameters: this Simulator varies none; make it with parameters={list(given)}")
             return None
         found: dict[str, Array] = {}
         for pattern, values in given.items():
-            for name in Parameters.of(self.model, pattern).names:
+            for name in (pattern,) if pattern in self.names else Parameters.of(self.model, pattern).names:
                 if name in found:
                     raise ValueError(f"parameters: {name!r} is given twice, the second time by {pattern!r}")
                 found[name] = real_array(f"parameters: {name}", values)
@@ -100,11 +105,10 @@ class Problem:
             raise ValueError(f"parameters: missing are {missing}, and {strange} are not varied by this Simulator")
         columns = [found[name] for name in self.names]
         try:
-            together = np.stack(np.broadcast_arrays(*columns), axis=-1)
+            return np.stack(np.broadcast_arrays(*columns), axis=-1)
         except ValueError:
             shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
             raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None
-        return self.varied.check(together)
 
     def check_start(self, q: Array, u: Array, p: Array | None, t: float = 0.0) -> None:
         """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
@@ -214,7 +218,7 @@ class Problem:
     def _own_inputs(self, model: Model, names: tuple[str, ...], inputs: Inputs) -> InputsOverTime:
         """The model's own inputs of these names, with the numbers of each run where theirs vary."""
         assert isinstance(self.equations, VariedEquations)
-        return self.equations.over_time(model, names, self.values(inputs.parameters))
+        return self.equations.over_time(model, names, self._stacked(inputs.parameters))  # `run` checks them
 
     def fed_back(self, inputs: Inputs, t: Array | float, q: Array, u: Array) -> dict[str, Array]:
         """(..., n) what compiled feedback gives at times t and states q (..., nq), u (..., nu), checked; NaN where

@@ -18,6 +18,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import UNIT_TOLERANCE
 from myoquat.joints.vectors import full
 from myoquat.muscle.model import Model
+from myoquat.muscle.parameters.bind import with_values
 from myoquat.muscle.parameters.names import Location
 from myoquat.muscle.parameters.pairs import check_pairs
 
@@ -36,14 +37,22 @@ def check_rows(
         i, j = np.argwhere(~np.isfinite(rows))[0]
         raise ValueError(f"sample {i}: parameter {names[j]!r} is {rows[i, j]}; finite numbers are needed")
     _check_groups(model, locations, rows, bind)
+    first = _check_row(rows, 0, bind)
+
+    def near(row: Array) -> Model | ArticulatedSystem:
+        """The model of a row, from that of the first row: only what differs is made again."""
+        changed = {locations[k].steps: float(row[k]) for k in np.flatnonzero(row != rows[0])}
+        found: Model | ArticulatedSystem = with_values(first, changed) if changed else first
+        return found
+
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
-        _check_row(rows, i, bind)
-    check_pairs(model, locations, rows, bind)
+        _check_row(rows, i, near)
+    check_pairs(model, locations, rows, near)
 
 
-def _check_row(rows: Array, i: int, bind: Bind) -> None:
+def _check_row(rows: Array, i: int, bind: Bind) -> Model | ArticulatedSystem:
     try:
-        bind(rows[i])
+        return bind(rows[i])
     except ValueError as error:
         raise ValueError(f"sample {i}: {error}") from error
 
