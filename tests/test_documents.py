@@ -46,6 +46,17 @@ def test_links_lead_somewhere(path):
     assert not [link for link in here if not (path.parent / link).exists()]
 
 
+FILE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)`")
+SOURCES = tuple(f"/{file.relative_to(documents.ROOT)}" for file in documents.ROOT.glob("*/**/*.py"))
+
+
+@pytest.mark.parametrize("path", [path for path in documents.DOCUMENTS if path.name != "CHANGELOG.md"], ids=relative)
+def test_files_that_pages_name_exist(path):
+    """`folder/file.py`, from the top or from a folder that the page is about."""
+    named = set(FILE.findall(path.read_text(encoding="utf-8")))
+    assert not [file for file in named if not any(source.endswith(f"/{file}") for source in SOURCES)]
+
+
 @pytest.mark.parametrize(("page", "words"), [("motion.md", "inverse kinematics"), ("motion.md", "inverse dynamics")])
 def test_words_that_people_search_for_stand_on_their_page(page, words):
     """The search of the site knows words of the text, not parts of names of functions."""
