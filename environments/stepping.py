@@ -257,8 +257,6 @@ class Stepper:
         """The arguments of the task's formulas at states x (..., size)."""
         equations, model = self.equations, self.model
         q, u = equations.split(x)
-        if equations.excited and len(equations.excited) < equations.muscles:
-            raise ValueError("task: either all muscles of its model have activation dynamics or none")
         activation = equations.rest(x)[..., : len(equations.excited)]
         if p:
             model = equations.fixed(p[0]).muscled

@@ -28,7 +28,7 @@ class Situation:
     time          (...,) [s] since the reset
     q             (..., nq)
     u             (..., nu)
-    activation    (..., m) of the muscles
+    activation    (..., m) of the muscles that have activation dynamics
     goal          (..., g) the numbers that the task drew
     control_step  [s] between two actions
     model         with the numbers of this state where some of them vary

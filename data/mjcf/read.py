@@ -1,5 +1,6 @@
 """From the file to the model."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from myoquat.data.mjcf.reading.limits import read_ball_limits, read_limits
 from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.reading.tendons import Used, read_tendons
 from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, Shape
@@ -28,6 +30,7 @@ from myoquat.muscle.model import Model
 
 __all__ = ["load_mjcf", "read_model"]
 
+MAX_SHOWN = 5  # tendons, in a message
 WRAPPING = ("shortest", "mujoco", "mujoco3")
 READ = ("compiler", "option", "default", "worldbody", "tendon", "actuator", "equality", "keyframe")
 QUIET = ("asset", "visual", "statistic", "size", "custom")  # pictures, memory, and what users store
@@ -56,7 +59,8 @@ def load_mjcf(
 
     Coordinates keep the names of the hinges and slides, in the order of MuJoCo's qpos; a ball or free joint has a
     quaternion. Spatial tendons are the muscles; they pass spheres and cylinders on the side of a side site. They are
-    driven by a spring, or by an actuator that only pulls, in proportion to its control. Sites that no tendon uses are
+    driven by a spring, or by an actuator that only pulls, in proportion to its control. Where a file has actuators,
+    tendons without carry no force, and a warning names them. Sites that no tendon uses are
     markers, equality constraints of joints couplers; the keyframe "start", or the first one, is the start. The frame of
     a body is that of the file. A body with more joints than one joint here holds, or with a joint away from its origin,
     hangs on massless bodies.
@@ -103,6 +107,10 @@ def load_mjcf(
         raise located(ModelError(str(error)), path, root) from None
     document.unsupported.report(described, strict)
     document.implausible.report(described, False)
+    if document.idle:
+        shown = ", ".join(document.idle[:MAX_SHOWN]) + (", ..." if len(document.idle) > MAX_SHOWN else "")
+        message = f"{len(document.idle)} tendons without actuator and spring carry no force: {shown}"
+        warnings.warn(f"{described}: {message}", ImplausibleWarning, stacklevel=3)
     return model
 
 

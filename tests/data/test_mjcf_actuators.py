@@ -163,6 +163,7 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
     assert load_model(path, strict=True).muscles[2].law == PathSpring(30.0, 0.3)
 
 
+@pytest.mark.filterwarnings("ignore:.*carry no force")
 @pytest.mark.parametrize(
     ("actuator", "reported"),
     [

@@ -112,6 +112,7 @@ MODEL = Model(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:.*carry no force")
 def test_everything_that_the_file_holds_comes_back(tmp_path, rng):
     back = again(MODEL, tmp_path)
     assert back.muscles == tuple(replace(m, activation=m.activation) for m in MODEL.muscles)
@@ -256,6 +257,7 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
     assert model.muscles[0].activation == 0.25
 
 
+@pytest.mark.filterwarnings("ignore:.*carry no force")
 @pytest.mark.parametrize(
     ("old", "new", "reported"),
     [

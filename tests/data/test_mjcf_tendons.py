@@ -5,7 +5,8 @@ import importlib.util
 import numpy as np
 import pytest
 
-from myoquat.data import UnsupportedWarning, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
+from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
 from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
@@ -207,3 +208,20 @@ def ten_J_columns(engine, data):
     starts = np.asarray(holder.ten_J_rowadr)
     columns = [np.asarray(holder.ten_J_colind).ravel()[a : a + n] for a, n in zip(starts, counts, strict=True)]
     return rows, np.concatenate(columns)
+
+
+def test_tendons_on_which_nothing_acts_carry_no_force(tmp_path):
+    """A ligament without a law beside a motor, as in MyoSuite's arms: the rod falls like one without it, with
+    g m c / (I + m c^2) = 9.81 x 0.2 / 0.06 rad/s^2."""
+    text = """<mujoco><compiler angle="radian"/><worldbody><site name="a" pos="0.1 0 0.1"/><body>
+    <joint name="hinge" type="hinge" axis="0 1 0"/><inertial pos="0.2 0 0" mass="1" diaginertia="0.02 0.02 0.02"/>
+    <site name="b" pos="0.2 0 0.05"/></body></worldbody>
+    <tendon><spatial name="ligament"><site site="a"/><site site="b"/></spatial></tendon>{}</mujoco>"""
+    path = tmp_path / "x.xml"
+    path.write_text(text.format('<actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator>'))
+    with pytest.warns(ImplausibleWarning, match="x.xml: 1 tendons without .* carry no force: ligament"):
+        model = load_model(path)
+    run = simulate(model, duration=1e-3, step=1e-3)
+    np.testing.assert_allclose(run.u[-1] / 1e-3, 9.81 * 0.2 / 0.06, rtol=1e-5)
+    path.write_text(text.format(""))
+    assert load_model(path).muscles[0].law is None  # a model of paths alone

@@ -1,14 +1,17 @@
 """Time, damping and a model's own inputs in environments: closed forms of a rod of 0.1 kg m^2."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import myoquat as mq
 from myoquat.environments import Environment, PoseTask, VectorEnvironment
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import PrescribedInput
+from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.forces import PrescribedForce
+from myoquat.muscle.laws import PathActuator
 
 H, INERTIA = 0.002, 0.1
 NOTHING = (Constant(0.0),) * 3
@@ -89,3 +92,31 @@ def test_actions_move_what_the_model_does_not_prescribe():
         envs.step([[0.0], [0.5]])
     expected = speeds_under_ramp(0, 200) + np.array([0.0, 0.5]) * 0.4 / INERTIA
     assert np.allclose(envs.episodes.x[:, 1], expected, rtol=1e-12)
+
+
+def test_some_muscles_may_have_activation_dynamics():
+    """Each pulls along a string of 1 m across a lever of 0.1 m: 1 N m at activation 1. The one without dynamics does so
+    at once; the activation of the other is the only one that is a state."""
+    ends = PathPoint("ground", (1.0, 0.0, 0.1)), PathPoint("rod", (0.0, 0.0, 0.1))
+    slow = mq.Muscle("slow", ends, law=PathActuator(10.0), activation_dynamics=ActivationDynamics(0.5, 0.5, "linear"))
+    model = rod(motors=("motor",))
+    model = replace(model, muscles=(mq.Muscle("fast", ends, law=PathActuator(10.0)), slow))
+    speed, activation = [], []
+    for actions in ([1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]):
+        env = Environment(ByAction(model, low=[0.0], high=[0.0], start_low=[0.0], start_high=[0.0]))
+        env.reset(seed=0)
+        seen = env.step(actions)[0]
+        speed.append(seen[1] / env.vector.task.control_step)
+        activation.append(seen[-1])
+    assert len(seen) == 4  # angle, speed, distance from the goal, one activation
+    steps = env.vector.task.control_steps
+    assert np.allclose(speed[0], 1.0 / INERTIA * H * steps, rtol=1e-2)
+    assert abs(speed[1]) < 0.05 * speed[0]
+    assert np.allclose(activation, [0.0, 1 - (1 - H / 0.5) ** steps], atol=1e-4)
+
+
+class ByAction(PoseTask):
+    """Actions from -1 to 1 are excitations from 0 to 1."""
+
+    def excitations(self, actions):
+        return (actions + 1.0) / 2.0

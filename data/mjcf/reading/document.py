@@ -53,7 +53,8 @@ class Compiler:
 class Document:
     """A parsed file. `compiler`: its settings. `classes`: default attributes by class name and type of element.
     `folder`: that of the file, None without one. `anywhere`: it may name files outside of that folder.
-    `vertices`: gives those of a mesh of a compiled model (v, 3) [m] by its name."""
+    `vertices`: gives those of a mesh of a compiled model (v, 3) [m] by its name. `idle`: tendons on which nothing
+    acts."""
 
     root: Element
     compiler: Compiler
@@ -63,6 +64,7 @@ class Document:
     unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
     implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
     vertices: Callable[[str], Array] | None = None
+    idle: list[str] = field(default_factory=list)
 
     def sections(self, tag: str) -> Iterator[Element]:
         """The elements in all sections of a name: a file may open a section more than once."""

@@ -67,7 +67,8 @@ def read_tendons(
     A tendon that has several actuators, or a spring, friction or a limit beside one, has several muscles along one
     path."""
     muscles: list[Muscle] = []
-    paths = _Paths(document, skeleton, wrapping, mobilities)
+    driven = frozenset(element.get("tendon", "") for element in document.sections("actuator"))  # "" of other parts
+    paths = _Paths(document, skeleton, wrapping, mobilities, driven)
     for number, element in enumerate(document.sections("tendon"), start=1):
         muscles += _muscles(element, paths, drives.tendons, f"tendon_{number}")
     for name, (joint, drive) in drives.joints.items():
@@ -106,8 +107,13 @@ def _muscles(
     found = [_driven(bare, drive, offset) for drive in drives.get(name, ())]
     if not found and not passive and element.tag == "fixed":
         passive = [PathActuator(0.0)]  # a length that others may ask for
+    elif not found and not passive and paths.driven and name not in paths.driven:
+        document.idle.append(name)
+        passive = [SlackSpring(0.0, 0.0, 0.0, 0.0)]
     for law in passive:
-        found.append(replace(bare, law=on_offset_path(law, offset), activation=0.0 if found else None))
+        found.append(
+            replace(bare, law=on_offset_path(law, offset), activation=0.0 if found or name in document.idle else None)
+        )
     names = [name, *(f"{name}_{k}" for k in range(2, len(found) + 1))]
     yield from (replace(muscle, name=own) for muscle, own in zip(found or [bare], names, strict=False))
 
@@ -155,12 +161,14 @@ def _spring(values: Values, document: Document, rest: float | None, at_start: Ca
 
 @dataclass
 class _Paths:
-    """What reads paths: the rule on which side they pass cylinders is that of `wrapping`."""
+    """What reads paths: the rule on which side they pass cylinders is that of `wrapping`. `driven` names what
+    actuators act on, those too that are not read."""
 
     document: Document
     skeleton: Skeleton
     wrapping: str
     mobilities: Mobilities
+    driven: frozenset[str]
 
     def path(self, element: Element) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...], tuple[Pulley, ...]]:
         """The points of a tendon, what it wraps around between them, and its pulleys."""
