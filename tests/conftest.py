@@ -54,6 +54,15 @@ LONG = (
 )  # fmt: skip
 
 
+# What a test says by a marker that it needs; why it is skipped where this is missing
+NEEDS = {
+    "posix": (os.name == "posix", "needs what Windows lacks: links, pipes with names, modes of files, forks, kill -9"),
+    "linux": (sys.platform == "linux", "needs memory limits, /proc or folders as Linux has them"),
+    "compiler": (shutil.which("cc"), "needs a C compiler: the command cc"),
+    "octave": (shutil.which("octave-cli") or shutil.which("octave"), "needs Octave: apt-get install octave"),
+}
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The order of files is the one below, not the one by the number of tests that pytest-xdist makes of it."""
     if hasattr(config.option, "loadscopereorder"):
@@ -62,7 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long files first; the rest as they were. Tests that need JAX and PyTorch, 3 GB, run only where they are asked
-    for, `-m frameworks`; elsewhere pytest counts them as deselected."""
+    for, `-m frameworks`; elsewhere pytest counts them as deselected. What a marker of NEEDS asks for may be missing."""
+    for item in items:
+        for name, (there, reason) in NEEDS.items():
+            if not there and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
     if "frameworks" not in (config.option.markexpr or ""):
         left_out = [item for item in items if item.get_closest_marker("frameworks")]
         config.hook.pytest_deselected(items=left_out)
@@ -168,6 +181,12 @@ KINDS: dict[str, Evaluate] = {
 def scalar(request: pytest.FixtureRequest) -> Evaluate:
     """evaluate(function, *arrays (n, ...)) -> (n, ...): the formula run on one type of number."""
     return KINDS[request.param]
+
+
+@pytest.fixture
+def octave() -> str:
+    """The command of Octave, for tests that are marked so."""
+    return str(NEEDS["octave"][0])
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ def relative(path):
     return str(path.relative_to(documents.ROOT))
 
 
+@pytest.mark.posix
 @pytest.mark.filterwarnings("default")  # a document may show what a warning is about
 @pytest.mark.parametrize("path", RUNNING, ids=relative)
 def test_code_runs(path, tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """Strangers' files: mutants of every format are read, or refused as is promised; and what the fuzzer once found."""
 
 import json
-import os
 import time
 import zipfile
 
@@ -25,6 +24,7 @@ from myoquat.muscle.laws import Millard2012, Thelen2003
 COUNTS = dict.fromkeys(FORMATS, draws(100, 300)) | {"store": draws(16, 40), "c3d": draws(40, 100)}
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.filterwarnings("ignore")
 def test_mutants_are_read_or_refused_as_promised(file_format, tmp_path):
@@ -203,7 +203,7 @@ def test_archives_that_no_trajectory_is(tmp_path):
         Trajectory.load(tmp_path / "b.npz")
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no modes here")
+@pytest.mark.posix
 def test_entries_that_others_may_write_are_not_there(tmp_path):
     cache = Cache(tmp_path / "cache")
     cache.store("a", {"size": 1}, b"code")

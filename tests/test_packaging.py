@@ -138,11 +138,13 @@ def editable(tmp_path_factory):
     return installed(tmp_path_factory.mktemp("editable"), "--editable", str(tree))
 
 
+@pytest.mark.posix
 def test_every_package_is_linked_into_the_package():
     assert not unlinked(ROOT), "a package needs a link: ln -s ../PACKAGE myoquat/PACKAGE"
     assert {path.name for path in (ROOT / "myoquat").iterdir() if path.is_symlink()} == packages(ROOT)
 
 
+@pytest.mark.posix
 def test_new_package_without_its_link_is_noticed(tmp_path):
     tree = copied(tmp_path / "tree")
     (tree / "sound").mkdir()
@@ -164,6 +166,7 @@ def test_the_wheel_is_complete(wheel, tree):
     assert {"myoquat/py.typed", "myoquat/__init__.pyi", "myoquat/data/models/two_link.toml"} <= names
 
 
+@pytest.mark.posix
 def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
     """Of two new folders the wheel holds the one that the settings do not exclude."""
     tree = copied(tmp_path / "tree")

@@ -16,6 +16,7 @@ from myoquat.joints.errors import ModelError
 MODEL = load_model("two_link")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("read", [load_model, load_urdf, read_motion])
 def test_a_pipe_is_refused_at_once(read, tmp_path):
     path = tmp_path / "pipe.toml"
@@ -24,6 +25,7 @@ def test_a_pipe_is_refused_at_once(read, tmp_path):
         read(path)
 
 
+@pytest.mark.posix
 def test_a_device_without_end_is_refused(tmp_path):
     path = tmp_path / "zeros.osim"
     path.symlink_to("/dev/zero")

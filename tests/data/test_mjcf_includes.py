@@ -1,7 +1,6 @@
 """Files that an MJCF file includes, text that is no XML, and compiled models."""
 
 import importlib.util
-import os
 import warnings
 
 import numpy as np
@@ -93,7 +92,7 @@ def test_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path):
     assert load_model(inner, anywhere=True).system.body_names == ("upper", "fore", "hand")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+@pytest.mark.posix
 def test_a_link_to_a_file_outside_is_outside(tmp_path):
     path = written(tmp_path / "model")
     secret = tmp_path / "secret.xml"

@@ -450,14 +450,14 @@ def test_reading_of_c3d_is_limited_in_time(tmp_path, monkeypatch):
         load_markers(tmp_path / "x.c3d")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+@pytest.mark.linux
 def test_reading_of_c3d_is_limited_in_memory():
     taking = "import runpy, sys; runpy.run_path(sys.argv[1])['limit'](9, 2**24); bytearray(2**28)"
     done = subprocess.run([sys.executable, "-c", taking, c3d_child.__file__], capture_output=True, check=False)
     assert b"MemoryError" in done.stderr
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@pytest.mark.posix
 def test_a_pipe_is_no_c3d_file(tmp_path):
     os.mkfifo(tmp_path / "x.c3d")
     with pytest.raises(ModelError, match="not a regular file"):

@@ -1,8 +1,8 @@
 """Reading mutants one after the other, each under an alarm, and counting what comes of them."""
 
 import re
-import resource
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -16,6 +16,9 @@ from random import Random
 from myoquat.joints.errors import ModelError
 
 from .formats import FileFormat
+
+if sys.platform != "win32":
+    import resource
 
 SECONDS, LONGEST_MESSAGE = 10.0, 2000
 STRANGE = re.compile(  # words of Python and NumPy in the message of an error that should be ours

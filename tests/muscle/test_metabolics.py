@@ -83,6 +83,7 @@ def states(n, rng):
     return rows
 
 
+@pytest.mark.peers
 def test_opensims_probes(sled, rng, tmp_path, in_opensim):
     """Every choice of every probe at 40 random states, to 1e-9 of the greatest power, where OpenSim's own curves are
     ours to that."""

@@ -65,6 +65,7 @@ def once_three_are_stored(monkeypatch, act):
     monkeypatch.setattr(Store, "write", counted)
 
 
+@pytest.mark.posix
 def test_a_killed_worker_costs_nothing(cluster, long_whole, tmp_path, monkeypatch):
     with distributed.Client(cluster) as client:
         before = set(client.run(os.getpid).values())

@@ -1,7 +1,6 @@
 """Studies of problems of optimal control: one structure, other numbers, and interrupts that lose nothing."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -59,7 +58,7 @@ def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem
         def seen(progress):
             count.append(self.parameters["bodies.block.mass"])
             if count.count(2.0) == 2:
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
 
         return solve(self, guess, solver, refine, seen)
 
@@ -128,6 +127,7 @@ def test_damaged_results_end_in_an_error_that_is_promised(stored, tmp_path, dama
         study.run(tmp_path / "results", resume=True, progress=False)
 
 
+@pytest.mark.posix
 def test_results_with_a_link_inside_are_not_resumed(stored, tmp_path):
     study, folder = stored
     shutil.copytree(folder, tmp_path / "results")

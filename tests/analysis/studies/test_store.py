@@ -240,7 +240,7 @@ def test_an_interrupt_that_a_library_lets_pass_is_not_lost(path, whole, monkeypa
     xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only Linux has /proc")
+@pytest.mark.linux
 def test_a_folder_that_takes_no_files():
     with pytest.raises(OSError, match=r"/proc"):  # no one can write there, root neither
         STUDY.run("/proc/results")
@@ -269,7 +269,7 @@ def run_until(path, point, number, sending):
     sending.send("done")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="kill -9 is a matter of POSIX")
+@pytest.mark.posix
 def test_killed_at_any_point_it_ends_with_the_same_dataset(path, whole):
     """Kill -9 again and again, a few files further each time, until a run gets through. It strikes while the store is
     laid out, before a chunk has its name, and after."""

@@ -1,7 +1,5 @@
 """Parts of a model that stand elsewhere: default objects, and objects in files of their own."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -104,7 +102,7 @@ def test_files_of_sets_that_cannot_be_raise_a_named_error(tmp_path, text, messag
         load_model(path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+@pytest.mark.posix
 def test_files_of_sets_lie_in_the_folder_of_the_model_unless_allowed(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -93,6 +93,7 @@ def test_files_keep_modes(tmp_path, suffix, mode):
     assert second.free
 
 
+@pytest.mark.peers
 def test_mujoco_holds_a_locked_coordinate_and_cannot_prescribe_one(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     LOCKED.save(tmp_path / "locked.xml")

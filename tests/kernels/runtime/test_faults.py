@@ -225,7 +225,7 @@ for count in range(100, 1500, 200):
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="maps memory as Linux does")
+@pytest.mark.linux
 def test_code_and_constants_stay_together_where_memory_is_scattered():
     """An engine that loads them gigabytes apart ends the process: addresses between them have 32 bits."""
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ import pytest
 
 from myoquat.kernels.runtime import settings
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="homes of Windows are the system's")
+pytestmark = pytest.mark.posix
 NAMES = ("HOME", "XDG_CACHE_HOME", "MYOQUAT_CACHE")
 
 
@@ -112,7 +112,7 @@ def superuser(monkeypatch, tmp_path):
     return SimpleNamespace(root=root, home=home)
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="the folders of caches are named otherwise")
+@pytest.mark.linux
 def test_the_superuser_makes_nothing_in_the_home_of_a_user(superuser, monkeypatch):
     monkeypatch.setenv("HOME", str(superuser.home))
     own = superuser.root / ".cache" / "myoquat" / "kernels"

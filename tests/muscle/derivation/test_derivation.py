@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -82,6 +81,7 @@ def test_python_gives_the_library_s_numbers(case):
     assert_agree([[row[k] for row in rows] for k in range(4)], expected)
 
 
+@pytest.mark.compiler
 def test_c_gives_the_library_s_numbers(case, tmp_path):
     d, inputs, expected = case
     (tmp_path / "derived.c").write_text(source(d, "c", "derived"))
@@ -96,11 +96,8 @@ def test_c_gives_the_library_s_numbers(case, tmp_path):
     assert_agree(results, expected)
 
 
-OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
-
-
-@pytest.mark.skipif(OCTAVE is None, reason="Octave is missing: apt-get install octave runs this test")
-def test_octave_gives_the_library_s_numbers(case, tmp_path):
+@pytest.mark.octave
+def test_octave_gives_the_library_s_numbers(case, octave, tmp_path):
     d, inputs, expected = case
     (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"))
     for k, x in enumerate(inputs):
@@ -109,7 +106,7 @@ def test_octave_gives_the_library_s_numbers(case, tmp_path):
     script = "".join(f"x{k} = load('x{k}.txt');" for k in range(len(inputs)))
     script += f"for i = 1:{len(inputs[0])}; [l, J, F, tau] = derived({arguments});"
     script += "J = J'; printf('%.17g ', [l(:); J(:); F(:); tau(:)]); printf('\\n'); end"
-    command = [str(OCTAVE), "--no-gui", "--norc", "--quiet", "--eval", script]
+    command = [octave, "--no-gui", "--norc", "--quiet", "--eval", script]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     table = np.array([[float(v) for v in line.split()] for line in done.stdout.splitlines() if line.strip()])
     edges = np.cumsum([e[0].size for e in expected])[:-1]

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -82,6 +81,7 @@ def test_an_imported_module_runs_nothing(attacked, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"derived.py"}
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("standard", ["c99", "gnu11"])  # the first one knows trigraphs
 def test_a_loaded_library_runs_nothing(attacked, standard, tmp_path):
     d, model = attacked
@@ -101,17 +101,14 @@ def test_a_loaded_library_runs_nothing(attacked, standard, tmp_path):
     np.testing.assert_allclose(results[1], path_jacobian(model, q, "quaternion"), atol=1e-12)
 
 
-OCTAVE = shutil.which("octave-cli") or shutil.which("octave")
-
-
-@pytest.mark.skipif(OCTAVE is None, reason="Octave is missing: apt-get install octave runs this test")
-def test_octave_runs_nothing_but_the_function(attacked, tmp_path):
+@pytest.mark.octave
+def test_octave_runs_nothing_but_the_function(attacked, octave, tmp_path):
     d, model = attacked
     (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"), encoding="utf-8")
     q, a = state(model)
     script = f"l = derived({q.tolist()}, {a.tolist()}); printf('%.17g ', l);"
     done = subprocess.run(
-        [str(OCTAVE), "--no-gui", "--norc", "--quiet", "--eval", script],
+        [octave, "--no-gui", "--norc", "--quiet", "--eval", script],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     np.testing.assert_allclose([float(x) for x in done.stdout.split()], path_lengths(model, q), rtol=1e-12)
