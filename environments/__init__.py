@@ -10,10 +10,7 @@ except ModuleNotFoundError as error:
 
 from myoquat.environments.stepping import with_joint_stops
 from myoquat.environments.task import Situation, Start, Task
-from myoquat.environments.tasks.library import library_tasks, load_task
-from myoquat.environments.tasks.pose import PoseTask
-from myoquat.environments.tasks.reach import PointsTask, ReachTask
-from myoquat.environments.tasks.standing import StandTask
+from myoquat.environments.tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
 from myoquat.environments.vector import Environment, VectorEnvironment
 
 __all__ = [

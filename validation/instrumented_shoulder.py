@@ -33,8 +33,8 @@ from myoquat.analysis.recruitment import (
 from myoquat.analysis.recruitment.forward.check import commands_of
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.studies import LoadsWanted, MotionSteps, UncertainCurves, UncertainInputs, uncertain_loads
+from myoquat.apps.commands.parsing import reserves_named
 from myoquat.apps.opensim_tools.inverse import task_weights
-from myoquat.apps.reserves import reserves_named
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model, load_motion

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from myoquat.analysis.comparison.mujoco_side import MujocoSide
-from myoquat.analysis.comparison.opensim_side import OpensimSide
+from myoquat.analysis.comparison.engines import MujocoSide, OpensimSide
 from myoquat.analysis.comparison.report import ModelComparison, Names
 from myoquat.analysis.comparison.sides import BodyMass, Matching, ModelSide, Request, Side, match_names
 from myoquat.analysis.recruitment.power import sample_poses

@@ -7,7 +7,7 @@ A simulation obeys the inputs, unless a call gives others. Along a motion they a
 prescribed act with their values, and muscles that are prescribed have their activations. Both are no unknowns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -39,9 +39,16 @@ __all__ = [
     "free_torques",
     "free_velocities",
     "led_velocities",
+    "named_columns",
     "prescribed_activations",
     "prescribed_controls",
 ]
+
+
+def named_columns(parts: Iterable[tuple[Sequence[str], str, Array]]) -> dict[str, Array]:
+    """'<name>.<quantity>' -> (t,) the columns of every (names (n,), quantity, values (t, n)), in order."""
+    return {f"{name}.{quantity}": values[:, k] for names, quantity, values in parts for k, name in enumerate(names)}
+
 
 TOLERANCE = 1e-9  # of activations that follow prescribed inputs with a delay
 

@@ -13,11 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import are_met
-from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.free import free_velocities, named_columns
 from myoquat.analysis.recruitment.redundancy.actuators import Reserve
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
-from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy

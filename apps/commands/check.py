@@ -5,6 +5,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment import power_check
 from myoquat.analysis.recruitment.power import random_poses
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.muscle import Model
@@ -16,12 +17,7 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--poses", default=1000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses and velocities.")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 def command(model: str, poses: int, seed: int, rotations: str) -> None:
     """Check that the powers of MODEL's muscles balance: F l' = -tau . u, lengths against moment arms. Also check that
     random poses can be brought onto its constraints. Poses lie inside the coordinates' ranges, as far as these are

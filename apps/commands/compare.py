@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from myoquat.analysis.comparison import compare_models, compare_with_engine
+from myoquat.apps.commands import options
 from myoquat.apps.report import check_report
 from myoquat.data import save_table
 from myoquat.data.files import check_output
@@ -22,19 +23,14 @@ __all__ = ["command"]
 @click.option("--coordinate", "coordinates", multiple=True, help="A=B: coordinates whose names differ; repeatable.")
 @click.option("--muscle", "muscles", multiple=True, help="A=B: muscles whose names differ; repeatable.")
 @click.option("--body", "bodies", multiple=True, help="A=B: bodies whose names differ; repeatable.")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--poses", default=200, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the poses.")
 @click.option("--activation", default=1.0, show_default=True, help="Activation of all muscles, for forces.")
 @click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
 @click.option("--report", "page", type=click.Path(path_type=Path), help="Page with tables and curves: .html.")
 @click.option("--table", type=click.Path(path_type=Path), help="A row per name and quantity: .csv, .xlsx, .parquet.")
-@click.option("--force", is_flag=True, help="Replace a report or table that exists.")
+@options.force
 def command(
     first: str, second: str | None, engine: bool, tolerance: float | None, page: Path | None, table: Path | None,
     force: bool, coordinates: tuple[str, ...], muscles: tuple[str, ...], bodies: tuple[str, ...], **options: Any

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.data import MODEL_FORMATS, load_model
 from myoquat.data.files import check_output
 
@@ -16,14 +17,9 @@ FORMATS = tuple(suffix for suffix, row in MODEL_FORMATS.items() if row.writes)
 @click.command("convert")
 @click.argument("model")
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--strict", is_flag=True, help="Fail if the output format lacks an element, instead of reporting it.")
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@options.force
 def command(model: str, output: Path, rotations: str, strict: bool, force: bool) -> None:
     """Write MODEL in another file format, by the suffix of OUTPUT: .toml, .osim (OpenSim), .xml (MuJoCo), and .urdf.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.data.derivation import write_derivation
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES
@@ -23,12 +24,7 @@ __all__ = ["command"]
     show_default=True,
     help="Component that --jacobian constrained eliminates.",
 )
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--forces/--no-forces", default=True, show_default=True, help="Also derive forces and torques.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="The file; its stem names the function.")
 @click.option("--overwrite", "--force", is_flag=True, help="Replace the output if it exists.")

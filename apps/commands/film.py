@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.data.files import check_output
 
@@ -17,19 +18,14 @@ __all__ = ["command"]
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--compare", type=click.Path(exists=True, path_type=Path), help="Another motion, as a ghost.")
 @click.option("--loads", type=click.Path(exists=True, path_type=Path), help="Loads beside the motion: .xml, .c3d.")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--geometry", multiple=True, type=click.Path(path_type=Path), help="A folder with geometry files.")
 @click.option("--colour", type=click.Choice(["activation", "force"]), default="activation", show_default=True,
               help="What colours the muscles, where MOTION holds it.")  # fmt: skip
 @click.option("--speed", default=1.0, show_default=True, help="Seconds of motion per second of watching.")
 @click.option("--rate", default=30, show_default=True, help="Pictures per second.")
 @click.option("--size", nargs=2, type=int, default=(960, 720), show_default=True, help="Width and height in pixels.")
-@click.option("--force", is_flag=True, help="Replace OUTPUT if it exists.")
+@options.force
 def command(
     model: str, motion: Path, output: Path, compare: Path | None, loads: Path | None, rotations: str,
     geometry: tuple[Path, ...], colour: str, speed: float, rate: int, size: tuple[int, int], force: bool,

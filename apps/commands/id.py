@@ -8,7 +8,8 @@ import click
 from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.analysis.motion.smoothing import smooth_angles
-from myoquat.apps.commands.uncertainty import Uncertainty, uncertainty_options
+from myoquat.apps.commands import options
+from myoquat.apps.commands.options import Uncertainty, uncertainty_options
 from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Section, check_report, summary_of, write_report
 from myoquat.core.arguments import indices_of
@@ -26,23 +27,18 @@ constraints and locks carry the rest."""
 @click.argument("model")
 @click.argument("motion", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
-@click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
-@click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
-@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
-@click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option(
-    "--rotations",
-    default="quaternion",
-    show_default=True,
-    help="Ball joints during the computation: 'file' or 'quaternion'.",
-)
+@options.external_loads
+@options.cutoff
+@options.angles
+@options.degrees
+@options.ignore
+@options.rotations_meanwhile
 @click.option("--motor", "motors", multiple=True, metavar="NAME", help=MOTOR)
 @click.option("--constraints", type=click.Path(path_type=Path), help="With --motor: store the forces [N] and moments "
               "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
 @uncertainty_options
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@options.force
 def command(
     model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool,
     degrees: bool | None, ignore: tuple[str, ...], rotations: str, motors: tuple[str, ...],

@@ -6,8 +6,9 @@ import click
 import numpy as np
 
 from myoquat.analysis.motion import FitOptions
-from myoquat.apps.commands.marker_fit import fit_markers, markers_between, named_weights
-from myoquat.apps.commands.uncertainty import Uncertainty, uncertainty_options
+from myoquat.apps.commands import options
+from myoquat.apps.commands.options import Uncertainty, uncertainty_options
+from myoquat.apps.commands.parsing import fit_markers, markers_between, named_weights
 from myoquat.apps.opensim_tools.sections import angle_units, marker_errors
 from myoquat.apps.report import Section, check_report, summary_of, write_report
 from myoquat.data import load_model
@@ -21,22 +22,17 @@ __all__ = ["command"]
 @click.argument("markers", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="Weight of a marker; 1 by default.")
-@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
-@click.option("--start", type=float, default=-np.inf, help="First time [s].")
-@click.option("--end", type=float, default=np.inf, help="Last time [s].")
-@click.option(
-    "--rotations",
-    default="quaternion",
-    show_default=True,
-    help="Ball joints during the computation: 'file' or 'quaternion'.",
-)
+@options.axes
+@options.start
+@options.end
+@options.rotations_meanwhile
 @click.option(
     "--constraint-weight", default=np.inf, show_default=True, help="Weight of the model's constraints; infinite: exact."
 )
 @click.option("--errors", type=click.Path(path_type=Path), help="Store the error of every marker [m]: .csv.")
 @click.option("--report", type=click.Path(path_type=Path), help="Show errors and angles: .html, one page by itself.")
 @uncertainty_options
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.force
 def command(
     model: str, markers: Path, output: Path, weights: tuple[str, ...], axes: str | None, start: float, end: float,
     rotations: str, constraint_weight: float, errors: Path | None, report: Path | None, uncertainty: bool,

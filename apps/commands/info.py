@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from myoquat import kernels
+from myoquat.apps.commands import options
 from myoquat.core.labels import printable
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, library_models, load_model, urdf
 from myoquat.data.osim.reading.left_out import change_of
@@ -26,12 +27,7 @@ UNREAD = UnsupportedElements.opening
 
 @click.command("info")
 @click.argument("model", required=False)
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
 def command(model: str | None, rotations: str, show_kernels: bool) -> None:
     """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.

@@ -12,11 +12,19 @@ from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
-from myoquat.apps.commands.marker_fit import MARKER_FILES, fit_markers, markers_between, named_weights
-from myoquat.apps.commands.uncertainty import Uncertainty, uncertainty_options
+from myoquat.apps.commands import options
+from myoquat.apps.commands.options import Uncertainty, uncertainty_options
+from myoquat.apps.commands.parsing import (
+    MARKER_FILES,
+    fit_markers,
+    markers_between,
+    named_numbers,
+    named_weights,
+    reserves_named,
+    rule_of,
+)
 from myoquat.apps.opensim_tools.sections import load_sections, outcomes
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, summary_of, write_report
-from myoquat.apps.reserves import named_numbers, reserves_named, rule_of
 from myoquat.core.records import dataclass
 from myoquat.data import Forces, Markers, Motion, load_model, load_table, save_table
 from myoquat.data.files import check_output
@@ -45,7 +53,7 @@ RULES = ("rim", "point", "circle", "ellipse")
 @click.argument("motion", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--forces", type=click.Path(path_type=Path), help="Tensions by muscle [N]; of least effort without.")
-@click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
+@options.external_loads
 @click.option("--reserve", "strengths", multiple=True, metavar="NAME=R", help=RESERVE)
 @click.option("--reserve-torque", default=1.0, show_default=True, help="Strength [N m] of other reserves on angles.")
 @click.option("--reserve-force", default=1.0, show_default=True, help="Strength [N] of other reserves on slides.")
@@ -58,22 +66,17 @@ RULES = ("rim", "point", "circle", "ellipse")
 @click.option("--frame", default="ground", show_default=True, help="Whose axes: a body, ground, child or parent.")
 @click.option("--smooth", "--cutoff", "cutoff", default=6.0, show_default=True, metavar="HZ",
               help="Low-pass filter [Hz]; negative for none.")  # fmt: skip
-@click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
+@options.angles
 @click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "
               "then velocities and accelerations.")  # fmt: skip
 @click.option("--marker-weight", "marker_weights", multiple=True, metavar="NAME=W",
               help="Weight of a marker where MOTION holds markers; 1 by default.")  # fmt: skip
-@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
-@click.option("--start", type=float, default=-np.inf, help="First time [s].")
-@click.option("--end", type=float, default=np.inf, help="Last time [s].")
-@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
-@click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option(
-    "--rotations",
-    default="quaternion",
-    show_default=True,
-    help="Ball joints during the computation: 'file' or 'quaternion'.",
-)
+@options.axes
+@options.start
+@options.end
+@options.degrees
+@options.ignore
+@options.rotations_meanwhile
 @click.option(
     "--activations", type=click.Path(path_type=Path), help="Store the activations that are found: .sto, .csv."
 )
@@ -83,7 +86,7 @@ RULES = ("rim", "point", "circle", "ellipse")
               "model's constraints on the bodies: .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show loads and tensions: .html, one page by itself.")
 @uncertainty_options
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.force
 def command(
     model: str, motion: Path, output: Path, forces: Path | None, loads: Path | None, strengths: tuple[str, ...],
     reserve_torque: float, reserve_force: float, weights: tuple[str, ...], cones: tuple[str, ...],

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from myoquat.analysis.mapping import mapping_analysis
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.data.files import check_output, write_text
 
@@ -16,12 +17,7 @@ __all__ = ["command"]
 @click.argument("model")
 @click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all tables to this file.")
 @click.option(
     "--figures",
@@ -31,7 +27,7 @@ __all__ = ["command"]
 )
 @click.option("--muscle", help="The muscle of the figures; by default the second one.")
 @click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True)
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.force
 def command(
     model: str, samples: int, seed: int, rotations: str, json_file: Path | None, folder: Path | None,
     muscle: str | None, suffix: str, force: bool,

@@ -7,6 +7,7 @@ from typing import TypedDict
 import click
 
 from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
+from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.apps.report import check_report, summary_of, write_report
 from myoquat.data import load_model
@@ -40,13 +41,13 @@ class _Masses(TypedDict):
     show_default=True,
     help="Standard deviations of factors, and of marker positions [m], before --trial.",
 )
-@click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y'.")
+@options.axes
 @click.option("--mass", type=float, help="Mass of the person [kg].")
 @click.option("--keep-masses", is_flag=True, help="Masses keep their proportions, whatever the sizes.")
 @click.option(
     "--report", type=click.Path(path_type=Path), help="Show sizes, masses, errors of markers, the model: .html."
 )
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.force
 def command(
     model: str, output: Path, factors: tuple[str, ...], measure: tuple[str, ...], marker_set: Path | None,
     markers: Path | None, trial: Path | None, stretch: tuple[str, ...], noise: float, priors: tuple[float, float],

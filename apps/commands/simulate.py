@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.core.labels import printable
 from myoquat.data import load_model
 from myoquat.data.files import check_output
@@ -34,12 +35,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 @click.option(
     "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, norm, baumgarte, none."
 )
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', 'sequence', or YZY and so on.",
-)
+@options.rotations
 @click.option("--activation", type=float, help="One activation for all muscles; by default the model's own.")
 @click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")
 @click.option("--project-start", is_flag=True, help="Move a start that violates the constraints onto them.")
@@ -54,7 +50,7 @@ METHODS = f"{', '.join((*FIXED_STEP, *ADAPTIVE))}."
 )
 @click.option("--muscle", help="The muscle of --mapping; by default the second one.")
 @click.option("--film", type=click.Path(path_type=Path), help="Show bodies and muscles moving: .gif, .html, .mp4.")
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.force
 def command(
     model: str, output: Path | None, picture: Path | None, film: Path | None, force: bool, rotations: str,
     activation: float | None, excitation: float | None, jacobians: Path | None, muscle: str | None, **options: Any,

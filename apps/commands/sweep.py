@@ -9,6 +9,7 @@ import click
 from myoquat.analysis.studies import results as verification
 from myoquat.analysis.studies.export import check_export, export
 from myoquat.analysis.studies.study import ANY_CODE, RunOptions, Study, compute
+from myoquat.apps.commands import options
 from myoquat.apps.report import check_report
 from myoquat.kernels import Outcome
 
@@ -30,7 +31,7 @@ __all__ = ["command"]
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
 @click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")
 @click.option("--report", "page", type=click.Path(path_type=Path), help="Show results and what moves them: .html.")
-@click.option("--force", is_flag=True, help="Replace a table or report that exists.")
+@options.force
 def command(
     study: Path, output: Path, verify: bool, table: Path | None, page: Path | None, force: bool, **options: Any
 ) -> None:

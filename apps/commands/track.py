@@ -8,6 +8,7 @@ import click
 
 from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Ipopt, Problem, Progress, TrackPose, TrackSpeeds
 from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.apps.commands import options
 from myoquat.data import load_model, save_table
 from myoquat.data.files import check_output
 
@@ -23,10 +24,10 @@ def _show(progress: Progress) -> None:
 @click.argument("model")
 @click.argument("motion", type=click.Path(path_type=Path))
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml.")
+@options.external_loads
 @click.option("--start", type=float, help="First time [s]; by default MOTION's.")
 @click.option("--end", type=float, help="Last time [s].")
-@click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
+@options.cutoff
 @click.option("--intervals", default=50, show_default=True, help="Intervals of equal length.")
 @click.option(
     "--transcription", type=click.Choice(list(TRANSCRIPTIONS)), default="hermite_simpson", show_default=True,
@@ -40,15 +41,10 @@ def _show(progress: Progress) -> None:
 @click.option("--tolerance", default=1e-6, show_default=True, help="Tolerance of the solver.")
 @click.option("--iterations", default=1000, show_default=True, help="Maximum number of iterations.")
 @click.option("--controls", type=click.Path(path_type=Path), help="Store states and controls: .sto, .csv.")
-@click.option("--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none.")
-@click.option("--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'.")
-@click.option(
-    "--rotations",
-    default="quaternion",
-    show_default=True,
-    help="Ball joints during the computation: 'file' or 'quaternion'.",
-)
-@click.option("--force", is_flag=True, help="Replace output files that exist.")
+@options.degrees
+@options.ignore
+@options.rotations_meanwhile
+@options.force
 def command(
     model: str, motion: Path, output: Path, loads: Path | None, start: float | None, end: float | None, cutoff: float,
     intervals: int, transcription: str, pose: float, speeds: float, effort: float, reserves: float, muscles: bool,

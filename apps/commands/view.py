@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 
 __all__ = ["command"]
@@ -17,12 +18,7 @@ __all__ = ["command"]
 @click.argument("motion", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--compare", type=click.Path(exists=True, path_type=Path), help="Another motion, as a ghost.")
 @click.option("--loads", type=click.Path(exists=True, path_type=Path), help="Loads beside the motion: .xml, .c3d.")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 @click.option("--geometry", multiple=True, type=click.Path(path_type=Path), help="A folder with geometry files.")
 @click.option("--port", default=8080, show_default=True, help="Port of the local web server.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")

@@ -6,6 +6,7 @@ import warnings
 import click
 import numpy as np
 
+from myoquat.apps.commands import options
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.kernels.runtime.cache import Cache
@@ -20,12 +21,7 @@ STEP_S = 1e-4  # [s] short enough for stiff tendons; results are not used
 
 @click.command("warm")
 @click.argument("model")
-@click.option(
-    "--rotations",
-    default="file",
-    show_default=True,
-    help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
-)
+@options.rotations
 def command(model: str, rotations: str) -> None:
     """Compile what MODEL's lengths, moment arms, torques and simulations need into the cache of kernels.
 

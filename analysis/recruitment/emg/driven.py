@@ -13,10 +13,9 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.free import free_velocities, named_columns
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
-from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass

@@ -3,8 +3,7 @@
 import numpy as np
 
 from myoquat.analysis.recruitment.forward.drive import Driven
-from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.analysis.recruitment.tables import named_columns
+from myoquat.analysis.recruitment.free import free_velocities, named_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array

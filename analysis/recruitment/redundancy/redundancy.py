@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, are_met
+from myoquat.analysis.recruitment.free import named_columns
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
@@ -39,7 +40,6 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
-from myoquat.analysis.recruitment.tables import named_columns
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr

@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment import EllipticCone, JointCone
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.command import main
 from myoquat.apps.commands.loads import Wanted, _smoothed
-from myoquat.apps.reserves import named_numbers, reserves_named, rule_of
+from myoquat.apps.commands.parsing import named_numbers, reserves_named, rule_of
 from myoquat.data import Markers, Motion, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body

@@ -19,9 +19,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.environments.stepping import with_joint_stops
 from myoquat.environments.task import Task
-from myoquat.environments.tasks.pose import PoseTask
-from myoquat.environments.tasks.reach import ReachTask
-from myoquat.environments.tasks.standing import StandTask
+from myoquat.environments.tasks import PoseTask, ReachTask, StandTask
 from myoquat.joints.kinematics import point_position
 from myoquat.joints.quaternion import normalize, quaternion_multiply
 from myoquat.muscle.model import Model

@@ -1,0 +1,440 @@
+"""Tasks: poses, reaching, standing, and the library by name."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import field
+
+import numpy as np
+
+from myoquat.core.arguments import real_array
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data import load_model
+from myoquat.environments.task import Situation, Start, Task
+from myoquat.joints import frames
+from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply, rotation_matrix
+from myoquat.joints.types import FloatingJoint
+from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.model import Model
+
+__all__ = [
+    "PointsTask",
+    "PoseTask",
+    "ReachTask",
+    "ShoulderReach",
+    "StandTask",
+    "box",
+    "library_tasks",
+    "load_task",
+    "shoulder_reach",
+]
+
+
+@dataclass(frozen=True)
+class PoseTask(Task):
+    """Reach coordinates that each reset draws from [low, high], and stay there: the pose task of MyoSuite.
+
+    low, high              (nq,) of the target.
+    start_low, start_high  (nq,) of the start, uniform between them; the model's start by default.
+    threshold              distance |q* - q| [rad] below which the pose is reached.
+
+    Observation (q, u control_step, q* - q, activations); terms pose = -|q* - q|, bonus: 1 below 1.5 and 2 below 1
+    thresholds, penalty = -1 and the end beyond 2 pi, act_reg = -|a| / m. Names and weights as of MyoSuite 3.0
+    (`PoseEnvV0`). Quaternions of a target are those of the coordinates: give them with unit norm, low equal to high.
+
+    >>> import myoquat as mq
+    >>> from myoquat.environments import PoseTask
+    >>> model = mq.load_model("two_link")
+    >>> PoseTask(model, low=model.start, high=model.start).control_step
+    0.02
+    """
+
+    low: ArrayLike = ()
+    high: ArrayLike = ()
+    start_low: ArrayLike | None = None
+    start_high: ArrayLike | None = None
+    threshold: float = 0.35
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {"pose": 1.0, "bonus": 4.0, "act_reg": 1.0, "penalty": 50.0}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        start = self.model.start
+        balls = self.model.system.layout.quaternion_indices
+        for names, ends in (("low, high", (self.low, self.high)), ("start_low, start_high", self._start)):
+            low, high = box(names, *ends, len(start))
+            self.model.system.check_q(low, names)
+            if (low[balls] != high[balls]).any():
+                raise ValueError(
+                    f"{names}: the quaternions of both must be equal: what is between them is off the sphere"
+                )
+
+    @property
+    def _start(self) -> tuple[ArrayLike, ArrayLike]:
+        start = self.model.start
+        return (start if self.start_low is None else self.start_low), (
+            start if self.start_high is None else self.start_high
+        )
+
+    @property
+    def draws(self) -> int:
+        return 2 * len(self.model.start)
+
+    def begin(self, shares: Array) -> Start:
+        n = len(self.model.start)
+        low, high = box("low, high", self.low, self.high, n)
+        first, last = box("start_low, start_high", *self._start, n)
+        q = first + (last - first) * shares[:, n:]
+        return Start(q, np.zeros((len(q), self.model.system.nu)), low + (high - low) * shares[:, :n])
+
+    def observe(self, situation: Situation) -> Array:
+        s = situation
+        return np.concatenate([s.q, s.u * s.control_step, s.goal - s.q, s.activation], axis=-1)
+
+    def terms(self, situation: Situation) -> dict[str, Array]:
+        error = situation.goal - situation.q
+        distance = np.sqrt((error * error).sum(axis=-1))
+        near, far = self.threshold, 2 * np.pi
+        solved = np.where(distance < near, 1.0, 0.0)
+        done = np.where(distance > far, 1.0, 0.0)
+        return {
+            "pose": -distance,
+            "bonus": solved + np.where(distance < 1.5 * near, 1.0, 0.0),
+            "penalty": -done,
+            "act_reg": -effort(situation.activation),
+            "solved": solved,
+            "done": done,
+        }
+
+
+def effort(activation: Array) -> Array:
+    """|a| / m of activations (..., m); 0 without muscles."""
+    m = activation.shape[-1]
+    found: Array = np.sqrt((activation * activation).sum(axis=-1)) / m if m else np.zeros(())
+    return found
+
+
+def box(names: str, low: ArrayLike, high: ArrayLike, n: int) -> tuple[Array, Array]:
+    """low and high (n,); ValueError unless they are finite numbers in order."""
+    first, second = names.split(", ")
+    pair = real_array(first, low), real_array(second, high)
+    if any(x.shape != (n,) or not np.isfinite(x).all() for x in pair) or (pair[0] > pair[1]).any():
+        raise ValueError(f"{names}: two arrays ({n},) of finite numbers are needed, none of the first above the second")
+    return pair
+
+
+NEAR_PER_POINT_M = 0.0125
+
+
+@dataclass(frozen=True)
+class PointsTask(Task):
+    """Bring k points of the model to targets: observations and rewards. Derive from it, and write `begin`, whose
+    goal is the targets (n, 3 k).
+
+    points      names of markers, or `myoquat.muscle.coordinates.Marker` records.
+    far         [m] per point: beyond k far, from the third action on, an episode ends with the penalty.
+    near        [m] per point: within k near the targets are reached.
+
+    The distance is the norm over all points. Observation (q, u control_step, points, targets - points, activations);
+    terms reach = -distance, bonus: 1 within 2 k near and 2 within k near, penalty, act_reg = -|a| / m. Names and
+    weights as of MyoSuite 3.0 (`ReachEnvV0`). ValueError for markers that the model does not have.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.environments import PointsTask, Start
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> class Below(PointsTask):  # straight down
+    ...     def begin(self, shares):
+    ...         q = np.tile(self.model.start, (len(shares), 1))
+    ...         return Start(q, np.zeros((len(q), self.model.system.nu)), np.tile([0.0, 0.0, -2.0], (len(q), 1)))
+    >>> Below(mq.load_model("two_link"), points=(Marker("tip", "B", (0.0, 0.0, -1.0)),)).far
+    0.35
+    """
+
+    points: tuple[str | Marker, ...] = ()
+    far: float = 0.35
+    near: float = NEAR_PER_POINT_M
+    weights: Mapping[str, float] = field(default_factory=lambda: {"reach": 1.0, "bonus": 4.0, "penalty": 50.0})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.markers:
+            raise ValueError("points: at least one marker is needed")
+
+    @property
+    def markers(self) -> tuple[Marker, ...]:
+        """The points; ValueError for a name that no marker has, and for a body that does not exist."""
+        known = {marker.name: marker for marker in self.model.markers}
+        found = []
+        for point in self.points:
+            if isinstance(point, str) and point not in known:
+                raise ValueError(f"points: the model has no marker {point!r}")
+            marker = known[point] if isinstance(point, str) else point
+            marker.check([body.name for body in self.model.system.bodies])
+            found.append(marker)
+        return tuple(found)
+
+    def observe(self, situation: Situation) -> Array:
+        s, at = situation, situation.points(self.markers)
+        return np.concatenate([s.q, s.u * s.control_step, at, s.goal - at, s.activation], axis=-1)
+
+    def terms(self, situation: Situation) -> dict[str, Array]:
+        error = situation.goal - situation.points(self.markers)
+        distance, k = np.sqrt((error * error).sum(axis=-1)), len(self.points)
+        near = k * self.near
+        solved = np.where(distance < near, 1.0, 0.0)
+        late = situation.time > 2.5 * situation.control_step
+        done = np.where(late, np.where(distance > k * self.far, 1.0, 0.0), 0.0)
+        return {
+            "reach": -distance,
+            "bonus": solved + np.where(distance < 2 * near, 1.0, 0.0),
+            "penalty": -done,
+            "act_reg": -effort(situation.activation),
+            "solved": solved,
+            "done": done,
+        }
+
+
+@dataclass(frozen=True)
+class ReachTask(PointsTask):
+    """Bring k points of the model to targets that each reset draws: the reach task of MyoSuite.
+
+    low, high   (k, 3) [m] ends of the box of each target.
+    targets     (t, k, 3) [m] targets to choose among instead, such as points that the model can reach.
+
+    The other fields, the observation and the terms of the reward are those of `PointsTask`. Points are names of markers
+    or `myoquat.muscle.coordinates.Marker` records. An episode ends where the distance exceeds k `far` [m].
+
+    >>> import myoquat as mq
+    >>> from myoquat.environments import ReachTask
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> tip = Marker("tip", "B", (0.0, 0.0, -1.0))
+    >>> ReachTask(mq.load_model("two_link"), points=(tip,), low=[(0, 0, -1)], high=[(0, 1, 0)]).draws
+    3
+    """
+
+    low: ArrayLike = ()
+    high: ArrayLike = ()
+    targets: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._ends()
+
+    def _ends(self) -> tuple[Array, Array] | Array:
+        """The ends of the box (3 k,) each, or the targets (t, 3 k)."""
+        size = 3 * len(self.points)
+        if self.targets is None:
+            return box("low, high", real_array("low", self.low).ravel(), real_array("high", self.high).ravel(), size)
+        targets = real_array("targets", self.targets)
+        if targets.ndim != 3 or targets.shape[1:] != (len(self.points), 3) or not len(targets):
+            raise ValueError(f"targets must have shape (t, {len(self.points)}, 3), t > 0, not {targets.shape}")
+        return targets.reshape(-1, size)
+
+    @property
+    def draws(self) -> int:
+        return 3 * len(self.points) if self.targets is None else 1
+
+    def begin(self, shares: Array) -> Start:
+        ends = self._ends()
+        if isinstance(ends, tuple):
+            goal = ends[0] + (ends[1] - ends[0]) * shares
+        else:
+            goal = ends[(shares[:, 0] * len(ends)).astype(int)]
+        q = np.tile(self.model.start, (len(shares), 1))
+        return Start(q, np.zeros((len(q), self.model.system.nu)), goal)
+
+
+ELEVATION = np.array([0.2, 0.6])  # [rad] of the arm, least and greatest
+HAND_M = (0.0, -0.3, 0.0)  # in the axes of the forearm
+
+
+@dataclass(frozen=True)
+class ShoulderReach(PointsTask):
+    """The arm starts raised in a random plane; the target is the hand's place for the arm raised the opposite way. The
+    straight way leads through the hanging arm, where the plane of elevation of Y-Z-Y angles is undefined.
+    """
+
+    @property
+    def draws(self) -> int:
+        return 3
+
+    def begin(self, shares: Array) -> Start:
+        plane = 2 * np.pi * shares[:, 0]
+        first, last = (ELEVATION[0] + (ELEVATION[1] - ELEVATION[0]) * shares[:, k] for k in (1, 2))
+        q, system = self.raised(plane, first), self.model.system
+        (hand,) = self.markers
+        goal = frames.pose(system, self.raised(plane + np.pi, last), hand.body, np.array(hand.position))[1]
+        return Start(q, np.zeros((len(q), system.nu)), goal)
+
+    def raised(self, plane: Array, elevation: Array) -> Array:
+        """(n, nq) the model's start with the arm raised by `elevation` (n,) about horizontal axes at the angles `plane`
+        (n,) [rad]."""
+        q = np.tile(self.model.start, (len(plane), 1))
+        axis = np.stack([np.cos(plane), 0 * plane, np.sin(plane)], axis=-1)
+        q[:, self.model.system.quaternion_slices()[-1]] = quaternion_exp(elevation[:, None] * axis)
+        return q
+
+
+def shoulder_reach() -> ShoulderReach:
+    """Reach with the hand of the library's `thoracoscapular`."""
+    model = load_model("thoracoscapular")
+    assert isinstance(model, Model)
+    return ShoulderReach(model, points=(Marker("hand", "forearm", HAND_M),), far=1.5)
+
+
+@dataclass(frozen=True)
+class StandTask(PointsTask):
+    """Stand, with k points over targets near them, and hold still: the standing task of MyoSuite.
+
+    pose                   (nq,) about which a reset draws hinges and slides; the model's start by default.
+    spread                 [rad or m] of that draw, uniform on both sides, cut off at the ranges of coordinates.
+    target_low, target_high  (k, 3) [m] of the targets from the points at the pose that was drawn.
+    turn                   unit quaternion from the axes of the root in which it is observed to those of the model.
+
+    The first joint of the model is a free joint. Coordinates that others drive follow them. The observation is (q, u
+    control_step, points, targets - points, activations), with the linear velocity of the root in the world. The terms
+    are reach = 10 - distance - 10 |u control_step|, bonus, penalty, and act_reg = -100 |a| / m. Beyond k `far` from the
+    third action on, an episode ends: the body has fallen. Names and weights are those of MyoSuite 3.0
+    (`LegReachEnvV0`). ValueError for a model whose first joint is another one.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.environments import StandTask
+    >>> from myoquat.muscle.actuators import TorqueActuator
+    >>> from myoquat.muscle.coordinates import Marker
+    >>> box = mq.Body("box", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    >>> motor = TorqueActuator("turn", "box", "ground", axis=(0, 0, 1), optimal_force=1.0, lower=-1.0, upper=1.0)
+    >>> model = mq.Model(mq.ArticulatedSystem((box,)), actuators=(motor,))
+    >>> StandTask(model, points=(Marker("top", "box", (0.0, 0.0, 1.0)),)).draws
+    10
+    """
+
+    pose: ArrayLike | None = None
+    spread: float = 0.0
+    target_low: ArrayLike | None = None
+    target_high: ArrayLike | None = None
+    turn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    near: float = 0.05
+    far: float = 0.44
+    horizon: int = 150
+    weights: Mapping[str, float] = field(
+        default_factory=lambda: {"reach": 1.0, "bonus": 4.0, "penalty": 50.0, "act_reg": 1.0}
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.model.system.bodies[0].joint, FloatingJoint):
+            raise ValueError("model: the first joint of a body that stands is a free joint")
+        if len(self._pose) != self.model.system.nq:
+            raise ValueError(f"pose must have {self.model.system.nq} numbers, not {len(self._pose)}")
+        if not 0 <= self.spread < np.inf:
+            raise ValueError(f"spread must not be negative, not {self.spread!r}")
+        self._targets()
+
+    @property
+    def _pose(self) -> Array:
+        return real_array("pose", self.model.start if self.pose is None else self.pose)
+
+    def _targets(self) -> tuple[Array, Array]:
+        """(3 k,) [m] ends of the box of targets, from the points."""
+        size = 3 * len(self.points)
+        given = {"target_low": self.target_low, "target_high": self.target_high}
+        low, high = (np.zeros(size) if x is None else real_array(n, x).ravel() for n, x in given.items())
+        return box("target_low, target_high", low, high, size)
+
+    @property
+    def draws(self) -> int:
+        return self.model.system.nq + 3 * len(self.points)
+
+    def begin(self, shares: Array) -> Start:
+        model, nq = self.model, self.model.system.nq
+        names = list(model.system.coordinate_names)
+        q = np.tile(self._pose, (len(shares), 1))
+        for coordinate in model.coordinates:
+            k = names.index(coordinate.name)
+            moved = q[:, k] + self.spread * (2.0 * shares[:, k] - 1.0)
+            q[:, k] = moved if coordinate.range is None else np.clip(moved, *coordinate.range)
+        for coupler in model.couplers:
+            driver = q[:, names.index(coupler.independent)]
+            q[:, names.index(coupler.dependent)] = coupler.function.value(driver)
+        low, high = self._targets()
+        nothing = np.zeros((len(q), 0))
+        here = Situation(np.zeros(len(q)), q, np.zeros((len(q), model.system.nu)), nothing, nothing, 0.0, model)
+        goal = here.points(self.markers) + low + (high - low) * shares[:, nq:]
+        return Start(q, np.zeros((len(q), model.system.nu)), goal)
+
+    def observe(self, situation: Situation) -> Array:
+        s, at = situation, situation.points(self.markers)
+        turn = np.asarray(self.turn)
+        Q = quaternion_multiply(s.q[..., 3:7], turn)
+        omega = vecmat(s.u[..., 3:6], rotation_matrix(turn))
+        u = np.concatenate([self._root_velocity(s), omega, s.u[..., 6:]], axis=-1)
+        q = np.concatenate([s.q[..., :3], Q, s.q[..., 7:]], axis=-1)
+        return np.concatenate([q, u * s.control_step, at, s.goal - at, s.activation], axis=-1)
+
+    def terms(self, situation: Situation) -> dict[str, Array]:
+        found = super().terms(situation)
+        u, m = situation.u * situation.control_step, situation.activation.shape[-1]
+        speed = np.sqrt((u * u).sum(axis=-1))
+        return {
+            **found,
+            "reach": 10.0 + found["reach"] - 10.0 * speed,
+            "act_reg": -100.0 * effort(situation.activation) if m else found["act_reg"],
+        }
+
+    def _root_velocity(self, situation: Situation) -> Array:
+        """(..., 3) [m/s] of the root in the world."""
+        joint = self.model.system.bodies[0].joint
+        assert isinstance(joint, FloatingJoint)
+        v = situation.u[..., :3]
+        return v if joint.velocity_frame == "parent" else matvec(rotation_matrix(situation.q[..., 3:7]), v)
+
+
+_TASKS = {
+    "elbow_pose": "myosuite",
+    "elbow_pose_fixed": "myosuite",
+    "finger_pose": "myosuite",
+    "finger_pose_fixed": "myosuite",
+    "finger_reach": "myosuite",
+    "finger_reach_fixed": "myosuite",
+    "hand_pose": "myosuite",
+    "hand_pose_fixed": "myosuite",
+    "hand_reach": "myosuite",
+    "hand_reach_fixed": "myosuite",
+    "leg_stand": "myosuite",
+    "shoulder_reach": "tasks",
+}  # name -> module of this package that has a function of this name
+
+
+def library_tasks() -> tuple[str, ...]:
+    """The names that `load_task` takes.
+
+    >>> from myoquat.environments import library_tasks
+    >>> "elbow_pose" in library_tasks()
+    True
+    """
+    return tuple(_TASKS)
+
+
+def load_task(name: str) -> Task:
+    """A task of the library. Those of MyoSuite need its models: the packages `myo-sim` and `mujoco`.
+
+    Raises ValueError for a name that is not in the library, TypeError for what is no text.
+
+    >>> from myoquat.environments import load_task
+    >>> try:
+    ...     load_task("juggling")
+    ... except ValueError as error:
+    ...     print(str(error)[:36])
+    task 'juggling' is not in the librar
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a task, not {type(name).__name__}")
+    if name not in _TASKS:
+        raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(_TASKS)}")
+    module = importlib.import_module(f"myoquat.environments.{_TASKS[name]}")
+    found: Task = getattr(module, name)()
+    return found

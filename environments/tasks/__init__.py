@@ -1,1 +1,0 @@
-"""Tasks: poses and reaching, and the library of MyoSuite's."""
