@@ -19,18 +19,15 @@ from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics import inverse_dynamics
-from myoquat.joints import normalize
+from myoquat.core.typing import ArrayLike
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, actuator_forces, limit_torques
 from myoquat.muscle.inputs import InputsOverTime
 
-__all__ = ["StaticOptimization", "static_optimization", "torques_of_motion"]
+__all__ = ["StaticOptimization", "static_optimization"]
 
 
 @dataclass(frozen=True)
@@ -155,50 +152,6 @@ def static_optimization(
     parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, pulled, rest)]
     effort, converged = found.objective.reshape(batch), are_met(found.status).reshape(batch)
     return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort, converged)
-
-
-def torques_of_motion(
-    model: Model, time: ArrayLike, q: ArrayLike, cutoff: float | None = 6.0, f_ext: ArrayLike | None = None
-) -> tuple[Array, Array, Array]:
-    """(q, u, torque) of a recorded motion q (t, nq) at evenly spaced times (t,): what its joints have to give.
-
-    cutoff: [Hz] of a zero-lag Butterworth filter of order 4 (two passes of order 2), None for none. Velocities and
-    accelerations are derivatives of interpolating splines of degree 5. Quaternions are filtered and interpolated by
-    components on the side where neighbours are near, and divided by their length. f_ext (t, bodies, 6) as for
-    `inverse_dynamics`. Raises ValueError for times that are not even, or too few, and a cutoff that they cannot carry.
-
-    >>> import numpy as np
-    >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment.static_optimization import torques_of_motion
-    >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
-    >>> time = np.linspace(0.0, 1.0, 101)
-    >>> q, u, tau = torques_of_motion(mq.Model(mq.ArticulatedSystem((sled,))), time, time[:, None] ** 2, cutoff=None)
-    >>> float(tau[50, 0].round(3))  # m times 2 m/s^2
-    4.0
-    """
-    check_types(model=(model, Model))
-    t, rows = check_array("time", time), np.array(model.system.check_q(q))
-    if t.ndim != 1 or rows.shape[:-1] != t.shape or len(t) < 16:
-        raise ValueError(f"times (t,) and q (t, nq) of at least 16 rows are wanted, not {t.shape} and {rows.shape}")
-    steps = np.diff(t)
-    if not (steps > 0).all() or np.ptp(steps) > 1e-6 * steps.mean():
-        raise ValueError("the times must increase evenly; resample the motion first")
-    slices = model.system.quaternion_slices()
-    for s in slices:  # Q and -Q are one rotation: the nearer to the row before
-        flips = np.cumprod(np.where(np.sum(rows[1:, s] * rows[:-1, s], axis=-1) < 0, -1.0, 1.0))
-        rows[1:, s] *= flips[:, None]
-    if cutoff is not None:
-        rate = 1 / steps.mean()
-        if not 0 < cutoff < rate / 2:
-            raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
-        rows = scipy.signal.sosfiltfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), rows, axis=0)
-    for s in slices:
-        rows[:, s] = normalize(rows[:, s])
-    rates = scipy.interpolate.make_interp_spline(t, rows, k=5).derivative()(t)
-    N = np.broadcast_to(model.system.rate_matrix(rows), (len(t), model.system.nq, model.system.nu))
-    u = matvec(np.linalg.pinv(N), rates)  # qdot = N u
-    udot = scipy.interpolate.make_interp_spline(t, u, k=5).derivative()(t)
-    return rows, u, inverse_dynamics(model, rows, u, udot, f_ext)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------

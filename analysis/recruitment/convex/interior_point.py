@@ -37,6 +37,7 @@ from myoquat.analysis.recruitment.convex.columns import (
     width,
 )
 from myoquat.analysis.recruitment.convex.program import Programs, Status
+from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.factor import Factors
@@ -49,7 +50,6 @@ __all__ = [
     "GROUP_SIZE",
     "MIN_INFEASIBILITY_PROOF",
     "OUTPUTS",
-    "SMALL_OBJECTIVE",
     "UNKNOWN_DISTANCE",
     "Conditions",
     "Ends",
@@ -59,12 +59,9 @@ __all__ = [
 
 program_of, sums_of = partial(from_columns, ProgramConstants), partial(from_columns, ProgramSums)
 
-GAP_TOLERANCE = 1e-11  # of the objective: a program is solved if objective and bound are no farther apart
-RESIDUAL_TOLERANCE = 1e-11  # of equations and cones, relative to the row of B (of length 1) and to b
 ACCEPTABLE_FACTOR = 100.0  # times both tolerances: accepted where rounding errors end progress
 MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean product falls in them
 MAX_STALLED_STEPS_IF_ACCEPTABLE = 4  # the distance alone does not fall in them and is within ACCEPTABLE_FACTOR
-SMALL_OBJECTIVE = 1e-4  # of the greatest weight: gaps of smaller objectives are relative to this
 MIN_INFEASIBILITY_PROOF = 1e-9  # relative margin by which multipliers must prove that there is no solution
 NEAR_BOUNDARY = 0.995  # part of the longest feasible step that is taken
 DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal: dependent equations get finite multipliers
@@ -124,7 +121,7 @@ class Conditions:
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target
         fixed = np.sum(terms, axis=-1)
-        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / GAP_TOLERANCE
+        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / PROGRAM_GAP
         size = size + np.sum(np.abs(terms), axis=-1)
         proof = (fixed - most) / np.where(size > 0, size, 1.0)
         lacks = [np.abs(rows[..., i]) / np.maximum(np.abs(target[..., i]), 1.0) for i in range(e)]
@@ -133,7 +130,7 @@ class Conditions:
             sizes = [np.abs(cone[..., i]) for i in range(cone.shape[-1])]
             greatest = np.maximum(reduce(np.maximum, sizes), 1.0)
             lacks += [np.abs(cone[..., i] - s[..., i]) / greatest for i in range(cone.shape[-1])]
-        off = np.maximum(gap, reduce(np.maximum, lacks) / RESIDUAL_TOLERANCE)
+        off = np.maximum(gap, reduce(np.maximum, lacks) / PROGRAM_RESIDUAL)
         for one, other in zip(self._cones(s), self._of_rows(multipliers), strict=True):
             products = products + np.sum(one * other, axis=-1)
         return {

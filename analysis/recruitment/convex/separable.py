@@ -18,6 +18,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.convex.solve import Solutions, solve_programs
+from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, SMALL_OBJECTIVE
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
@@ -126,8 +127,6 @@ PROGRAM_KNOTS = 16  # of every function in a program
 RECENT_POINTS = 4  # knots are about these: the last two solutions, and the cheapest points at their multipliers
 MAX_REFINEMENTS = 20  # of the points about a solution
 BLOCK_SIZE = 256  # programs that are solved side by side
-GAP_TOLERANCE = 1e-7  # of the objective: solved if objective and bound are no farther apart
-SMALL_OBJECTIVE = 1e-4  # of the greatest value of a function: gaps of smaller objectives are relative to this
 FIRST_BOX, LAST_BOX = 0.1, 1e-6  # of the interval: half the first box and the last about a solution
 BOX_FACTOR = 0.2  # of a box to the next one
 
@@ -219,7 +218,7 @@ class _Envelopes:
                 break
             open_ = self._open(self._refined(open_))
         self._lower_bounds()
-        above = np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > GAP_TOLERANCE))
+        above = np.flatnonzero((self.found.status == Status.SOLVED) & (self._excess() > GLOBAL_GAP))
         self.found.status[above] = Status.LOCAL
         if improve:
             self._improve(above)
@@ -228,7 +227,7 @@ class _Envelopes:
         """Subtract the error of the sampled envelopes from the bounds, where it is not small."""
         found = self.found
         left = np.where(found.status == Status.SOLVED, self.envelope - found.bound, 0.0)
-        found.bound[:] -= np.where(left > GAP_TOLERANCE / 2 * self._size(), left, 0.0)
+        found.bound[:] -= np.where(left > GLOBAL_GAP / 2 * self._size(), left, 0.0)
         found.bound[:] = np.where(found.status == Status.SOLVED, np.minimum(found.bound, found.objective), found.bound)
 
     def _first(self) -> Solutions:
@@ -242,7 +241,7 @@ class _Envelopes:
     def _open(self, rows: Array) -> Array:
         """The programs among `rows` whose envelopes need more points."""
         excess = (self.envelope - self.found.bound) / self._size()
-        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > GAP_TOLERANCE / 2)]
+        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > GLOBAL_GAP / 2)]
         return found
 
     def _refined(self, rows: Array) -> Array:
@@ -317,7 +316,7 @@ class _Envelopes:
             done = rows[better]
             self.found.x[done], self.found.objective[done] = tried.x[better], cost[better]
             self.found.residual[done] = given.subset(done).residual(tried.x[better])
-            size = np.where(better & (gain > GAP_TOLERANCE * self._size()[rows]), size, BOX_FACTOR * size)
+            size = np.where(better & (gain > GLOBAL_GAP * self._size()[rows]), size, BOX_FACTOR * size)
             goes_on = size > LAST_BOX
             rows, size = rows[goes_on], size[goes_on]
 

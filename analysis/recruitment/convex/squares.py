@@ -25,10 +25,10 @@ from myoquat.analysis.recruitment.convex.columns import (
 from myoquat.analysis.recruitment.convex.interior_point import (
     ACCEPTABLE_FACTOR,
     DIAGONAL_REGULARIZATION,
-    RESIDUAL_TOLERANCE,
     UNKNOWN_DISTANCE,
 )
 from myoquat.analysis.recruitment.convex.program import Status
+from myoquat.analysis.recruitment.tolerances import PROGRAM_RESIDUAL
 from myoquat.core.typing import Array
 from myoquat.dynamics.factor import Factors
 from myoquat.joints.evaluation import kernel_for
@@ -196,13 +196,13 @@ def _judged(values: Array, least: Array, target: Array, multipliers: Array, *rec
     residual = target - values[..., 0, :]
     off = np.max(np.abs(residual) / np.maximum(np.abs(target), 1.0), axis=-1)
     going = running * np.where(
-        (off > RESIDUAL_TOLERANCE) & ((off > ACCEPTABLE_FACTOR * RESIDUAL_TOLERANCE) | (off < before / 2)), 1.0, 0.0
+        (off > PROGRAM_RESIDUAL) & ((off > ACCEPTABLE_FACTOR * PROGRAM_RESIDUAL) | (off < before / 2)), 1.0, 0.0
     )
     return {
         "residual": residual,
         "running_next": going,
         "steps_next": steps + going,
-        "status_next": np.where(off <= ACCEPTABLE_FACTOR * RESIDUAL_TOLERANCE, float(Status.SOLVED), status),
+        "status_next": np.where(off <= ACCEPTABLE_FACTOR * PROGRAM_RESIDUAL, float(Status.SOLVED), status),
         "before_next": off,
         "bound_next": np.sum(multipliers * target, axis=-1) + least[..., 0, 0],
     }

@@ -29,10 +29,9 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
-from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
-from myoquat.analysis.recruitment.redundancy.solving import RESIDUAL_TOLERANCE, Reach, Recruitment, are_bent
-from myoquat.core.arguments import real_array
+from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, are_bent
+from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
@@ -253,7 +252,6 @@ Lines = Callable[[Array, Array, Array], tuple[Array, Array]]
 MAX_OUTER_ITERATIONS = 40  # of coupled programs on tangents
 REACH_TOLERANCE = 1e-9  # of an activation: it exceeds the reachable range by no more
 EFFORT_TOLERANCE = 1e-9  # of the sum of efforts: a smaller change ends the iteration
-GAP_TOLERANCE = 1e-7  # of the sum of efforts: a solution exceeds its bound by no more
 FIRST_NEIGHBOURHOOD = 25  # steps coupled on either side of a broken bound; doubles in every outer iteration
 
 
@@ -437,7 +435,7 @@ class CoupledRecruitment:
     def _are_met(self) -> Array:
         """(t,) whether they meet the equations, or are known to have no solution."""
         size = np.maximum(np.abs(self.demands.torque).max(axis=-1, initial=0.0), 1.0)
-        found: Array = (np.abs(self._missing()).max(axis=-1, initial=0.0) <= RESIDUAL_TOLERANCE * size) | self.lost
+        found: Array = (np.abs(self._missing()).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size) | self.lost
         return found
 
     def _certified(self, iterations: int) -> WholeTrial:
@@ -448,7 +446,7 @@ class CoupledRecruitment:
         bound, status = np.inf, Status.SOLVED if met else Status.UNSOLVED
         if not self.lost.any():
             bound = self._bound(effort)
-            status = Status.LOCAL if met and not effort - bound <= GAP_TOLERANCE * abs(effort) else status
+            status = Status.LOCAL if met and not effort - bound <= GLOBAL_GAP * abs(effort) else status
         found.objective[:] = self._efforts()
         found.status[:] = np.where(self.lost, Status.INFEASIBLE, status)
         found.bound[self.lost] = np.inf
@@ -485,16 +483,10 @@ def check_recruited(effort: Effort, dynamics: FrameCoupling | None, tendons: str
     """ValueError for unknown tendons and for options that exclude each other."""
     if tendons not in ("rigid", "elastic"):
         raise ValueError(f'tendons are "rigid" or "elastic", not {tendons!r}')
-    metabolic = isinstance(effort, MetabolicEffort)
-    if metabolic and tendons == "elastic":  # the least power jumps between muscles, and tendon strains with it
+    if tendons == "elastic" and not effort.is_smooth:  # the least power jumps between muscles, tendon strains with it
         raise ValueError("a metabolic effort takes all tendons as rigid")
-    if not isinstance(dynamics, Coupled):
-        return
-    if metabolic or effort.of != "activation" or effort.power == np.inf:
-        raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
-                         "not metabolic")  # fmt: skip
-    if effort.power < 2 and np.any(real_array("target", effort.target)):
-        raise ValueError(f"targets in a coupled trial need a power of at least 2, not {effort.power}")
+    if isinstance(dynamics, Coupled):
+        effort.check_coupled()
 
 
 def recruited(

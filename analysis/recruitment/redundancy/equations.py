@@ -4,12 +4,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
-from myoquat.analysis.recruitment.convex import Programs
+from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_minimax, solve_programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
 from myoquat.analysis.recruitment.free import (
     free_velocities,
@@ -282,6 +282,36 @@ class Effort:
         if self.of != "activation" and target.any():
             raise ValueError(f"a target is one of activations; the effort is of {self.of}")
         return np.broadcast_to(target, (frames, muscles))
+
+    # ---- what an effort has a way of its own for --------------------------------------------------------------
+
+    is_smooth: ClassVar[bool] = True  # whether local solutions by tangents of force laws exist
+
+    def solved(self, demands: "Demands", programs: Programs, centre: Array, backend: str) -> Solutions:
+        """The solutions of frames with affine forces; `programs` of these demands have the effort of x - centre."""
+        solve = solve_minimax if self.power == np.inf else solve_programs
+        found = solve(programs.around(centre) if centre.any() else programs, backend=backend)
+        found.x[:] += centre
+        return found
+
+    def curves(self, demands: "Demands", backend: str) -> "EffortCurves | None":
+        """The parts of the effort as functions of one activation each, where they are no powers."""
+        return None
+
+    def check_coupled(self) -> None:
+        """ValueError if a coupled trial cannot have this effort."""
+        if self.of != "activation" or self.power == np.inf:
+            raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
+                             "not metabolic")  # fmt: skip
+        if self.power < 2 and np.any(real_array("target", self.target)):
+            raise ValueError(f"targets in a coupled trial need a power of at least 2, not {self.power}")
+
+
+class EffortCurves(Protocol):
+    """Parts of an effort at activations (k, m, p) of frames (k,), and their corners (t, m, q)."""
+
+    def __call__(self, rows: Array, a: Array) -> Array: ...
+    def corners(self) -> Array: ...
 
 
 def picked(J: Array, C: Array) -> Array:

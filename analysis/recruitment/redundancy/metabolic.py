@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,9 +56,17 @@ class MetabolicEffort(Effort):
             raise ValueError("a metabolic effort is of power: it has no `of`, no target, and no infinite power")
         return super().of_muscles(names)
 
-    def solved(self, demands: Demands, programs: Programs, backend: str) -> Solutions:
-        """The solutions of the programs of these demands, whose first variables are the activations."""
-        curves = MetabolicCurves(self, demands, backend)
+    is_smooth: ClassVar[bool] = False
+
+    def check_coupled(self) -> None:
+        raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
+                         "not metabolic")  # fmt: skip
+
+    def curves(self, demands: Demands, backend: str) -> "MetabolicCurves":
+        return MetabolicCurves(self, demands, backend)
+
+    def solved(self, demands: Demands, programs: Programs, centre: Array, backend: str) -> Solutions:
+        curves = self.curves(demands, backend)
         return solve_separable(programs, curves, curves.corners(), backend=backend)
 
 

@@ -22,8 +22,8 @@ from myoquat.analysis.recruitment.convex import (
     solve_separable,
     terms,
 )
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, strengths
-from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicCurves, MetabolicEffort
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, EffortCurves, strengths
+from myoquat.analysis.recruitment.tolerances import SMALL_OBJECTIVE, TORQUE_RESIDUAL
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
 
@@ -32,11 +32,9 @@ __all__ = ["PosedFrames"]
 GRID_POINTS = 33  # activations of every muscle at which tensions and efforts are looked at, nearer at low ones
 MAX_STEPS = 60  # of the search of an activation
 EQUAL_TENSIONS = 1e-14  # of the greatest tension of a muscle: tensions that near are equal
-RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
 END_TOLERANCE = 1e-9  # of a range of tensions: tensions that close to an end are moved to it
 RANGE_REFINEMENTS = 8  # of the grid about the least and the greatest tension
 SUFFICIENT_GAP = 1e-8  # of the effort: cheaper activations that save less do not matter
-SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
 MAX_COMPARISONS = 2**22  # of tensions with those of the grid at a time
 LEAST_SAVED = 1e-9  # of the effort: new solutions that save less are not taken
 MAX_ALTERNATIVES = 3  # muscles of which alternatives are combined
@@ -190,7 +188,7 @@ class PosedFrames:
 
     def sizes(self, objectives: Array) -> Array:
         """(t,) the scale of differences of efforts."""
-        result: Array = np.maximum(np.abs(objectives), SMALL_EFFORT * self._weights.max(axis=-1, initial=0.0))
+        result: Array = np.maximum(np.abs(objectives), SMALL_OBJECTIVE * self._weights.max(axis=-1, initial=0.0))
         return np.maximum(result, 1e-300)
 
     def _prices(self, found: Solutions) -> Array:
@@ -280,7 +278,7 @@ class PosedFrames:
         demands, m = self.demands, self.m
         size = np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
         off = demands.missing(demands.tensions(x[:, :m]), x[:, m:])
-        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= RESIDUAL_TOLERANCE * size)
+        return np.asarray(np.abs(off).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size)
 
     def subset(self, rows: Array) -> "PosedFrames":
         """Some of the frames, by their numbers."""
@@ -296,6 +294,5 @@ class PosedFrames:
         return self.demands.targets(self.effort)
 
     @cached_property
-    def _curves(self) -> MetabolicCurves | None:
-        effort = self.effort
-        return MetabolicCurves(effort, self.demands, self.backend) if isinstance(effort, MetabolicEffort) else None
+    def _curves(self) -> EffortCurves | None:
+        return self.effort.curves(self.demands, self.backend)

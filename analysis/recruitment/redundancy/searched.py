@@ -16,6 +16,7 @@ from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
+from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
@@ -25,7 +26,6 @@ GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
 FULL_TURN = 2 * np.pi
 GOLDEN_SECTIONS = 20  # golden sections of a bracket: to 1e-4 of its width, where an effort is off by about 1e-8
 BISECTIONS = 20  # of the interval whose bound is least
-GAP_TOLERANCE = 1e-7  # of the effort: a solution exceeds its bound by no more
 
 
 def check_searched(rules: Sequence[StabilityRule], whole: bool) -> None:
@@ -86,7 +86,7 @@ class _Search:
         found = self.solve(everything, self.demands.with_rules(self.parameter))
         found.objective[:] += self.rule.cost(self.parameter)
         bound = np.where(self.refuted, np.inf, np.minimum(self.bound, found.objective))
-        above = found.objective - bound > GAP_TOLERANCE * np.abs(found.objective)
+        above = found.objective - bound > GLOBAL_GAP * np.abs(found.objective)
         found.bound[:] = np.where(np.isneginf(bound), np.nan, bound)
         found.status[(found.status == Status.SOLVED) & above] = Status.LOCAL
         found.status[(found.status == Status.INFEASIBLE) & ~self.refuted] = Status.UNSOLVED

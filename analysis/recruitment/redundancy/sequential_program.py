@@ -29,6 +29,7 @@ from myoquat.analysis.recruitment.convex.squares import (
     newton_stages,
 )
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters, tensions_with_derivatives
+from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, SMALL_OBJECTIVE, TORQUE_RESIDUAL
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.evaluation import kernel_for
@@ -276,11 +277,6 @@ def _certified(objective_sum: Array, floor_sum: Array, y: Array, off: Array, sca
     return {"objective": objective_sum[..., 0, 0], "floor": floor, "price": y * scale}
 
 
-RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations
-GAP_TOLERANCE = 1e-9  # of the effort: a solution exceeds its bound by no more
-SMALL_EFFORT = 1e-4  # of the greatest weight: gaps of smaller efforts are relative to this
-
-
 @dataclass
 class SequentialProgramming:
     """The frames of `demands`; their effort has a positive curvature everywhere, and their joints have no cones."""
@@ -304,7 +300,7 @@ class SequentialProgramming:
         self.centre = _beside(demands.targets(effort), [0.0] * len(r))
         self.low = _beside(demands.low, [x.lower for x in r])
         self.high = _beside(demands.high, [x.upper for x in r])
-        self.enough = RESIDUAL_TOLERANCE * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
+        self.enough = TORQUE_RESIDUAL * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
         """The solutions from a start, and the forces there and their slopes (k, m, 2).
@@ -322,8 +318,8 @@ class SequentialProgramming:
             demands.laws, self.effort.power, self.backend,
         )  # fmt: skip
         objective, bound = found["objective"], found["floor"]
-        size = np.maximum(objective, SMALL_EFFORT * self.weights.max(axis=-1, initial=0.0))
-        solved = (found["done"] > 0) & (np.abs(objective - bound) <= GAP_TOLERANCE * size)
+        size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))
+        solved = (found["done"] > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
         solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),

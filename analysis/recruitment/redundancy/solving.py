@@ -12,18 +12,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.recruitment.convex import Solutions, Status, are_met, solve_minimax, solve_programs
+from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
-from myoquat.analysis.recruitment.redundancy.metabolic import MetabolicEffort
 from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
+from myoquat.analysis.recruitment.tolerances import TORQUE_RESIDUAL
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.model import Model
 
-__all__ = ["MAX_TANGENT_ITERATIONS", "RESIDUAL_TOLERANCE", "Reach", "Recruitment", "are_bent", "reachable"]
+__all__ = ["MAX_TANGENT_ITERATIONS", "Reach", "Recruitment", "are_bent", "reachable"]
 
 MAX_STEP_PER_TIME_CONSTANT = 0.1  # of the integration, in the shortest time constant
 
@@ -78,7 +78,6 @@ def _after(dynamics: ActivationDynamics, e: float | Array, a: Array, step: Array
 
 
 AFFINITY_TOLERANCE = 1e-9  # of the greatest force: laws that deviate less from their secant are affine
-RESIDUAL_TOLERANCE = 1e-9  # of the greatest torque: residual of the equations for nonlinear laws
 INDEPENDENT_SPACING = 16  # frames from one that is solved independently to the next; others start from neighbours
 MAX_TANGENT_ITERATIONS = 50
 INNER_SAMPLES, END_SAMPLES = (0.37,), (0.0, 1.0)  # of a range of activations: compared with secants, and tangents
@@ -100,7 +99,7 @@ class Recruitment:
         demands = self.demands
         self.centre = np.pad(demands.targets(self.effort), ((0, 0), (0, len(demands.reserves))))
         self.slopes = np.empty(demands.lengths.shape)
-        laws = bool(demands.model.muscles) and not isinstance(self.effort, MetabolicEffort)
+        laws = bool(demands.model.muscles) and self.effort.is_smooth
         self.warm_starts = laws and SequentialProgramming.applies(demands, self.effort)
         self.found = self._along()
 
@@ -209,7 +208,7 @@ class Recruitment:
 
     def _near(self, posed: PosedFrames, frames: Array, start: Solutions) -> Iterator[Solutions]:
         """Local solutions near a start."""
-        if isinstance(self.effort, MetabolicEffort):
+        if not self.effort.is_smooth:
             return
         if not self.warm_starts:
             yield self._by_tangents(frames, posed.demands, start.x)
@@ -248,10 +247,8 @@ class Recruitment:
             met = are_met(new.status)
             x[open_[met]] = new.x[met]
             off = np.abs(part.missing(part.tensions(new.x[:, :m]), new.x[:, m:])).max(axis=-1, initial=0.0)
-            found.status[open_] = np.where(
-                met & (off <= RESIDUAL_TOLERANCE * size[open_]), Status.SOLVED, Status.UNSOLVED
-            )
-            open_ = open_[met & (off > RESIDUAL_TOLERANCE * size[open_])]
+            found.status[open_] = np.where(met & (off <= TORQUE_RESIDUAL * size[open_]), Status.SOLVED, Status.UNSOLVED)
+            open_ = open_[met & (off > TORQUE_RESIDUAL * size[open_])]
             if not len(open_):
                 break
         assert found is not None
@@ -264,11 +261,7 @@ class Recruitment:
         """Where the tensions are F0 + F1 a (t, m), and the effort is that of x - centre (t, m + r)."""
         m = len(demands.model.muscles)
         programs = demands.programs(F0, F1, self.effort)
-        if isinstance(self.effort, MetabolicEffort):
-            return self.effort.solved(demands, programs, self.backend)
-        solve = solve_minimax if self.effort.power == np.inf else solve_programs
-        found = solve(programs.around(centre) if centre.any() else programs, backend=self.backend)
-        found.x[:] += centre
+        found = self.effort.solved(demands, programs, centre, self.backend)
         found.x[:, :m] = demands.activations(found.x[:, :m], F0, F1, self.effort)
         return found
 

@@ -7,9 +7,8 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import static_optimization
-from myoquat.analysis.recruitment.static_optimization import torques_of_motion
 from myoquat.data import load_model
-from myoquat.dynamics import inverse_dynamics, simulate
+from myoquat.dynamics import inverse_dynamics
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -153,26 +152,6 @@ def test_locked_and_coupled_coordinates(euler):
     np.testing.assert_allclose(found.torque, tau[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * tau[4], 0]), atol=1e-10)
 
 
-def test_torques_of_a_simulated_motion_are_those_that_moved_it(model):
-    way = simulate(model, duration=0.4, step=1e-3, output_step=4e-3)
-    q, u, torque = torques_of_motion(
-        model, way.time, way.q * np.where(np.arange(len(way.time)) > 30, -1, 1)[:, None], None
-    )
-    middle = slice(10, -10)
-    np.testing.assert_allclose(np.abs(np.sum(q[:, :4] * way.q[:, :4], axis=1)), 1, atol=1e-9)
-    np.testing.assert_allclose(u[middle], way.u[middle], atol=1e-6)
-    np.testing.assert_allclose(torque[middle], way.torques[middle], atol=1e-3 * np.abs(way.torques).max())
-    smooth = torques_of_motion(model, way.time, way.q, 20.0)[2]
-    np.testing.assert_allclose(smooth[40:-40], way.torques[40:-40], atol=0.1 * np.abs(way.torques).max())
-
-
-def test_torques_of_a_motion_in_angles(euler):
-    way = simulate(euler, duration=0.2, step=1e-3, output_step=4e-3)
-    _, u, torque = torques_of_motion(euler, way.time, way.q, None)
-    np.testing.assert_allclose(u[10:-10], way.u[10:-10], atol=1e-5)
-    np.testing.assert_allclose(torque[10:-10], way.torques[10:-10], atol=1e-3 * np.abs(way.torques).max())
-
-
 def test_a_static_pose(model):
     q = model.system.random(1, np.random.default_rng(1))[0]
     torque = inverse_dynamics(model, q, np.zeros(6), np.zeros(6))
@@ -194,16 +173,3 @@ def test_bad_input(model, change, words):
     given = {"q": model.system.neutral(), "u": np.zeros(6), "torque": np.zeros(6)} | change
     with pytest.raises(ValueError, match=words):
         static_optimization(model, **given)
-
-
-@pytest.mark.parametrize(
-    ("time", "cutoff", "words"),
-    [
-        (np.arange(10) * 0.01, None, "at least 16"),
-        (np.linspace(0, 1, 20) ** 2, None, "evenly"),
-        (np.arange(20) * 0.1, 6.0, "half the sampling rate"),
-    ],
-)
-def test_bad_motions(model, time, cutoff, words):
-    with pytest.raises(ValueError, match=words):
-        torques_of_motion(model, time, np.tile(model.system.neutral(), (len(time), 1)), cutoff)
