@@ -217,12 +217,10 @@ def _of_muscles(plant: MuscledPlant, solution: Solution) -> dict[str, Array]:
 
 
 def _tendon_forces(plant: MuscledPlant, solution: Solution, states: Array) -> dict[str, Array]:
-    motion, names = solution.motion, plant.state_names
+    motion = solution.motion
     assert motion.u is not None
-    activation = solution.controls_at(solution.time)[:, : len(plant.muscle_names)]
-    for k, muscle in enumerate(plant.muscle_names):
-        if f"{muscle}.{ACTIVATION}" in names:
-            activation[:, k] = solution[f"{muscle}.{ACTIVATION}"]
+    activation = solution.activation
+    assert activation is not None
     tension = muscle_forces(plant.equations.muscled, motion.q, motion.u, np.clip(activation, 0, 1), states)
     return {
         f"/forceset/{muscle.name}/{TENDON}": tension[:, k] / muscle.law.max_isometric_force

@@ -17,6 +17,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
+from myoquat.data.motions.showing import Shown
 from myoquat.data.storage import write_motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
@@ -29,7 +30,7 @@ ALTERNATING_SHARE = 0.05  # of the greatest velocity by which it does
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(Shown):
     """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
 
     time                [s] (t,) of the nodes
@@ -192,6 +193,44 @@ class Solution:
         if self.statement.plant.system is None:
             raise ValueError("a problem of equations of one's own has no motion of bodies; see to_dataframe()")
         return Motion(self.statement.plant.system, self.time, self.q, self.u)
+
+    # with `model`, `time`, `q` and `u` the members of `MotionLike`
+
+    def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
+        """`motion`; `run` as in `Motion.to_motion`."""
+        return self.motion.to_motion(run)
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The articulated system that moves."""
+        return self.motion.system
+
+    @property
+    def udot(self) -> Array | None:
+        """(t, nu) accelerations of a prescribed motion, otherwise None."""
+        return self.motion.udot
+
+    @property
+    def activation(self) -> Array | None:
+        """(t, m) activations at the nodes; None without muscles."""
+        plant = self.statement.plant
+        if not isinstance(plant, MuscledPlant) or not plant.muscle_names:
+            return None
+        found = np.array(self.controls_at(self.time)[:, : len(plant.muscle_names)])
+        for k, muscle in enumerate(plant.muscle_names):
+            if f"{muscle}.activation" in plant.state_names:
+                found[:, k] = self[f"{muscle}.activation"]
+        return found
+
+    @property
+    def force(self) -> Array | None:
+        """None: tensions are no unknowns of a problem."""
+        return None
+
+    @property
+    def loads(self) -> Array | None:
+        """None: external loads are those of the problem."""
+        return None
 
     @property
     def norm_errors(self) -> dict[str, float]:

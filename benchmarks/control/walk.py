@@ -80,11 +80,11 @@ def _problem(folder: Path) -> Problem:
     """Periodic tracking of pose and speeds with little effort, the ground reactions being given."""
     model = _model(folder)
     motion, names = _recorded(model, folder / "coordinates.sto"), model.system.velocity_names
-    tracked = {name: 1.0 for name in names if FOLLOWER not in name}
+    tracked = tuple(name for name in names if FOLLOWER not in name)
     residuals = {_velocity(model, f"pelvis_{end}"): scale for end, scale in RESIDUALS.items()}
     controls = [f"{name}.torque" for name in residuals]
     goals = (
-        TrackPose(motion, weights=tracked, name="poses"), TrackSpeeds(motion, weights=tracked, name="speeds"),
+        TrackPose(motion, of=tracked, name="poses"), TrackSpeeds(motion, of=tracked, name="speeds"),
         Effort(weight=0.1, weights=dict.fromkeys(controls, 10.0)),
     )  # fmt: skip
     bounds = {name: (LEAST, 1.0) for muscle in model.muscle_names for name in (muscle, f"{muscle}.activation")}

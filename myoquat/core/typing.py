@@ -4,10 +4,19 @@
 `Array` is what they give: a NumPy array of floats, or, where symbols went in, an array of symbols that follows NumPy.
 """
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 __all__ = ["Array", "ArrayLike"]
 
 Array: TypeAlias = NDArray[Any]
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+else:
+
+    class ArrayLike:
+        """What numpy.asarray takes: one word in signatures that `help` shows, where NumPy's is half a page."""
+
+        __module__ = "builtins"  # signatures show names of built-in types without a module

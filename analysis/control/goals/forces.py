@@ -41,25 +41,26 @@ def _moving(plant: Plant, title: str) -> ModelPlant:
 class JointMoments(IntegralGoal):
     """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] on the velocities.
 
-    They are the sum of muscles, actuators and torques. weights: by names of velocities, 0 where a name is missing. None
-    for 1 everywhere.
+    They are the sum of muscles, actuators and torques. weights: by names of velocities, 1 where a name is missing; `of`
+    names those that count, all by default.
 
     >>> from myoquat.analysis.control import JointMoments
-    >>> JointMoments({"knee_angle_r_dot": 1.0}, weight=1e-4).title
+    >>> JointMoments(of=("knee_angle_r_dot",), weight=1e-4).title
     'JointMoments'
     """
 
-    weights: Mapping[str, float] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         names = _moving(plant, self.title).velocity_names
-        indices_of("velocity", self.weights or {}, names)
-        check_weights(self.title, self.weights or {})
+        indices_of("velocity", [*self.weights, *(self.of or ())], names)
+        check_weights(self.title, self.weights)
 
     def _factors(self, plant: Plant) -> tuple[float, ...]:
-        given = dict.fromkeys(plant.velocity_names, 1.0) if self.weights is None else self.weights
-        return tuple(float(given.get(name, 0.0)) for name in plant.velocity_names)
+        counted = plant.velocity_names if self.of is None else self.of
+        return tuple(float(self.weights.get(name, 1.0)) * (name in counted) for name in plant.velocity_names)
 
     def content(self, plant: Plant) -> Hashable:
         return "joint moments", self._factors(plant)

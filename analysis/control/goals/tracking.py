@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import field
+from typing import Any
 
 import numpy as np
 
@@ -42,22 +43,16 @@ def _system(plant: Plant, title: str) -> ArticulatedSystem:
     return plant.system
 
 
-def _velocity_weights(system: ArticulatedSystem, weights: Mapping[str, float] | None) -> tuple[float, ...]:
-    """(nu,) a weight for each velocity, from weights by bodies, plain coordinates or velocities; 1 without any."""
-    if weights is None:
-        return (1.0,) * system.nu
-    found = np.zeros(system.nu)
-    for name, weight in weights.items():
-        if name in system.body_names:
-            found[system.u_slices[system.body_names.index(name)]] = weight
-        elif name in system.coordinate_names:
-            rows = system.indices.velocities_of_coordinate(name)
-            if len(rows) != 1:
-                raise ValueError(f"{name!r} is part of a quaternion; give the weight of its body instead")
-            found[rows] = weight
-        else:
-            found[indices_of("body, coordinate or velocity", [name], system.velocity_names)] = weight
-    return tuple(map(float, found))
+def _rows_of(system: ArticulatedSystem, name: str) -> Any:
+    """The velocities of a body, a plain coordinate or a velocity."""
+    if name in system.body_names:
+        return system.u_slices[system.body_names.index(name)]
+    if name not in system.coordinate_names:
+        return indices_of("body, coordinate or velocity", [name], system.velocity_names)
+    rows = system.indices.velocities_of_coordinate(name)
+    if len(rows) != 1:
+        raise ValueError(f"{name!r} is part of a quaternion; give the weight of its body instead")
+    return rows
 
 
 @dataclass(frozen=True)
@@ -65,14 +60,25 @@ class _FollowsMotion(IntegralGoal):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
     motion: Motion
-    weights: Mapping[str, float] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         check_types(motion=(self.motion, Motion))
         self.motion.check_system(_system(plant, self.title))
-        check_weights(self.title, self.weights or {})
-        _velocity_weights(self.motion.system, self.weights)
+        check_weights(self.title, self.weights)
+        self._factors()
+
+    def _factors(self) -> tuple[float, ...]:
+        """(nu,) a weight for each velocity."""
+        system = self.motion.system
+        found, counted = np.ones(system.nu), np.zeros(system.nu)
+        for name, weight in self.weights.items():
+            found[_rows_of(system, name)] = weight
+        for name in self.of or ():
+            counted[_rows_of(system, name)] = 1.0
+        return tuple(map(float, found if self.of is None else found * counted))
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,9 @@ class TrackPose(_FollowsMotion):
     It has differences of coordinates [rad, m], and the rotation vector of each quaternion. A ball joint therefore
     counts by its angle squared [rad^2], and no lock exists.
 
-    weights: w by names of bodies (all that their joints do), coordinates or velocities, 0 where a name is missing; None
-    for 1 everywhere. Between its frames the motion is a spline of the fifth degree, of quaternions on the sphere.
+    weights: w by names of bodies (all that their joints do), coordinates or velocities, 1 where a name is missing; `of`
+    names those that count, all by default. Between its frames the motion is a spline of the fifth degree, of
+    quaternions on the sphere.
     Raises ValueError for a motion of another system, and for times that it does not cover.
 
     >>> import myoquat as mq
@@ -95,7 +102,7 @@ class TrackPose(_FollowsMotion):
     """
 
     def content(self, plant: Plant) -> Hashable:
-        return "pose", _velocity_weights(self.motion.system, self.weights)
+        return "pose", self._factors()
 
     def width(self, plant: Plant) -> int:
         return plant.nq
@@ -105,14 +112,14 @@ class TrackPose(_FollowsMotion):
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         d = displacement(point.system.layout, data, point.q)
-        result: Array = np.sum(d * d * _velocity_weights(point.system, self.weights), axis=-1)
+        result: Array = np.sum(d * d * self._factors(), axis=-1)
         return result
 
 
 @dataclass(frozen=True)
 class TrackSpeeds(_FollowsMotion):
     """The integral of sum_i w_i (u_i - u_ref_i)^2 over the velocities. u_ref is the motion's u. A motion without u has
-    the derivative of the spline of its poses. `weights` as for `TrackPose`.
+    the derivative of the spline of its poses. `weights` and `of` as for `TrackPose`.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.control import TrackSpeeds
@@ -122,7 +129,7 @@ class TrackSpeeds(_FollowsMotion):
     """
 
     def content(self, plant: Plant) -> Hashable:
-        return "speeds", _velocity_weights(self.motion.system, self.weights)
+        return "speeds", self._factors()
 
     def width(self, plant: Plant) -> int:
         return plant.nu
@@ -132,7 +139,7 @@ class TrackSpeeds(_FollowsMotion):
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         d = point.u - data
-        result: Array = np.sum(d * d * _velocity_weights(point.system, self.weights), axis=-1)
+        result: Array = np.sum(d * d * self._factors(), axis=-1)
         return result
 
 

@@ -15,7 +15,7 @@ from myoquat.analysis.control import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.data import Markers, Motion
+from myoquat.data import Markers, Motion, motion_of
 from myoquat.joints import quaternion_exp, quaternion_multiply, rotation_matrix
 from myoquat.muscle.coordinates import Marker
 
@@ -48,6 +48,17 @@ def problem(goals, model=None, intervals=8, **options):
 def followed():
     motion = Motion(arm(), TIME, elevation())
     return motion, problem((TrackPose(motion), Effort(weight=1e-8))).solve()
+
+
+def test_a_solution_is_a_motion(followed, tmp_path):
+    """Functions of motions take it, films too."""
+    _, solution = followed
+    motion = motion_of(solution)
+    np.testing.assert_array_equal(motion.q, solution.q)
+    assert solution.system is motion.system
+    assert solution.activation is None
+    mq.film(solution.model, solution, tmp_path / "a.gif", rate=10, size=(64, 48))
+    assert (tmp_path / "a.gif").stat().st_size > 100
 
 
 def test_motion_through_the_lock_is_followed(followed):
@@ -105,3 +116,16 @@ def test_goals_refuse_what_does_not_fit(followed):
     late = replace(motion, time=TIME + 0.1)
     with pytest.raises(ValueError, match=r"the data cover 0\.1 to 0\.6 s; they are wanted from 0 to 0\.5 s"):
         problem((TrackPose(late),)).solve()
+
+
+def test_weights_that_are_not_stated_count_one(followed):
+    """Of a model with a ball joint and motion of it: `of` names what counts, `weights` how much."""
+    motion, _ = followed
+    system = motion.system
+    every, some = (
+        TrackPose(motion, weights={system.velocity_names[0]: 2.0}),
+        TrackSpeeds(motion, of=(system.body_names[-1],)),
+    )
+    assert every.content(None)[1] == (2.0, *(1.0,) * (system.nu - 1))
+    last = system.u_slices[-1]
+    np.testing.assert_array_equal(np.flatnonzero(some.content(None)[1]), np.arange(last.start, last.stop))
