@@ -100,7 +100,9 @@ def check_labels(path: Path, line: int, labels: Sequence[str]) -> None:
 def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> list[str]:
     """The labels, with a number where one comes again ("A_2") or is empty ("unnamed_3", the third); tells `mended`."""
     names: list[str] = []
-    known, unnamed, repeated = set(labels), [], []
+    unnamed: list[str] = []
+    repeated: list[str] = []
+    known = set(labels)
     for i, label in enumerate(labels):
         name = base = label or f"unnamed_{i + 1}"
         count = 1

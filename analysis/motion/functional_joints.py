@@ -98,7 +98,8 @@ class JointCenter:
     @property
     def deviations(self) -> Array:
         """(2, 3) or (1, 3) [m] standard errors of `in_proximal` and `in_distal`."""
-        return np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
+        deviations: Array = np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
+        return deviations
 
     def added_to(self, markers: Markers, name: str) -> Markers:
         """A recording with the center as one more marker, so that `Measurement` and `inverse_kinematics` read it.
@@ -162,7 +163,8 @@ class JointAxis:
     def directions(self) -> Array:
         """(t, 3) unit vectors on the ground, the mean of both; NaN in frames without poses."""
         both = self.proximal.rotations @ self.direction_proximal + self.distal.rotations @ self.direction_distal
-        return both / np.linalg.norm(both, axis=-1, keepdims=True)
+        unit: Array = both / np.linalg.norm(both, axis=-1, keepdims=True)
+        return unit
 
     def added_to(self, markers: Markers, name: str) -> Markers:
         """A recording with the point of the axis as one more marker, as `JointCenter.added_to` makes it."""
@@ -253,7 +255,8 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
     # to first order, errors E of the matrix turn its null vector w by -sum_k v_k (u_k . E w) / s_k
     errors = _deviation(A @ Vt[5], len(b) - 5) * np.sqrt(((Vt[:5] / s[:5, None]) ** 2).sum(axis=0)).reshape(2, 3)
     deviations = np.sqrt((errors**2 * (1 - direction**2)).sum(axis=-1)) / lengths
-    return JointAxis(markers.time, first, second, *direction, point[:3], point[3:], deviations, noise)
+    u, v = direction
+    return JointAxis(markers.time, first, second, u, v, point[:3], point[3:], deviations, noise)
 
 
 def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions: Array) -> JointCenter:
@@ -363,7 +366,8 @@ def _deviation(left: Array, freedom: int) -> float:
 
 def _mean_of(*points: tuple[Segment, Array | None]) -> Array:
     """(t, 3) [m] on the ground, the mean of where the segments see a point, each in its own components."""
-    return np.mean([segment.at(point) for segment, point in points if point is not None], axis=0)
+    mean: Array = np.mean([segment.at(point) for segment, point in points if point is not None], axis=0)
+    return mean
 
 
 def _with_marker(markers: Markers, name: str, *points: tuple[Segment, Array | None]) -> Markers:

@@ -165,7 +165,8 @@ def _reserve_of(found: Mapping[str, Any]) -> AnyReserve:
     """The reserve that `_reserve` described."""
     if "actuator" not in found:
         return Reserve(**found)
-    return ReserveActuator(read_record(ScalarActuator, found["actuator"], "reserve", "actuator."), found["weight"])
+    actuator: Any = read_record(ScalarActuator, found["actuator"], "reserve", "actuator.")  # type: ignore[type-abstract]
+    return ReserveActuator(actuator, found["weight"])
 
 
 def _rule(rule: StabilityRule) -> dict[str, Any]:
