@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -90,7 +90,15 @@ class InputsOverTime:
                 total[own.name] = total.get(own.name, 0.0 * t) + own.function.value(t)
         return total
 
+    def of_element(self, where: tuple[int, ...]) -> Self:
+        """Those of one element of a batch of `numbers`, whose leading axes broadcast."""
+        if self.numbers is None:
+            return self
+        whole = self.numbers.reshape((1,) * (len(where) - self.numbers.ndim + 1) + self.numbers.shape)
+        return replace(self, numbers=whole[tuple(i if n > 1 else 0 for i, n in zip(where, whole.shape, strict=False))])
+
     @property
     def kinks(self) -> Array:
-        """(k,) the times at which one of them or its slope jumps."""
-        return np.array([t for given in self.inputs if given.name in self.names for t in given.function.kinks])
+        """(k,) the times at which one of them or its slope jumps, with `numbers` (n,) of one element in them."""
+        own = self.inputs if self.numbers is None else self.varied.bind(self.numbers).inputs
+        return np.array([t for given in own if given.name in self.names for t in given.function.kinks])

@@ -17,11 +17,12 @@ from myoquat.analysis.studies.summaries import SUMMARIES, Moment
 from myoquat.core.content import is_foreign
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
+from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
-from myoquat.dynamics.simulation.start import MuscleStarts
+from myoquat.dynamics.simulation.start import MuscleStarts, Start, check_varied_start
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.muscle import Parameters
@@ -100,7 +101,12 @@ class Engine:
         self.columns = Columns.of(study)
         self.keep = study.keep
         self.method = FIXED_STEP[study.method]
-        equations = VariedEquations(study.model, varied=self.columns.inner, limits=self._limits())
+        held = constraints_of(study.model)
+        start = Start.of(study.model, *study.start, held, False, varied=bool(study.parameters.names))
+        equations = VariedEquations(
+            study.model, constraints=start.constraints, redundant=start.redundant, varied=self.columns.inner,
+            limits=self._limits(),
+        )  # fmt: skip
         given = (
             "torque" if study.activation is None else "activation" if "activation" in equations.acting else "excitation"
         )
@@ -150,7 +156,7 @@ class Engine:
     def run_values(self, values: Array) -> tuple[Arrays, float]:
         """The same for given values (samples, parameters)."""
         study, given = self.study, self._inputs(values)
-        q, u = self.columns.start(values)
+        q, u = self._on_constraints(self.columns.start(values), given.get("p"))
         x0 = self.method.begin(self.equations, q, u, *self._own_start(q, given))
         began = perf_counter()
         run = self.loop(x0, h=study.step, steps=study.steps, every=self.keep.every, threads=1, **given)
@@ -173,6 +179,19 @@ class Engine:
             arrays |= self._summaries(values, run.states[:, :: self.keep.summary_every // self.keep.every], failed)
             seconds += perf_counter() - began
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, seconds
+
+    def _on_constraints(self, start: tuple[Array, Array], p: Array | None) -> tuple[Array, Array]:
+        """(samples, nq), (samples, nu) where runs start, prescribed coordinates where they have to be. ValueError for a
+        run that starts off the model's constraints."""
+        equations = self.equations
+        if not equations.constraints:
+            return start
+        q, u = imposed(self.study.model, *start, 0.0)
+        if p is None:
+            ConstraintArrays(Constraints(equations.system, equations.constraints)).check(q, u, 0.0)
+        else:
+            check_varied_start(equations, q, u, p)
+        return q, u
 
     def _inputs(self, values: Array) -> dict[str, Any]:
         """The arguments of the loop beside the state."""
@@ -243,16 +262,17 @@ def check_simulation(study: Specification) -> None:
     """Checks before anything is compiled. ModelError for a model that cannot move, ValueError for a method that ignores
     what varies, or does not stop at limits."""
     columns = Columns.of(study)
-    held = constraints_of(study.model)
-    if held:
-        raise ValueError(
-            f"studies simulate models without constraints and couplers; this one has {held[0].label} and others: "
-            "simulate one model after the other, or replace(model, constraints=(), couplers=())"
-        )
     if study.method not in BY_ACCELERATION and (columns.inner.names or study.limits):
         raise ValueError(
             f"the method {study.method!r} takes the model's numbers as constants and knows no limits: vary only the "
             f"start and activations, or use one of {', '.join(BY_ACCELERATION)}"
         )
     check_laws(study.model, study.parameters.names)
-    check_regular(study.model.system)
+    held = constraints_of(study.model)
+    check_regular(study.model.system, constrained=bool(held))
+    for name in study.keep.summaries if held else ():
+        if not SUMMARIES[name].with_constraints:
+            raise ValueError(
+                f"summary {name!r}: it does not know the forces of constraints, and the model has {held[0].label}; "
+                "Trajectory.reactions of single simulations does"
+            )

@@ -45,6 +45,7 @@ class Summary(ABC):
     along: ClassVar[str]  # the dimension of a row: "muscle", "velocity" or "body"
     unit: ClassVar[str]
     description: ClassVar[str]
+    with_constraints: ClassVar[bool] = True  # whether it is right for models with constraints, couplers and locks
 
     @abstractmethod
     def observe(self, model: Any, at: Moment) -> Any:
@@ -90,6 +91,7 @@ class JointReaction(Summary):
     along: ClassVar[str] = "body"
     unit: ClassVar[str] = "N"
     description: ClassVar[str] = "greatest joint reaction force"
+    with_constraints: ClassVar[bool] = False
 
     def observe(self, model: Any, at: Moment) -> Any:
         udot = forward(model.system, at.q, at.u, torques(model, at))

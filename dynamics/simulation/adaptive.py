@@ -18,12 +18,12 @@ from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.integrators import Radau, StateEquations
+from myoquat.dynamics.integrators import Radau, VariedEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run
 from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import SystemLike, kernel_for
 from myoquat.kernels import Kernel, Outcome
 
 __all__ = ["AdaptiveProblem", "solve_batch"]
@@ -54,18 +54,29 @@ class AdaptiveRun:
 
 @dataclass(frozen=True)
 class AdaptiveProblem:
-    """The equations of one state with its inputs, and what to do at every step."""
+    """The equations of one state with its inputs, and what to do at every step.
 
-    equations: StateEquations
+    numbers  (n,) the numbers of the model that vary, (..., n) for a batch; None without
+    """
+
+    equations: VariedEquations
     controls: dict[str, Control]
     choice: MethodChoice
     timing: Timing
     events: Sequence[Event] = ()
+    numbers: Array | None = None
 
     @cached_property
     def constants(self) -> tuple[Any, ...]:
-        """The values of the equations' parameters: the time constant of Baumgarte's stabilization, if it is used."""
-        return (BAUMGARTE_STEPS * self.timing.schedule.h,) if self.equations.baumgarte else ()
+        """The values of the equations' parameters: the time constant of Baumgarte's stabilization, if it is used, and
+        the numbers of the model."""
+        constant = (BAUMGARTE_STEPS * self.timing.schedule.h,) if self.equations.baumgarte else ()
+        return constant if self.numbers is None else (*constant, self.numbers)
+
+    @cached_property
+    def model(self) -> SystemLike:
+        """The model that moves, with its numbers."""
+        return self.equations.bound(self.numbers)
 
     @cached_property
     def kinks(self) -> Array:
@@ -82,13 +93,14 @@ class AdaptiveProblem:
         equations = self.equations
         if not equations.constraints:
             return equations.project(x)
-        formula = lambda x, t: equations.project(x, t)  # noqa: E731
-        sizes: dict[str, Any] = {"x": equations.size, "t": ()}
+        formula = lambda x, t, *p: equations.fixed(p[0] if p else None).project(x, t)  # noqa: E731
+        p = () if self.numbers is None else (self.numbers,)
+        sizes: dict[str, Any] = {"x": equations.size, "t": (), **({"p": self.numbers.shape} if p else {})}
         key = ("projected", equations.key)
         kernel = kernel_for(
             key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", lanes=1, content=content)
         )
-        return np.asarray(kernel(x, np.float64(t)))
+        return np.asarray(kernel(x, np.float64(t), *p))
 
     def kept(self, t: float, x: Array) -> Array:
         """The state as it is stored: on the manifold, if it is to be kept there."""
@@ -111,7 +123,7 @@ class AdaptiveProblem:
         if not self.events:
             return []
         q, u = self.equations.split(self.projected(t, x))
-        return [event.at(self.equations.model, t, q, u) for event in self.events]
+        return [event.at(self.model, t, q, u) for event in self.events]
 
     def _given(self, t: float | Array) -> list[Any]:
         """The inputs, (n,) at a time or (k, n) at times (k,), and the parameters."""
@@ -132,11 +144,14 @@ class AdaptiveProblem:
         sizes: dict[str, Any] = {
             "t": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters
         }  # fmt: skip
+
+        def rate(t: Array, x: Array, *values: Array) -> Array:
+            own, others = self.equations.at(values)
+            return own.rate(t, x, *others)
+
         return kernel_for(
             ("rate", lanes, self.equations.key),
-            lambda content: kernels.compile(
-                self.equations.rate, sizes, ["rate"], name="state_rate", lanes=lanes, content=content
-            ),
+            lambda content: kernels.compile(rate, sizes, ["rate"], name="state_rate", lanes=lanes, content=content),
         )
 
 
@@ -269,6 +284,9 @@ def solve_batch(problem: AdaptiveProblem, start: Sequence[Array]) -> tuple[Run, 
     Raises ValueError for a batch without times of output: its states take different steps.
     """
     heads = [control.at(np.zeros(1)).shape[:-2] for control in problem.controls.values()]
+    numbers = problem.numbers
+    if numbers is not None:
+        heads.append(numbers.shape[:-1])
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in start), *heads)
     if batch and problem.timing.output is None:
         raise ValueError("a batch of adaptive simulations needs output_step: every state takes steps of its own")
@@ -276,7 +294,8 @@ def solve_batch(problem: AdaptiveProblem, start: Sequence[Array]) -> tuple[Run, 
     runs: dict[tuple[int, ...], AdaptiveRun] = {}
     for where in np.ndindex(batch):
         controls = {name: control.of_element(where) for name, control in problem.controls.items()}
-        runs[where] = solve(replace(problem, controls=controls), x[where])
+        own = None if numbers is None else np.broadcast_to(numbers, (*batch, numbers.shape[-1]))[where]
+        runs[where] = solve(replace(problem, controls=controls, numbers=own), x[where])
     return _gathered(problem, runs, batch)
 
 

@@ -178,6 +178,8 @@ class Control:
             found._table = (self._table[0], element(self._table[1], where, 2))
         elif function is None:
             found._constant = element(self._constant, where)
+        elif isinstance(function, InputsOverTime):
+            found._function = function.of_element(where)
         else:
             found._function = lambda t: element(check(function(t)), where)
         return found

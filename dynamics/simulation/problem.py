@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import StateEquations, VariedEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import (
@@ -26,10 +24,9 @@ from myoquat.dynamics.simulation.controls import (
 )
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
 from myoquat.dynamics.simulation.schedule import STEP_COUNT_TOLERANCE
-from myoquat.dynamics.simulation.start import MuscleStarts
-from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
+from myoquat.dynamics.simulation.start import MuscleStarts, check_varied_start
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_state
-from myoquat.joints.vectors import joined
 from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
@@ -67,8 +64,8 @@ class Problem:
             check_laws(model)
         self.choice, self.system = choice, system_of(model)
         self.model = model if isinstance(model, Model) else self.system
-        self.varied = _varied(self.model, list(parameters), choice.name)
-        equations: StateEquations = VariedEquations(
+        self.varied = _varied(self.model, list(parameters), choice)
+        equations = VariedEquations(
             self.model, external_torque, choice.baumgarte, tuple(constraints), redundant, varied=self.varied
         )
         self.feedback = dict(feedback or {})
@@ -117,25 +114,7 @@ class Problem:
         if p is None:
             self.constraint_arrays.check(q, u, t)
             return
-        system, equations = self.system, self.equations
-
-        def violated(q: Array, u: Array, t: Array, p: Array) -> Array:
-            held = equations.fixed(p).constrained
-            return joined([held.position(q, t), held.rate(q, u, t)])
-
-        sizes = {"q": system.nq, "u": system.nu, "t": (), "p": len(self.names)}
-        kernel = kernel_for(
-            ("start on constraints", equations.key),
-            lambda content: kernels.compile(violated, sizes, ["violated"], name="start", content=content),
-        )
-        off = np.abs(np.asarray(kernel(q, u, t, p)))
-        if not (off <= MAX_START_VIOLATION).all():
-            *run, row = (int(i) for i in np.argwhere(~(off <= MAX_START_VIOLATION))[0])
-            raise ValueError(
-                f"the start of run {', '.join(map(str, run)) or 0} violates the constraints "
-                f"with its own parameters: row {row} is off by "
-                f"{off[(*run, row)]:.3g}, allowed is {MAX_START_VIOLATION:g}; give each run a q0, u0 on its constraints"
-            )
+        check_varied_start(self.equations, q, u, p, t)
 
     # ---- inputs of the muscles and torques ---------------------------------------------------------------------
 
@@ -315,12 +294,14 @@ def _laws(equations: StateEquations, feedback: Mapping[str, StateFeedback]) -> t
     return tuple(found.items())
 
 
-def _varied(model: SystemLike, names: Sequence[str], method: str) -> Parameters | None:
+def _varied(model: SystemLike, names: Sequence[str], choice: MethodChoice) -> Parameters | None:
     """The numbers of the model with these names, None for none; ValueError for what a simulation cannot vary."""
     if not names:
         return None
-    if method not in BY_ACCELERATION:
-        raise ValueError(f"parameters vary with methods {', '.join(BY_ACCELERATION)}, not {method!r}")
+    if choice.name not in BY_ACCELERATION and not choice.adaptive:
+        raise ValueError(
+            f"parameters vary with adaptive methods (rtol=) and {', '.join(BY_ACCELERATION)}, not {choice.name!r}"
+        )
     return Parameters.of(model, names).acting("q0, u0, activation")
 
 

@@ -116,7 +116,7 @@ def simulate(
     muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
                    default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so.
     parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
-                   each run. With rk4, lie_rk4, semi_implicit_euler.
+                   each run. With all methods but variational.
     events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
@@ -237,15 +237,15 @@ def _adaptive(
     model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event]
 ) -> _Solution:
     """By SciPy's solvers, state after state."""
-    if inputs.parameters:
-        raise ValueError("parameters need a method of fixed step, rk4, lie_rk4 or euler; adaptive ones take one model")
     problem = Problem(
-        model, choice, start.constraints, external_torque=inputs.torque is not None, redundant=start.redundant,
-        feedback=compiled_feedback(inputs),
+        model, choice, start.constraints, inputs.parameters, inputs.torque is not None, start.redundant,
+        compiled_feedback(inputs),
     )  # fmt: skip
-    controls = problem.controls(inputs)
-    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events))
+    controls, p = problem.controls(inputs), problem.values(inputs.parameters)
+    if p is not None:
+        problem.check_start(start.q, start.u, p, timing.start)
+    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), p)
     given = problem.at_start(controls, inputs, timing.start, (start.q, start.u))
-    states = (start.q, start.u, *problem.own_start(start.q, given, inputs))
+    states = (start.q, start.u, *problem.own_start(start.q, given, inputs, p))
     run, steps, occurrences = solve_batch(whole, states)
     return _Solution(problem, inputs, controls, run, steps, occurrences)

@@ -10,18 +10,20 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import imposed
+from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import VariedEquations
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
 from myoquat.joints.quaternion import normalize
 from myoquat.joints.ranges import check_array, check_state, warn_far
+from myoquat.joints.vectors import joined
 from myoquat.muscle.evaluate import equilibria
 from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import elastic
 
-__all__ = ["MuscleStarts", "Start"]
+__all__ = ["MuscleStarts", "Start", "check_varied_start"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,29 @@ class Start:
 
 
 # ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample -------------
+
+
+def check_varied_start(equations: VariedEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> None:
+    """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
+    system = equations.system
+
+    def violated(q: Array, u: Array, t: Array, p: Array) -> Array:
+        held = equations.fixed(p).constrained
+        return joined([held.position(q, t), held.rate(q, u, t)])
+
+    sizes = {"q": system.nq, "u": system.nu, "t": (), "p": len(equations.names)}
+    kernel = kernel_for(
+        ("start on constraints", equations.key),
+        lambda content: kernels.compile(violated, sizes, ["violated"], name="start", content=content),
+    )
+    off = np.abs(np.asarray(kernel(q, u, t, p)))
+    if not (off <= MAX_START_VIOLATION).all():
+        *run, row = (int(i) for i in np.argwhere(~(off <= MAX_START_VIOLATION))[0])
+        raise ValueError(
+            f"the start of run {', '.join(map(str, run)) or 0} violates the constraints "
+            f"with its own parameters: row {row} is off by "
+            f"{off[(*run, row)]:.3g}, allowed is {MAX_START_VIOLATION:g}; give each run a q0, u0 on its constraints"
+        )
 
 
 class MuscleStarts:

@@ -9,12 +9,12 @@ import myoquat as mq
 from myoquat.data import load_model
 from myoquat.dynamics import potential_energy, simulate
 from myoquat.dynamics.constraints import Distance
-from myoquat.dynamics.simulation import Simulator, Trajectory
+from myoquat.dynamics.simulation import Event, Simulator, Trajectory
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Parameters
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.forces import PointSpring
+from myoquat.muscle.forces import CoordinateSpring, PointSpring
 
 GIVEN = {
     "bodies.A.mass": np.array([4.0, 5.0, 6.5]),
@@ -107,7 +107,6 @@ def test_saved_and_tabled(model, tmp_path):
         ({"start_q.A.Q0": 1.0}, {}, "input of its own"),
         ({"muscles.m1.activation": 0.5}, {}, "input of its own"),
         ({"bodies.A.mass": 5.0}, {"method": "variational"}, "not 'variational'"),
-        ({"bodies.A.mass": 5.0}, {"rtol": 1e-6, "step": None}, "fixed step"),
         (
             {"bodies.A.mass": 5.0},
             {"constraints": (Distance("ground", "B", (0, 0, 0), (0, 0, -1), 1.9),), "project_start": True},
@@ -139,13 +138,27 @@ def test_numbers_of_couplers_and_own_inputs_vary_with_each_run():
     )
     k, f = np.array([1.0, 2.0, 3.0]), np.array([6.0, 12.0, 18.0])
     varied = {"couplers.gear.scale": k, "inputs.motor.function.factor": f}
-    for method in ("rk4", "lie_rk4", "semi_implicit_euler"):
-        way = mq.simulate(model, duration=1.0, step=1e-3, method=method, parameters=varied)
+    for method in ("dop853", "radau", "rk4", "lie_rk4", "semi_implicit_euler"):
+        steps = {"rtol": 1e-9, "output_step": 0.1} if method in ("dop853", "radau") else {"step": 1e-3}
+        way = mq.simulate(model, duration=1.0, method=method, parameters=varied, **steps)
         speed = f / 2 / (1.0 + k * k)
         tolerance = 2e-3 if method == "semi_implicit_euler" else 1e-9
+        tolerance = 1e-7 if "rtol" in steps else tolerance
         np.testing.assert_allclose(way.u[:, -1], np.stack([speed, k * speed], axis=-1), rtol=tolerance)
         np.testing.assert_allclose(way.q[:, -1, 1], k * way.q[:, -1, 0], atol=1e-12)
     np.testing.assert_allclose(way.acceleration[:, -1, 0], f / (1.0 + k * k), rtol=1e-9)
     assert abs(way.constraint_drift).max() < 1e-12
     with pytest.raises(ValueError, match="the start of run 1 violates the constraints with its own parameters"):
         mq.simulate(model, [1.0, 1.0], [0.0, 0.0], duration=1e-2, parameters={"couplers.gear.scale": k})
+
+
+def test_events_of_an_adaptive_run_have_its_own_numbers():
+    """A mass on a spring, k = m w^2, passes its middle after a quarter of its period, pi / (2 w): closed form."""
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    spring = CoordinateSpring("spring", "x", stiffness=4.0)
+    model = mq.Model(mq.ArticulatedSystem((sled,)), forces=(spring,))
+    k, m = np.array([4.0, 9.0]), np.array([[1.0], [4.0]])
+    power = Event("power", lambda model, t, q, u: np.asarray(model.forces[0].stiffness) * q[0] * u[0], terminal=True)
+    way = simulate(model, [0.3], [0.0], 2.0, rtol=1e-10, output_step=0.1, events=[power],
+                   parameters={"forces.spring.stiffness": k, "bodies.sled.mass": m})  # fmt: skip
+    np.testing.assert_allclose(way.stopped, np.pi / 2 / np.sqrt(k / m), rtol=1e-8)
