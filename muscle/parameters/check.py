@@ -41,7 +41,7 @@ def check_rows(
 
     def near(row: Array) -> Model | ArticulatedSystem:
         """The model of a row, from that of the first row: only what differs is made again."""
-        changed = {locations[k].steps: float(row[k]) for k in np.flatnonzero(row != rows[0])}
+        changed = {locations[k].steps: float(row[k]) for k in np.flatnonzero(row != rows[0]).tolist()}
         found: Model | ArticulatedSystem = with_values(first, changed) if changed else first
         return found
 
