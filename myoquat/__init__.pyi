@@ -14,6 +14,7 @@ from .analysis import recruitment as recruitment
 from .analysis import studies as studies
 from .apps.viewer.filming import film as film
 from .apps.viewer.window import view as view
+from .core.solved import NotSolvedError as NotSolvedError
 from .data import library_models as library_models
 from .data import load_model as load_model
 from .dynamics import Trajectory as Trajectory

@@ -23,6 +23,7 @@ from myoquat.analysis.control.transcriptions.base import STATE
 from myoquat.core.arguments import check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vector
 
@@ -286,7 +287,7 @@ class _Joined:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PhasedSolution:
+class PhasedSolution(Solved):
     """What `Phases.solve` found: a `Solution` of every phase, with the explanation of the whole.
 
     >>> from myoquat.analysis.control import PhasedSolution, Phases

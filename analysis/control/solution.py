@@ -15,6 +15,7 @@ from myoquat.analysis.control.solvers.ipopt import Iterates, Status, status_of
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.showing import Shown
@@ -30,7 +31,7 @@ ALTERNATING_SHARE = 0.05  # of the greatest velocity by which it does
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(Shown):
+class Solution(Shown, Solved):
     """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
 
     time                [s] (t,) of the nodes

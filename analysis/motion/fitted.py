@@ -7,6 +7,7 @@ import numpy as np
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.data.motions.series import rows_within
@@ -21,7 +22,7 @@ def _empty() -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedMotion(Motion):
+class FittedMotion(Motion, Solved):
     """A motion with its residuals.
 
     marker_error      (t, n) [m] distances to the measured markers, NaN without a measurement
@@ -59,6 +60,11 @@ class FittedMotion(Motion):
         worst = f"{np.nanmax(self.marker_rms) * 1e3:.3g} mm RMS at most" if self.marker_error.size else "no markers"
         rest = int((~self.converged & ~self.empty).sum())
         return f"<FittedMotion {len(self.time)} frames, {worst}, {rest} not converged, {int(self.empty.sum())} empty>"
+
+    @property
+    def success(self) -> bool:
+        """Whether all frames with data converged."""
+        return bool((self.converged | self.empty).all())
 
     @property
     def marker_names(self) -> tuple[str, ...]:

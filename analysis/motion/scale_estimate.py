@@ -42,6 +42,7 @@ from myoquat.analysis.motion.structure import Data
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.joints.motion import kinematics, world_poses
@@ -269,7 +270,7 @@ class _ScalePrior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScaleEstimate:
+class ScaleEstimate(Solved):
     """The estimated size of a person from a moving trial.
 
     The covariance counts independent errors of the markers. Skin that slides with a joint's angle is none: with it, the
@@ -313,6 +314,11 @@ class ScaleEstimate:
     def size(self) -> Size:
         """The factors and offsets, as `problem` takes them."""
         return Size(np.array([*self.factors.values()]), np.array([*self.offsets.values()]))
+
+    @property
+    def success(self) -> bool:
+        """Whether the search converged."""
+        return self.converged
 
     @property
     def by_body(self) -> dict[str, Array]:

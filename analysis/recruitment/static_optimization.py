@@ -20,6 +20,7 @@ from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import ArrayLike
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
@@ -30,8 +31,8 @@ from myoquat.muscle.inputs import InputsOverTime
 __all__ = ["StaticOptimization", "static_optimization"]
 
 
-@dataclass(frozen=True)
-class StaticOptimization:
+@dataclass(frozen=True, eq=False)
+class StaticOptimization(Solved):
     """Result of `static_optimization`.
 
     velocities  (n,) the free ones
@@ -67,6 +68,17 @@ class StaticOptimization:
     reserve: np.ndarray
     effort: np.ndarray
     converged: np.ndarray
+
+    def __repr__(self) -> str:
+        lost = int((~self.converged).sum())
+        return (
+            f"<StaticOptimization {self.activation.shape[-1]} muscles, {self.converged.size} poses, {lost} not solved>"
+        )
+
+    @property
+    def success(self) -> bool:
+        """Whether all poses have solutions."""
+        return bool(self.converged.all())
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""

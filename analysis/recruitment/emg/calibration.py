@@ -20,6 +20,7 @@ from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
@@ -56,7 +57,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Solved):
     """Result of `calibrate_muscles`.
 
     model       with the calibrated numbers
@@ -82,7 +83,13 @@ class Calibration:
 
     def __repr__(self) -> str:
         before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))
-        return f"<Calibration {len(self.factors)} muscles, RMS error {before:.3g} before, {after:.3g} after>"
+        end = "" if self.converged else ", not converged"
+        return f"<Calibration {len(self.factors)} muscles, RMS error {before:.3g} before, {after:.3g} after{end}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether the search converged."""
+        return self.converged
 
     def at_bounds(self) -> list[tuple[str, str]]:
         """(muscle, quantity) of the factors at a bound: there the optimum may be outside the bounds."""

@@ -28,6 +28,7 @@ from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.vectors import matvec
@@ -128,7 +129,7 @@ class MomentObjective:
 
 
 @dataclass(frozen=True, eq=False)
-class MomentCalibration:
+class MomentCalibration(Solved):
     """Result of `calibrate_moments`.
 
     model         with the calibrated strengths and lengths
@@ -164,7 +165,13 @@ class MomentCalibration:
 
     def __repr__(self) -> str:
         before, after = (float(np.sqrt(np.mean(self.errors[c] ** 2))) for c in ("before", "after"))
-        return f"<MomentCalibration {len(self.muscles)} muscles, RMS error {before:.3g} N m before, {after:.3g} after>"
+        end = "" if self.converged else ", not converged"
+        return f"<MomentCalibration {len(self.muscles)} muscles, RMS error {before:.3g} N m, now {after:.3g}{end}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether the search converged."""
+        return self.converged
 
     @cached_property
     def deviations(self) -> Array:

@@ -44,6 +44,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.data.motions.motion_like import MotionResult
@@ -54,7 +55,7 @@ __all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
 
 
 @dataclass(frozen=True, eq=False)
-class Redundancy(MotionResult):
+class Redundancy(MotionResult, Solved):
     """Activations over a motion, and what belongs to them, frame by frame.
 
     velocities  (e,) the free ones
@@ -121,6 +122,11 @@ class Redundancy(MotionResult):
     def __repr__(self) -> str:
         counts = [f"{int((self.status == s).sum())} {s.name.lower()}" for s in Status if (self.status == s).any()]
         return f"<Redundancy {self.activation.shape[1]} muscles, {len(self.status)} frames: {', '.join(counts)}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether all frames have solutions, `SOLVED` or `LOCAL`."""
+        return bool(are_met(self.status).all())
 
     @property
     def loads(self) -> Array:

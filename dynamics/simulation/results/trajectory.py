@@ -12,6 +12,7 @@ import numpy as np
 
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.muscles import actuator_columns
@@ -49,7 +50,7 @@ OVER_TIME = ("q", "u", "activation", "torque", "muscle_states", "excitation", "c
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class Trajectory(Solved):
     """A motion of a model, for a batch (...) of simulations.
 
     time           (t,) [s], the start first
@@ -120,6 +121,11 @@ class Trajectory:
     def complete(self) -> bool:
         """True if every simulation ran to its end."""
         return bool(np.all(self.code == Outcome.COMPLETED))
+
+    @property
+    def success(self) -> bool:
+        """Whether every simulation ran to its end: `complete`."""
+        return self.complete
 
     # ---- a motion and what belongs to it (`myoquat.data.MotionLike`) ------------------------------------------
 

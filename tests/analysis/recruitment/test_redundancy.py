@@ -17,6 +17,7 @@ from myoquat.analysis.recruitment.redundancy import (
     redundancy,
 )
 from myoquat.analysis.recruitment.redundancy.solving import reachable
+from myoquat.core.solved import NotSolvedError
 from myoquat.data import Motion, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
@@ -216,11 +217,15 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
     udot[3, 2] += 1e5
     found = redundancy(shoulder, replace(motion, udot=udot), reserves=trunk, backend="numpy")
     assert list(np.flatnonzero(found.status != Status.SOLVED)) == [3]
+    assert not found.success
+    with pytest.raises(NotSolvedError, match="1 infeasible"):
+        found.check()
     row = found.failures().loc[3]
     assert row["status"] == "infeasible"
     assert abs(row["missing"]) > 1.0
     assert np.isinf(found.bound[3])
     single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    assert single.check() is single
     rest = np.arange(12) != 3
     np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
     long = Motion(shoulder.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
