@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from myoquat.analysis.comparison.engines import MujocoSide, OpensimSide
 from myoquat.analysis.comparison.report import ModelComparison, Names
 from myoquat.analysis.comparison.sides import BodyMass, Matching, ModelSide, Request, Side, match_names
-from myoquat.analysis.recruitment.power import sample_poses
+from myoquat.analysis.recruitment.power import PoseSample, sample_poses
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import MissingExtraError
-from myoquat.data import load_model
+from myoquat.data import Motion, load_model, load_motion
+from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
 
@@ -67,6 +70,7 @@ def compare_models(
     rotations: str = "file",
     poses: int = 200,
     seed: int = 0,
+    motion: Motion | str | Path | None = None,
     activation: float = 1.0,
 ) -> ModelComparison:
     """Lengths, moment arms and forces of muscles, and masses, centres and inertias of bodies, of two models A and B.
@@ -77,12 +81,13 @@ def compare_models(
     poses, seed                   number and seed of random poses within the ranges of A (`sample_poses`). Coordinates
                                   without a partner in the other model stay at their start. Couplers and constraints of
                                   each model are obeyed.
+    motion                        of A, a record or its file, from whose frames at most `poses` poses are taken instead.
     activation                    of all muscles, in [0, 1]; forces are those at rest, elastic tendons in equilibrium.
 
     Names are matched by the mappings, then where they are equal, then where letters and digits agree. Angles of a file
     that a quaternion has replaced are matched too, where the quaternion itself has no partner. Moment arms are -dl/dx
-    of coordinates, with the coordinates that couplers move, as in `moment_arms`. At quaternions they are the torque of
-    a unit tension.
+    of coordinates, with those that couplers and constraints move, as in `moment_arms`. At quaternions they are the
+    torque of a unit tension.
 
     Raises ValueError for names in mappings that do not exist, and where no coordinate, muscle or body has a partner.
 
@@ -96,7 +101,7 @@ def compare_models(
     a, b = _loaded("first", first, rotations), _loaded("second", second, rotations)
     same = a.label == b.label
     sides = (replace(a, label=f"{a.label} (A)"), replace(b, label=f"{b.label} (B)")) if same else (a, b)
-    return _compared(sides, (coordinates, muscles, bodies), (poses, seed), activation)
+    return _compared(sides, (coordinates, muscles, bodies), (poses, seed, motion), activation)
 
 
 def compare_with_engine(
@@ -108,6 +113,7 @@ def compare_with_engine(
     rotations: str = "file",
     poses: int = 200,
     seed: int = 0,
+    motion: Motion | str | Path | None = None,
     activation: float = 1.0,
 ) -> ModelComparison:
     """The comparison of a file as this package reads it (A) with the engine that owns its format (B).
@@ -127,7 +133,7 @@ def compare_with_engine(
     a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")
     if isinstance(side, MujocoSide):
         side = replace(side, offsets=_offsets(a.model))
-    return _compared((a, side), (coordinates, muscles, bodies), (poses, seed), activation)
+    return _compared((a, side), (coordinates, muscles, bodies), (poses, seed, motion), activation)
 
 
 def _offsets(model: Model) -> dict[str, float]:
@@ -146,11 +152,11 @@ def _loaded(name: str, given: Model | str | Path, rotations: str) -> ModelSide:
 def _compared(
     sides: tuple[ModelSide, Side],
     mappings: tuple[Mapping[str, str] | None, ...],
-    poses_and_seed: tuple[int, int],
+    which_poses: tuple[int, int, Motion | str | Path | None],
     activation: float,
 ) -> ModelComparison:
     a, b = sides
-    count, seed = poses_and_seed
+    count, seed, motion = which_poses
     check_types(poses=(count, int), seed=(seed, int), activation=(activation, (int, float)))
     if count < 1:
         raise ValueError(f"poses must be positive, not {count}")
@@ -168,7 +174,7 @@ def _compared(
     for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
         if not matching.pairs and matching.only_first and matching.only_second:
             raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")
-    sample = sample_poses(a.model, count, seed)
+    sample = sample_poses(a.model, count, seed) if motion is None else _of_motion(a.model, motion, count)
     moved = [p for p in coordinates.pairs if p.first not in a.dependent and p.second not in b.dependent]
     values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
     arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
@@ -176,6 +182,20 @@ def _compared(
     wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
     two = b.at(Request(wanted, list(coordinates.names.values()), list(arms.values()), activation))
     return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
+
+
+def _of_motion(model: Model, motion: Motion | str | Path, count: int) -> PoseSample:
+    """At most `count` frames of a motion, evenly spread, brought onto the constraints."""
+    if not isinstance(motion, Motion):
+        motion, source = load_motion(motion, model, start=model.start), Path(motion).name
+    else:
+        source = "the motion"
+        if motion.system != model.system:
+            raise ValueError("motion: it belongs to another system than that of the first model")
+    rows = np.unique(np.linspace(0, len(motion.time) - 1, min(count, len(motion.time))).round().astype(int))
+    held = constraints_of(model)
+    q = assemble(model, motion.q[rows], strict=False) if held else motion.q[rows]
+    return PoseSample(q[np.isfinite(q).all(axis=-1)], len(rows), {}, len(held), source)
 
 
 def _heavy(bodies: Mapping[str, BodyMass], others: Mapping[str, BodyMass]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
 OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
 COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
+LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
 
@@ -297,9 +298,25 @@ def _lines(found: ModelComparison) -> Iterator[str]:
             continue
         quantity = f"{row['quantity']} [{units[row['quantity']]}]"
         end = f"  about {printable(row['coordinate'])}" if row["coordinate"] else ""
+        end += f"  ({cause})" if (cause := _cause(found, row)) else ""
         numbers = f"{row['greatest']:>11.3g}{row['RMS']:>11.3g}{row['relative']:>11.2g}"
         yield f"  {printable(row['name']):<28}{quantity:<30}{numbers}{end}"
     yield from _warnings(found)
+
+
+def _cause(found: ModelComparison, row: Any) -> str:
+    """Why a quantity may differ, as far as other differences say it."""
+    apart = {r["name"] for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE}
+    if row["coordinate"] in apart:
+        return "the constraints of the sides set this coordinate differently"
+    if row["quantity"] in ("moment arm", "force"):
+        length = next(r for r in found.records if r["name"] == row["name"] and r["quantity"] == "length")
+        if length["relative"] > LENGTH_TOLERANCE:
+            coordinates = " because coordinates differ" if apart else ""
+            return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter{coordinates}"
+    if row["quantity"] == "centre in the ground" and apart:
+        return "coordinates differ"
+    return ""
 
 
 def _warnings(found: ModelComparison) -> Iterator[str]:

@@ -168,7 +168,12 @@ class ModelSide:
         poses = system.poses(q)
         centers = [poses[b.name][1] + matvec(poses[b.name][0], np.array(b.center_of_mass)) for b in system.bodies]
         shape = len(q), len(self.model.muscles), len(arms)
-        table = moment_arms(self.model, q, arms).to_numpy().reshape(shape) if arms else np.zeros(shape)
+        found = (
+            moment_arms(self.model, q, arms, follow_constraints=bool(self.model.constraints))
+            if arms
+            else np.zeros(shape)
+        )
+        table = np.asarray(found).reshape(shape)
         return Quantities(
             {name: system.coordinate(name, q) for name in request.coordinates},
             path_lengths(self.model, q),

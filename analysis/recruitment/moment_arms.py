@@ -5,16 +5,21 @@ that a moment arm could belong to. Its columns are the torque vector of a unit t
 components. With an Euler sequence they are -dl/dphi, where the sequence is not locked.
 """
 
+import warnings
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.dynamics.constraints.equations import as_constraint
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
+from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES
@@ -26,6 +31,8 @@ from myoquat.muscle import Model, path_jacobian
 __all__ = ["FRAMES", "moment_arms"]
 
 FRAMES = ("child", "parent")
+RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints' rows
+MIN_OWN_SHARE = 1e-9  # of a unit velocity that the constraints leave: below it the coordinate cannot move
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
@@ -36,6 +43,7 @@ def moment_arms(
     *,
     frame: str = "child",
     sequence: str | None = None,
+    follow_constraints: bool = False,
 ) -> "pd.DataFrame":
     """Moment arms as a table: rows (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,).
 
@@ -47,10 +55,18 @@ def moment_arms(
     sequence     an Euler sequence: quaternion joints then have columns '<body>.p1 [YZY]', ..., -dl/dphi in it. With
                  "file", those that remember the angles of a model file have a column for each of these, by its name.
 
-    With couplers, the column of an independent coordinate includes the coordinates that it moves. It is its own moment
-    arm plus d(dependent)/d(independent) times that of each dependent one. Columns of dependent coordinates remain and
-    must not be added again. Raises ValueError for a frame, sequence or coordinate that is unknown, couplers in a circle
-    or two on one coordinate, and as `path_jacobian` does.
+    follow_constraints
+                 moment arms along the motion that the model's constraints leave, as OpenSim gives them. Each is -dl/dt
+                 at rate 1 of its coordinate, while the others move as little as the constraints allow (least squares
+                 of the velocities), and locked ones rest. A ball joint is one part, whose velocity is one vector. NaN
+                 where a coordinate cannot move. The poses must lie on the constraints
+                 (`myoquat.dynamics.constraints.assemble`).
+
+    Without `follow_constraints` the other coordinates rest, whatever the constraints say; a ConstraintWarning names
+    them. Couplers are followed: the column of an independent coordinate includes the coordinates that it moves. It is
+    its own moment arm plus d(dependent)/d(independent) times that of each dependent one. Columns of dependent
+    coordinates remain and must not be added again. Raises ValueError for a frame, sequence or coordinate that is
+    unknown, couplers in a circle or two on one coordinate, and as `path_jacobian` does.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import moment_arms
@@ -66,8 +82,15 @@ def moment_arms(
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q = check_array("q", q)
     arms = -path_jacobian(model, q)
+    if follow_constraints:
+        arms = _along_constraints(model, q, arms)
+    elif model.constraints:
+        what = ", ".join(dict.fromkeys(type(constraint).__name__ for constraint in model.constraints))
+        message = f"moment arms hold the other coordinates, which the model's constraints ({what}) may not allow"
+        warnings.warn(f"{message}; follow_constraints=True follows them", ConstraintWarning, stacklevel=2)
     names, arms = _labelled(model, q, arms, frame, sequence, set(coordinates or ()))
-    arms = _coupled(model, q, list(names), arms)
+    if not follow_constraints:
+        arms = _coupled(model, q, list(names), arms)
     table = arms.reshape(int(np.prod(arms.shape[:-1])), len(names))
     rows: Any = pd.Index(model.muscle_names, name="muscle")
     if q.ndim > 1:
@@ -80,6 +103,31 @@ def moment_arms(
     if unknown:
         raise ValueError(f"no moment arm is called {unknown[0]!r}; there are: {', '.join(names)}")
     return frame_of_all[list(coordinates)]
+
+
+def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
+    """The arms (..., m, nu) with the motion that each velocity, or the three of a ball, takes along."""
+    system, flat = model.system, arms.reshape(-1, *arms.shape[-2:])
+    rows = q.reshape(-1, system.nq)
+    rates = velocity_of(system)
+    resting = {rates[c.name] for c in model.coordinates if not c.free and c.name in rates}
+    held = [*model.constraints, *map(as_constraint, model.couplers)]
+    A = ConstraintArrays(Constraints(system, held)).jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
+    found, projectors = np.full(flat.shape, np.nan), {}
+    for body, iu in zip(system.bodies, system.u_slices, strict=True):
+        whole = isinstance(body.joint, (SphericalJoint, FloatingJoint))
+        for part in [[*range(iu.start, iu.stop)]] if whole else [[i] for i in range(iu.start, iu.stop)]:
+            moving = tuple(i for i in range(system.nu) if i not in resting or i in part)
+            if moving not in projectors:  # onto the velocities that the constraints allow
+                B = A[..., moving]
+                projectors[moving] = np.eye(len(moving)) - np.linalg.pinv(B, rcond=RANK_TOLERANCE) @ B
+            columns = [moving.index(i) for i in part]
+            motion = projectors[moving][..., columns]
+            own = motion[:, columns]
+            free = np.linalg.svd(own, compute_uv=False)[:, -1] > MIN_OWN_SHARE
+            taken = motion[free] @ np.linalg.inv(own[free])
+            found[np.ix_(free, range(flat.shape[1]), part)] = flat[free][..., moving] @ taken
+    return found.reshape(arms.shape)
 
 
 def _labelled(

@@ -34,7 +34,8 @@ NEAR_START = "within 30 degrees or 0.1 m of the start, as their ranges are a ful
 
 @dataclass(frozen=True)
 class PoseSample:
-    """Random poses q (n, nq), how many were `drawn` for them, and by what rule each coordinate was set: names by rule.
+    """Poses q (n, nq), how many were `drawn` for them, and by what rule each coordinate was set: names by rule. They
+    are random, or from a `source`.
 
     Poses that could not be brought onto the constraints are not among them.
     """
@@ -43,10 +44,11 @@ class PoseSample:
     drawn: int
     rules: dict[str, list[str]] = field(default_factory=dict)
     constraints: int = 0
+    source: str = ""
 
     def to_text(self) -> str:
         """How the poses were drawn, in sentences."""
-        lines = [f"{self.drawn} random poses."]
+        lines = [f"{self.drawn} poses of {self.source}." if self.source else f"{self.drawn} random poses."]
         for rule, names in self.rules.items():
             if names:
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

@@ -15,6 +15,8 @@ from myoquat.data.files import check_output
 
 __all__ = ["command"]
 
+ENGINES = ("mujoco", "opensim")
+
 
 @click.command("compare")
 @click.argument("first")
@@ -26,6 +28,7 @@ __all__ = ["command"]
 @options.rotations
 @click.option("--poses", default=200, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the poses.")
+@click.option("--motion", type=click.Path(path_type=Path), help="Poses from frames of this .mot or .sto file of FIRST.")
 @click.option("--activation", default=1.0, show_default=True, help="Activation of all muscles, for forces.")
 @click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
 @click.option("--report", "page", type=click.Path(path_type=Path), help="Page with tables and curves: .html.")
@@ -46,6 +49,8 @@ def command(
     check_report(page, force)
     if table is not None:
         check_output(table, force)
+    if second is not None and second.lower() in ENGINES and not Path(second).exists():
+        raise click.UsageError(f"{second} is an engine: myoquat compare {first} --engine")
     if (second is None) != engine:
         raise click.UsageError("compare needs a SECOND model, or --engine in its place")
     options |= {"coordinates": _mapping(coordinates), "muscles": _mapping(muscles), "bodies": _mapping(bodies)}

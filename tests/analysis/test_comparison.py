@@ -258,3 +258,26 @@ def test_command_writes_page_and_table_and_tells_by_its_exit_code(tmp_path, caps
     with pytest.raises(SystemExit, match="2"):
         main(["compare", "a.toml", "--engine"])
     assert "no engine owns this format" in capsys.readouterr().err
+
+
+def test_poses_of_a_motion_take_the_place_of_random_ones(tmp_path):
+    """The muscle's length by the law of cosines, at an angle that only the motion has."""
+    time = np.linspace(0.0, 1.0, 50)
+    motion = mq.data.Motion(arm().system, time, 0.3 + 0.1 * time[:, None])
+    motion.save(tmp_path / "x.mot")
+    far = arm(insertion=0.35)
+    for given in (motion, tmp_path / "x.mot"):
+        found = compare_models(arm(), far, motion=given, poses=10)
+        angle = np.pi / 2 + np.linspace(0.3, 0.4, 50)[np.linspace(0, 49, 10).round().astype(int)]
+        one, two = (np.sqrt(ORIGIN**2 + x**2 - 2 * ORIGIN * x * np.cos(angle)) for x in (INSERTION, 0.35))
+        assert row(found, "biceps", "length")["greatest"] == pytest.approx(np.abs(one - two).max(), rel=1e-6)
+        assert "10 poses of " in found.to_text()
+    assert "its path is" in found.to_text()
+    with pytest.raises(ValueError, match="another system"):
+        compare_models(arm(names=("elbow", "biceps", "bone")), far, bodies={"bone": "rod"}, motion=motion)
+
+
+def test_an_engine_in_place_of_a_model_is_explained(capsys):
+    with pytest.raises(SystemExit):
+        main(["compare", "arm.osim", "opensim"])
+    assert "opensim is an engine: myoquat compare arm.osim --engine" in capsys.readouterr().err

@@ -1,9 +1,11 @@
 """Free velocities of models with constraints: motions along them, torques without their forces, moment arms."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import free_moment_arms, free_torques, static_optimization
+from myoquat.analysis.recruitment import free_moment_arms, free_torques, moment_arms, static_optimization
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import (
@@ -15,9 +17,10 @@ from myoquat.dynamics.constraints import (
     constraints_of,
 )
 from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.functions import Linear
-from myoquat.joints.types import RevoluteJoint, UniversalJoint
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_lengths
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint, UniversalJoint
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -111,3 +114,49 @@ def test_poses_at_which_the_driven_velocities_are_lost_are_named(model, poses):
     straight = np.stack([q[0], model.system.neutral()])
     with pytest.raises(ValueError, match="at pose 1 the constraints do not determine"):
         free_moment_arms(broken, straight)
+
+
+def five_bar():
+    """Two pins, and a pin with a slide, closed by a point: two degrees of freedom, one of them in metres."""
+    inertia = {"mass": 1.0, "inertia": (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)}
+    pin, rail, down = RevoluteJoint((0, 0, 1)), PrismaticJoint((0, 1, 0)), (0.0, -0.4, 0.0)
+    bodies = (
+        Body("a", "ground", pin, coordinate_names=("q1",), **inertia),
+        Body("b", "a", pin, down, coordinate_names=("q2",), **inertia),
+        Body("c", "ground", pin, (0.5, 0.0, 0.0), coordinate_names=("q3",), **inertia),
+        Body("s", "c", rail, down, coordinate_names=("slide",), **inertia),
+    )
+    paths = (("ground", (0.1, 0.0, 0.0), "b", (0.2, 0.02, 0.0)), ("a", (0.1, 0.0, 0.0), "s", (0.05, 0.02, 0.0)))
+    muscles = (Muscle(n, (PathPoint(*p[:2]), PathPoint(*p[2:]))) for n, p in zip("mk", paths, strict=True))
+    loop = PointLoop("b", "s", (0.5, 0.0, 0.0), (0.0, 0.05, 0.0))
+    return Model(ArticulatedSystem(bodies), tuple(muscles), constraints=(loop,))
+
+
+def test_moment_arms_follow_constraints_as_opensim_computes_them():
+    """Values of OpenSim 4.6, `PathActuator.computeMomentArm`, at the pose that it assembled."""
+    q = [0.15589897002115358, -0.13179261488582986, 0.16035117070846922, -0.03807544245388034]
+    expected = [
+        [0.02285341, 0.1772637, 0.06808479, 0.334989112],
+        [-0.113361911, 0.326961445, -0.011500058, 0.487294169],
+    ]
+    arms = moment_arms(five_bar(), q, follow_constraints=True)
+    np.testing.assert_allclose(arms.to_numpy(), expected, atol=2e-9)
+    np.testing.assert_allclose(
+        moment_arms(five_bar(), [q, q], follow_constraints=True).to_numpy()[2:], arms, rtol=1e-12
+    )
+
+
+def test_moment_arms_in_a_loop_are_differences_along_it():
+    """With its slide locked the loop has one degree of freedom: -dl/dx by differences between assembled poses."""
+    model = replace(five_bar(), coordinates=(Coordinate("slide", locked=True),), start_q=(0.0, 0.0, 0.0, -0.05))
+    ends = [assemble(model, [x, 0.0, 0.0, -0.05]) for x in (0.1 - 1e-5, 0.1, 0.1 + 1e-5)]
+    lengths = path_lengths(model, np.array(ends))
+    arms = moment_arms(model, ends[1], follow_constraints=True)
+    for k, name in enumerate(("q1", "q2", "q3")):
+        np.testing.assert_allclose(arms[name], -(lengths[2] - lengths[0]) / (ends[2][k] - ends[0][k]), rtol=1e-6)
+
+
+def test_moment_arms_that_hold_what_constraints_move_are_reported():
+    with pytest.warns(ConstraintWarning, match=r"the model's constraints \(PointLoop\) may not allow; follow_constr"):
+        arms = moment_arms(five_bar(), np.zeros(4))
+    np.testing.assert_allclose(arms.to_numpy(), -path_jacobian(five_bar(), np.zeros(4)), rtol=1e-13)
