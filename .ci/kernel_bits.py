@@ -1,12 +1,13 @@
 """What `.ci/portability` runs in another interpreter or on another processor: kernels, compared bit by bit.
 
     python kernel_bits.py record FILE MODEL...      kernels that models need, with inputs and outputs of a call of each
-    python kernel_bits.py again FILE                the same calls, compiled for this machine: how many numbers differ
+    python kernel_bits.py again FILE [TRIPLE]       the same calls, compiled for this machine: how many numbers differ
     python kernel_bits.py targets FILE              machine code for Apple and Windows from the same units
     python kernel_bits.py windows FILE FOLDER       the calls as `windows_kernels.c` repeats them
 
 A recorded kernel holds the numbers of its model as the first machine found them, since NumPy and the C library of
-another machine may read a model with other last digits.
+another machine may read a model with other last digits. With a triple of Apple, its objects and calls run on a
+processor of the same architecture, whatever its system: LLVM's older linker takes them where JITLink needs macOS.
 """
 
 import pickle
@@ -22,6 +23,7 @@ import myoquat as mq
 from myoquat.core.lazy_imports import llvm
 from myoquat.kernels.codegen.ir import Module, Units
 from myoquat.kernels.runtime import batch as batches
+from myoquat.kernels.runtime import compiled
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.runtime.llvm import compile_object
 from myoquat.kernels.runtime.settings import target
@@ -75,6 +77,13 @@ def again(calls):
     sys.stdout.write(f"{len(calls)} kernels, {differ} of {count} numbers differ, by at most {largest:.1e}\n")
 
 
+def as_on(triple):
+    """Kernels of this process get code for another system."""
+    here, linker = target(), llvm.create_lljit_compiler
+    compiled.target = lambda: replace(here, triple=triple)
+    llvm.create_lljit_compiler = lambda machine, use_jit_link: linker(machine)
+
+
 def units(kernel, built_for):
     """The LLVM assembly of a kernel in the units in which it is compiled."""
     texts = []
@@ -118,4 +127,6 @@ if __name__ == "__main__":
     if work == "record":
         record(file, rest)
     else:
+        if work == "again" and rest:
+            as_on(rest.pop())
         {"again": again, "targets": targets, "windows": windows}[work](pickle.loads(Path(file).read_bytes()), *rest)

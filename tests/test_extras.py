@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from myoquat.core.lazy_imports import EXTRAS, Library
+from myoquat.core.lazy_imports import EXTRAS, Library, missing_extra
 
 ROOT = Path(__file__).parents[1]
 WITHOUT = f"""
@@ -90,6 +90,13 @@ def test_a_feature_without_its_extra_names_the_command_that_installs_it(extra, e
     name, text = errors[extra]
     assert name == "MissingExtraError"
     assert text.endswith(f"python -m pip install '.[{extra}]'")
+
+
+def test_an_extra_without_a_wheel_for_the_machine_says_what_to_use_instead(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "", "", "", "aarch64")), raising=False)
+    text = str(missing_extra(ModuleNotFoundError("No module named 'ezc3d'", name="ezc3d")))
+    assert text.endswith("save the recording as .trc and .mot on another machine")
 
 
 def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):

@@ -63,6 +63,7 @@ FUNCTIONS = {
     "log1p": Case(np.log1p, _spread(-60, 60), (-0.9, 10)),
     "sinh": Case(np.sinh, _spread(-60, 9.6), (-10, 10)),
     "cosh": Case(np.cosh, _spread(-60, 9.6), (-10, 10)),
+    "asinh": Case(np.arcsinh, _spread(-60, 60), (-10, 10)),
     "tanh": Case(np.tanh, _spread(-60, 6), (-3, 3)),
     "asin": Case(np.arcsin, _spread(-30, 0), (-1, 1)),
     "acos": Case(np.arccos, _spread(-30, 0), (-1, 1)),

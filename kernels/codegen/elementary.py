@@ -1,4 +1,4 @@
-"""Elementary functions of a kernel: own vector code where it matters, the C library lane by lane elsewhere.
+"""Elementary functions of a kernel: own vector code, and the C library lane by lane for powers and huge angles.
 
 Every function becomes one internal function of the module, written at its first use. A lane's bits therefore depend
 neither on the caller nor on the number of lanes.
@@ -15,6 +15,7 @@ __all__ = [
     "PACKABLE",
     "acos",
     "asin",
+    "asinh",
     "atan",
     "atan2",
     "call",
@@ -51,7 +52,7 @@ _LOG = [
     1.479819860511658591e-01,
 ]
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-_MAX_LINEAR_ARGUMENT = 2.0**-54  # below it f(x) = x to the last bit for expm1, log1p, sinh, tanh, sin, ...
+_MAX_LINEAR_ARGUMENT = 2.0**-54  # below it f(x) = x to the last bit for expm1, log1p, sinh, tanh, asinh, sin, ...
 
 
 def _reduced(b: Builder, x: Value) -> tuple[str, str]:
@@ -163,6 +164,22 @@ def tanh(b: Builder, x: Value) -> str:
     t = expm1(b, b.select(near, b.neg(twice), twice))
     quotient = b.div(b.select(near, b.neg(t), 2.0), b.add(t, 2.0))
     return b.copysign(b.select(near, quotient, b.sub(1.0, quotient)), x)
+
+
+def asinh(b: Builder, x: Value) -> str:
+    """ln(1 + t), t = a + a^2 / (1 + sqrt(a^2 + 1)), of a = |x|; ln(a) + ln(2) where a^2 + 1 rounds to a^2."""
+    a = b.abs(x)
+    far = b.compare("ogt", a, 2.0**28)
+    near = b.select(far, 1.0, a)
+    square = b.mul(near, near)
+    t = b.add(near, b.div(square, b.add(b.sqrt(b.add(square, 1.0)), 1.0)))
+    total = b.add(t, 1.0)
+    lost = b.select(b.compare("ogt", t, 1.0), b.sub(1.0, b.sub(total, t)), b.sub(t, b.sub(total, 1.0)))
+    correction = b.select(far, math.log(2.0), b.div(lost, total))
+    result = _log_of_positive(b, b.select(far, a, total), correction)
+    result = b.select(b.compare("oeq", a, math.inf), math.inf, result)
+    result = b.select(b.compare("olt", a, _MAX_LINEAR_ARGUMENT), a, result)
+    return b.copysign(result, x)
 
 
 # ---- sin, cos, tan and their inverses on the lanes of a vector -------------------------------------------------
@@ -445,6 +462,7 @@ _VECTOR: dict[str, Callable[..., str]] = {
     "sinh": sinh,
     "cosh": cosh,
     "tanh": tanh,
+    "asinh": asinh,
 }
 ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if row.emit is None}
 

@@ -1,6 +1,7 @@
 """Libraries imported when they are first used: a process that finds its kernels in the cache needs few of them."""
 
 import importlib
+import os
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,9 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     extra = EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return error
+    if error.name == "ezc3d" and sys.platform == "linux" and os.uname().machine != "x86_64":
+        reason = "ezc3d, which reads .c3d files, has no wheel for Linux on this processor"
+        return MissingExtraError(f"{reason}; save the recording as .trc and .mot on another machine", name=error.name)
     install = f"python -m pip install '.[{extra}]'"
     reason = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
     return MissingExtraError(f"{reason}: {install}", name=error.name)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import ezc3d
 import numpy as np
+import pytest
 
 from myoquat.data import load_forces, load_markers
 from myoquat.data.c3d import read as c3d
@@ -30,6 +30,7 @@ def write_c3d(
 
     points: others (4, 2, 5). channels: the units of forces and moments, with their sizes in N and N m.
     """
+    ezc3d = pytest.importorskip("ezc3d", reason="needs the extra mocap")
     c = ezc3d.c3d()
     if points is None:
         points = np.ones((4, 2, 5))
@@ -46,17 +47,17 @@ def write_c3d(
         c["parameters"]["ANALOG"][key]["value"] = value
     c["data"]["analogs"] = analog
     if plate:
-        _add_plate(c, {"mm": 1.0, "cm": 0.1}.get(units, 1e-3))
+        _add_plate(c, ezc3d.ezc3d, {"mm": 1.0, "cm": 0.1}.get(units, 1e-3))
     c.write(str(path))
     return points
 
 
-def _add_plate(c: ezc3d.c3d, millimetre: float) -> None:
+def _add_plate(c: Any, library: Any, millimetre: float) -> None:
     for name, values, shape in (
         ("USED", [1], [1]), ("TYPE", [2], [1]), ("ZERO", [0, 0], [2]), ("CHANNEL", [1, 2, 3, 4, 5, 6], [6, 1]),
     ):  # fmt: skip
-        parameter = ezc3d.ezc3d.Parameter(name, "")
-        parameter.set(ezc3d.ezc3d.VecInt(values), shape)
+        parameter = library.Parameter(name, "")
+        parameter.set(library.VecInt(values), shape)
         c._storage["parameters"].add_parameter("FORCE_PLATFORM", parameter)
     c.add_parameter("FORCE_PLATFORM", "CORNERS", CORNERS * millimetre)
     c.add_parameter("FORCE_PLATFORM", "ORIGIN", np.array([[0.0], [0.0], [-40.0]]) * millimetre)
