@@ -4,11 +4,11 @@ from myoquat.analysis.motion.continuity import continuous
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.functional_joints import JointAxis, JointCenter, Segment, joint_axis, joint_center
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
-from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.kalman import FilteredMotion, FilterNoise, kalman_filter
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.analysis.motion.scale_estimate import ScaleEstimate, estimate_scale
+from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
@@ -26,6 +26,7 @@ from myoquat.data.motions import (
 __all__ = [
     "FilterNoise",
     "FilteredMotion",
+    "FitOptions",
     "FittedMotion",
     "Forces",
     "JointAngles",
@@ -38,6 +39,7 @@ __all__ = [
     "MotionWarning",
     "Orientations",
     "ScaleEstimate",
+    "ScalePrior",
     "Segment",
     "Sensor",
     "calibrate_orientations",

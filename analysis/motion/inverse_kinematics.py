@@ -22,7 +22,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.arguments import check_types, indices_of, options_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
@@ -35,7 +35,7 @@ from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["MotionWarning", "inverse_kinematics"]
+__all__ = ["FitOptions", "MotionWarning", "inverse_kinematics"]
 
 IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked
@@ -48,6 +48,29 @@ class MotionWarning(UserWarning):
     >>> issubclass(MotionWarning, UserWarning)  # warnings.simplefilter("ignore", MotionWarning) silences it
     True
     """
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How poses are fitted to recorded data; see the arguments of the same names of `inverse_kinematics`.
+
+    ValueError for another method than "batch" and "sequential".
+
+    >>> from myoquat.analysis.motion import FitOptions
+    >>> FitOptions(locked=("knee_angle_r",), ranges=False).method
+    'batch'
+    """
+
+    locked: Collection[str] | None = None
+    ranges: bool = True
+    constraint_weight: float | Mapping[str, float] = np.inf
+    start: ArrayLike | None = None
+    method: str = "batch"
+    ignore: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.method not in ("batch", "sequential"):
+            raise ValueError(f"method is 'batch' or 'sequential', not {self.method!r}")
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,7 @@ def inverse_kinematics(
     weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (),
     coordinates: Mapping[str, ArrayLike] | None = None, locked: Collection[str] | None = None, ranges: bool = True,
     constraint_weight: float | Mapping[str, float] = np.inf, start: ArrayLike | None = None, method: str = "batch",
-    ignore: Collection[str] = (),
+    ignore: Collection[str] = (), options: FitOptions | None = None,
 ) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
@@ -136,6 +159,7 @@ def inverse_kinematics(
     method             "sequential": each frame from the one before. Or "batch": every 32nd frame from the one before,
                        then the others from the nearest known one, side by side.
     ignore             names in the data that may be passed over without a warning.
+    options            `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
 
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
     converged.
@@ -153,27 +177,39 @@ def inverse_kinematics(
     array([[1.570796]])
     """
     check_types(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
-    if method not in ("batch", "sequential"):
-        raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
+    single = FitOptions(locked, ranges, constraint_weight, start, method, ignore)
+    options = options_of("options", options, single)
     markers, orientations = _parts(data)
-    wishes = _Wishes(
-        _names(markers),
-        _names(orientations),
-        tuple((name, float(weight)) for name, weight in (weights or {}).items()),
-        tuple(coordinates or ()),
-        tuple(sensors),
-        None if locked is None else tuple(locked),
-        ranges,
-        constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
-    )
-    setting = _setting(_Same(model), wishes)
+    setting = _setting(_Same(model), _wishes((markers, orientations), weights, coordinates, sensors, options))
     for names in setting.strange:
-        if unknown := names.nearest(ignore):
+        if unknown := names.nearest(options.ignore):
             warnings.warn(f"not used, since the model has no such {names.kind}: {unknown}", MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    first, naming = _start(model, start, len(time)), _naming(model, start)
-    return _with_lock_warnings(fit_frames(setting.problem, time, frames, first, method, naming), setting.problem)
+    first, naming = _start(model, options.start, len(time)), _naming(model, options.start)
+    return _with_lock_warnings(
+        fit_frames(setting.problem, time, frames, first, options.method, naming), setting.problem
+    )
+
+
+def _wishes(
+    data: tuple[Markers | None, Orientations | None],
+    weights: Mapping[str, float] | None,
+    coordinates: Mapping[str, ArrayLike] | None,
+    sensors: Sequence[Sensor],
+    options: FitOptions,
+) -> _Wishes:
+    pulling = options.constraint_weight
+    return _Wishes(
+        _names(data[0]),
+        _names(data[1]),
+        tuple((name, float(weight)) for name, weight in (weights or {}).items()),
+        tuple(coordinates or ()),
+        tuple(sensors),
+        None if options.locked is None else tuple(options.locked),
+        options.ranges,
+        pulling if isinstance(pulling, (int, float)) else tuple(pulling.items()),
+    )
 
 
 def _with_lock_warnings(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:

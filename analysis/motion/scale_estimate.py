@@ -35,11 +35,11 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import FitOptions, inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.analysis.motion.structure import Data
-from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.arguments import check_types, indices_of, options_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
@@ -49,7 +49,7 @@ from myoquat.joints.motion import kinematics, world_poses
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["ScaleEstimate", "ScaleProblem", "Size", "estimate_scale"]
+__all__ = ["ScaleEstimate", "ScalePrior", "ScaleProblem", "Size", "estimate_scale"]
 
 FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
 DIFFERENCE_STEP = 1e-4  # of a factor, in finite differences of constraints
@@ -253,8 +253,16 @@ CONVERGED_STEP = 1e-7  # step of factors, and of offsets [m], in their standard 
 
 
 @dataclass(frozen=True)
-class _ScalePrior:
-    """What is believed before the trial; see the arguments of these names of `estimate_scale`."""
+class ScalePrior:
+    """What is known of a person's size, and of the markers, before a trial is seen; see the arguments of the same names
+    of `estimate_scale`.
+
+    ValueError for deviations that are not positive and finite.
+
+    >>> from myoquat.analysis.motion import ScalePrior
+    >>> ScalePrior(noise=0.001).factor_deviation
+    0.1
+    """
 
     noise: float = 0.003  # [m]
     expected: Mapping[str, float] | None = None
@@ -360,6 +368,7 @@ def estimate_scale(
     factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
     mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
+    prior: ScalePrior | None = None, options: FitOptions | None = None,
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
@@ -377,6 +386,7 @@ def estimate_scale(
     offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
     fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
+    prior, options    `ScalePrior` (noise to fixed) and `FitOptions`: options in records instead of singly.
 
     Raises ValueError for bodies, axes, markers and factors that do not exist, and for deviations that are not positive
     and finite. It is raised too for fewer than two frames, and as by `inverse_kinematics`.
@@ -398,11 +408,13 @@ def estimate_scale(
     """
     check_types(model=(model, Model), trial=(trial, Markers))
     wanted = _scaled_axes(model, trial, scaled_axes)
-    prior = _ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed)
+    singly = ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed)
+    prior = options_of("prior", prior, singly)
     means = _means(wanted, prior.expected)
     if len(trial.time) < 2:
         raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
-    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
+    options = options_of("options", options, FitOptions(locked, ranges, start=start, ignore=ignore))
+    fit = inverse_kinematics(model, trial, weights, options=options)
     problem, q = _problem(model, fit, tuple(wanted.values()), means, prior)
     search = _search(problem, Size(means, np.zeros((len(problem.poses.markers), 3))), q)
     return _result(problem, search, tuple(wanted), fit.time[~fit.empty], (mass, keep_masses))
@@ -413,7 +425,7 @@ def _problem(
     fit: FittedMotion,
     scaled_axes: tuple[Mapping[str, str], ...],
     means: Array,
-    prior: _ScalePrior,
+    prior: ScalePrior,
 ) -> tuple[ScaleProblem, Array]:
     """What is minimised, and the poses (t, nq) of the frames with data, from which the search starts."""
     seen, poses = ~fit.empty, fit.problem

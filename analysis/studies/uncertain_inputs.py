@@ -13,11 +13,11 @@ differences of the poses that are fitted to them move the recorded ones.
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from myoquat.analysis.motion import FittedMotion, inverse_kinematics, smooth
+from myoquat.analysis.motion import FitOptions, FittedMotion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import consistent_derivatives
 from myoquat.analysis.studies.design import Axis, Design
 from myoquat.core.records import dataclass
@@ -203,7 +203,7 @@ class MotionSteps:
 
     weights      of `inverse_kinematics`
     coordinates  wanted ones, of `inverse_kinematics`
-    options      others of `inverse_kinematics`, by name
+    options      of `inverse_kinematics`
     cutoff       [Hz] of `smooth`
     method       of `smooth`
     consistent   whether `consistent_derivatives` follows
@@ -216,7 +216,7 @@ class MotionSteps:
 
     weights: Mapping[str, float] | None = None
     coordinates: Mapping[str, ArrayLike] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: FitOptions = field(default_factory=FitOptions)
     cutoff: float | None = 6.0
     method: Literal["rotations", "angles"] = "rotations"
     consistent: bool = False
@@ -224,8 +224,8 @@ class MotionSteps:
 
     def fitted(self, model: Model, markers: Markers, start: Array | None = None) -> FittedMotion:
         """The motion that fits the markers, near poses start (t, nq)."""
-        options = self.options if start is None else {**self.options, "start": start}
-        return inverse_kinematics(model, markers, self.weights, coordinates=self.coordinates, **options)
+        options = self.options if start is None else replace(self.options, start=start)
+        return inverse_kinematics(model, markers, self.weights, coordinates=self.coordinates, options=options)
 
     def moving(self, model: Model, motion: Motion) -> Motion:
         """The motion with u and udot."""

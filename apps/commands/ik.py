@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from myoquat.analysis.motion import FitOptions
 from myoquat.apps.commands import options
 from myoquat.apps.commands.options import Uncertainty, uncertainty_options
 from myoquat.apps.commands.parsing import fit_markers, markers_between, named_weights
@@ -55,7 +56,7 @@ def command(
         click.echo(f"wrote {errors}")
     more = []
     if bands.inputs is not None:
-        studies, options = bands.studies, {"constraint_weight": constraint_weight}
+        studies, options = bands.studies, FitOptions(constraint_weight=constraint_weight)
         steps = studies.MotionSteps(named_weights(weights), options=options)
         seen = markers_between(markers, axes, (start, end))
         more = bands.sections(studies.uncertain_angles(loaded, seen, bands.inputs, steps), output, force)

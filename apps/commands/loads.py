@@ -8,7 +8,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
@@ -136,7 +136,7 @@ def command(
     if bands.inputs is not None:
         seen = markers_between(motion, axes, (start, end)) if motion.suffix.lower() in MARKER_FILES else recorded
         filtered = (None if cutoff < 0 else cutoff, "angles" if angles else "rotations", consistent)
-        steps = bands.studies.MotionSteps(named_weights(marker_weights), None, {}, *filtered)
+        steps = bands.studies.MotionSteps(named_weights(marker_weights), None, FitOptions(), *filtered)
         more = _varied(bands, found, (seen, external, steps), (list(joints) or None, on, frame), (output, force))
     if report is not None:
         lines = [summary_of(result) for result in (carried, found) if result is not None]
