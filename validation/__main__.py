@@ -32,21 +32,16 @@ STUDIES = ("instrumented_shoulder", "belli_shoulder", "emg_driven_leg", "gait", 
 @click.option("--samples", default=1000, show_default=True, help="Of uncertain inputs, for bands; 0 for none.")
 @click.option("--poses", default=10_000, show_default=True, help="Random poses of quaternion_jacobians.")
 @click.option(
-    "--prepare/--no-prepare",
-    default=False,
-    help="Of instrumented_shoulder: the model saved with the lateral raise's solutions, or each file as it is.",
-)
-@click.option(
     "--model",
     "models",
     multiple=True,
     metavar="[TRIAL=]FILE",
-    help="Of belli_shoulder: the model of a trial, or of all others, a file in FOLDER.",
+    help="Of the shoulders: the model of a trial, or of all others, a file in FOLDER.",
 )
 @click.option("--force", is_flag=True, help="Replace an output file that exists.")
 def command(
     study: str, paths: tuple[Path, ...], trial: str | None, rules: tuple[str, ...], rotations: str,
-    published: bool, samples: int, poses: int, prepare: bool, models: tuple[str, ...],
+    published: bool, samples: int, poses: int, models: tuple[str, ...],
     force: bool,
 ) -> None:  # fmt: skip
     """Compute a published experiment again from the files in FOLDER, and write OUTPUT (.html). It has tables and
@@ -56,8 +51,8 @@ def command(
     instrumented_shoulder: from markers to the glenohumeral force under each stability rule, beside the force that an
     instrumented prosthesis measured. FOLDER holds model_TRIAL.osim, TRIAL.trc, published_ik_setup.xml,
     measured_force_TRIAL.txt and, with --published, published_ik_TRIAL.mot and published_activations_RULE.csv. The model
-    is as its file has it. With --prepare it is that of the lateral raise's published solutions, which fits no other
-    trial; the page says what changes, and where reserves carry the motion.
+    is as its file has it; --model names another file, such as the model saved with the published solutions. The page
+    says where reserves carry the motion.
 
     belli_shoulder: activations of shoulder motions with and without a stable joint, beside published ones. FOLDER holds
     models and, for each trial, NAME.mot and NAME.npz. The model of a trial is that of --model, or NAME.osim. Without
@@ -76,9 +71,7 @@ def command(
     check_report(output, force)
     if samples < 0 or poses < 1:
         raise click.BadParameter("--samples must not be negative, --poses must be positive")
-    options = PageOptions(
-        trial, rules or RULES, rotations, published, samples, poses, prepare, _by_trial(models), click.echo
-    )
+    options = PageOptions(trial, rules or RULES, rotations, published, samples, poses, _by_trial(models), click.echo)
     PAGES[study](folder, output, options)
     click.echo(f"wrote {output}")
 

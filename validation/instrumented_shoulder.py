@@ -45,7 +45,6 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.model import Model
-from validation.as_solved import changes, prepared
 from validation.rules import BorderCone, published_rules
 from validation.solver_laws import with_solver_laws
 
@@ -111,7 +110,6 @@ class Trial:
     gap          (h,) [m, rad] the greatest violation of each constraint by the motion
     markers      those that the fit used
     steps        from markers to the motion
-    changes      sentences about how the model differs from its file, None if it was not prepared
     """
 
     name: str
@@ -123,7 +121,6 @@ class Trial:
     gap: Array
     markers: Markers
     steps: MotionSteps
-    changes: list[str] | None = None
 
     @property
     def measured(self) -> Array:
@@ -179,10 +176,10 @@ def measured_force(path: Path) -> tuple[Array, Array]:
     return rows[:, 0] - rows[0, 0], rows[:, 1:]
 
 
-def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: bool = False) -> Trial:
-    """The trial from `model_NAME.osim`, `NAME.trc`, `published_ik_setup.xml` and `measured_force_NAME.txt`; prepare:
-    with the model of the lateral raise's published solutions (`as_solved`), not as its file has it."""
-    model, said = study_model(folder, name, rotations, prepare)
+def load_trial(folder: Path, name: str, rotations: str = "quaternion", model_file: str | None = None) -> Trial:
+    """The trial from `model_NAME.osim`, or another model in the folder, `NAME.trc`, `published_ik_setup.xml` and
+    `measured_force_NAME.txt`."""
+    model = study_model(folder, name, rotations, model_file)
     setup = _setup(folder, name)
     markers = _markers_of(folder, name, model, setup.times)
     used, weights, wanted = task_weights(model, markers, setup.tasks, None, setup.path)
@@ -193,21 +190,12 @@ def load_trial(folder: Path, name: str, rotations: str = "quaternion", prepare: 
     arrays = ConstraintArrays(Constraints(model.system, model.constraints))
     gap = np.abs(arrays.position(motion.q, motion.time)).max(axis=0, initial=0.0)
     measured = measured_force(folder / f"measured_force_{name}.txt")
-    return Trial(name, model, fit, motion, *measured, gap, markers, steps, said)
+    return Trial(name, model, fit, motion, *measured, gap, markers, steps)
 
 
-def study_model(folder: Path, name: str, rotations: str, prepare: bool) -> tuple[Model, list[str] | None]:
-    """The model of a trial with the muscles of the solver, and its changes.
-
-    With `prepare` and a file of published angles, which shows what was locked, the model becomes that of the published
-    solutions. Otherwise it stays as its file has it, and the changes are None.
-    """
-    model = with_solver_laws(load_model(folder / f"model_{name}.osim", rotations))
-    published = folder / f"published_ik_{name}.mot"
-    if not (prepare and published.is_file()):
-        return model, None
-    found = prepared(model, load_motion(published, model, start=model.start))
-    return found, changes(model, found)
+def study_model(folder: Path, name: str, rotations: str, file: str | None = None) -> Model:
+    """The model of a trial, of another `file` in the folder or its own, with the muscles of the solver."""
+    return with_solver_laws(load_model(folder / (file or f"model_{name}.osim"), rotations))
 
 
 def setup_of(folder: Path, name: str) -> Path:

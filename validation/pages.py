@@ -49,8 +49,7 @@ class PageOptions:
     published  whether published activations are compared
     samples    of the bands, 0 for none
     poses      of the mapping analysis
-    prepare    whether the instrumented shoulder has the model of the published solutions
-    models     files of the trials of the other shoulder, "" for all others
+    models     files of the trials of the shoulders, "" for all others
     tell       called with every line about the progress
     """
 
@@ -60,7 +59,6 @@ class PageOptions:
     published: bool = True
     samples: int = 1000
     poses: int = 10_000
-    prepare: bool = False
     models: Mapping[str, str] = field(default_factory=dict)
     tell: Callable[[str], None] = field(default=print)
 
@@ -68,19 +66,15 @@ class PageOptions:
 def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
     """From markers to the force under each rule, beside the measured one."""
     name = options.trial or "lateral_raise"
-    trial = shoulder.load_trial(folder, name, options.rotations, options.prepare)
+    file = options.models.get(name, options.models.get(""))
+    trial = shoulder.load_trial(folder, name, options.rotations, file)
     lines = [
         f"Study: {shoulder.STUDY}.",
         f"Trial {name}: {summary_of(trial.fit)}.",
         f"Distance of the motion from the model's constraints: {trial.gap.max(initial=0.0):.1e} m at most.",
     ]
-    if trial.changes is None:
-        lines.append(
-            "Model: as its file has it" + (", since no published angles are there." if options.prepare else ".")
-        )
-    else:
-        said = "; ".join(trial.changes) or "no changes"
-        lines.append(f"Model: that of the published solutions, against its file: {said}.")
+    if file:
+        lines.append(f"Model: {file}.")
     _tell(options, lines)
     compared = shoulder.compare(trial, options.rules, options.tell)
     _tell(options, carried := [sentence for each in compared for sentence in shoulder.carried_by_reserves(each)])

@@ -143,12 +143,9 @@ def test_bands_of_the_force_hold_the_recorded_one(folder):
     assert (low < high).all()
 
 
-def test_model_stays_as_its_file_has_it_without_published_angles(folder, tmp_path):
-    """They say what was locked; half of the changes would be no published model."""
-    shutil.copyfile(folder / "model_raise.osim", tmp_path / "model_raise.osim")
-    assert study_model(tmp_path, "raise", "file", prepare=True)[1] is None
-    assert study_model(folder, "raise", "file", prepare=True)[1] == []
-    assert study_model(folder, "raise", "file", prepare=False)[1] is None
+def test_a_trial_takes_another_model_of_the_folder(folder, tmp_path):
+    shutil.copyfile(folder / "model_raise.osim", tmp_path / "saved.osim")
+    assert study_model(tmp_path, "raise", "file", "saved.osim") == study_model(folder, "raise", "file")
 
 
 def test_a_file_without_a_table_is_refused(tmp_path):
