@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.tangent import solve_implied
 from myoquat.analysis.motion.task_coordinates import (
     Place,
     coordinate_rates,
@@ -43,7 +42,7 @@ from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
 from myoquat.dynamics.factor import ancestors
 from myoquat.dynamics.inverse import generalized, transmitted
-from myoquat.dynamics.rows import Rows
+from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
@@ -517,7 +516,7 @@ def split_couplers(
 
 def _least_motion(A: Array, phi: Array) -> Array:
     """(..., n) the smallest v with A v = phi."""
-    return vecmat(solve_implied(A @ np.swapaxes(A, -1, -2), phi[..., None])[..., 0], A)
+    return Rows(np.swapaxes(A, -1, -2), pose_tolerance(phi, A)).motion(phi)
 
 
 def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.analysis.motion.tangent import constrained_step
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
@@ -24,6 +25,21 @@ from myoquat.muscle.coordinates import Coordinate, Marker
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
 FRAMES, RATE = 40, 100.0
 SENSORS = (Sensor("first", "upper", (0.6, 0.0, 0.8, 0.0)), Sensor("second", "lower", (1.0, 0.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_steps_do_not_depend_on_the_order_and_scale_of_redundant_rows(order):
+    """A row given twice, once in other units, before or behind one that nearly depends on it: the KKT system solved
+    by NumPy with the two rows that say it all."""
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(5, 5))
+    N, f, first, other = root.T @ root + np.eye(5), rng.normal(size=5), *rng.normal(size=(2, 5))
+    near = first + 1e-4 * other
+    A, phi = np.array([first, 1e-5 * first, near])[order], 1e-6 * np.array([1.0, 1e-5, 1.0 + 2e-4])[order]
+    pair, left = np.array([first, other]), 1e-6 * np.array([1.0, 2.0])
+    expected = np.linalg.solve(np.block([[N, pair.T], [pair, np.zeros((2, 2))]]), np.concatenate([f, -left]))[:5]
+    tree = [(k, list(range(k))) for k in range(5)]
+    np.testing.assert_allclose(constrained_step(tree, N, f, A, phi).v, expected, rtol=1e-7)
 
 
 def girdle():
