@@ -4,6 +4,8 @@ Everything here works on a copy of the tree, offline, with the installed setupto
 """
 
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
+import setuptools
 
 import myoquat
 
@@ -304,6 +307,25 @@ def test_a_clone_without_links_works(how, without_links, tmp_path):
     done = subprocess.run(call, cwd=where, env=clean_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["two_link", str(without_links / "joints" / "__init__.py")]
+
+
+def test_links_of_the_package_follow_from_the_address_in_the_citation(tree, tmp_path, monkeypatch):
+    """Links in README are relative to the repository; on a package index they would lead nowhere."""
+    copy = Path(shutil.copytree(tree, tmp_path / "tree", symlinks=True))
+    found = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **settings: found.update(settings))
+    runpy.run_path(str(copy / "setup.py"))
+    assert found["long_description"] == (copy / "README.md").read_text(encoding="utf-8")
+    assert not found["project_urls"]
+    with (copy / "CITATION.cff").open("a", encoding="utf-8") as file:
+        file.write('repository-code: "https://example.org/lab/myoquat"\n')
+    runpy.run_path(str(copy / "setup.py"))
+    files = f"https://example.org/lab/myoquat/blob/v{myoquat.__version__}"
+    assert found["project_urls"]["Changelog"] == f"{files}/CHANGELOG.md"
+    links = re.findall(r"\]\(([^)]+)\)", found["long_description"])
+    assert f"{files}/docs/commands.md" in links
+    assert not [link for link in links if "://" not in link]
+    assert [link.partition("/raw/")[2][-5:] for link in links if link.endswith(".webp")] == [".webp"]
 
 
 def test_importing_the_package_imports_little():

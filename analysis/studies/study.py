@@ -227,10 +227,10 @@ class Study(Specification):
                            [s]: its workers compute, this process stores.
         progress           a bar: True, False, or None for on a terminal and in Jupyter only.
 
-        The numbers are the same bit for bit however a study is run, on processors with the same instructions. Raises
-        ValueError for values that the model refuses. Raises StoreError for a store that is not this study's, that other
-        code began, that another process is writing, or that is removed meanwhile. OSError where nothing can be written.
-        What was stored stays and can be resumed.
+        The numbers are the same bit for bit however a study is run, where processor, libraries and C library are the
+        same. Raises ValueError for values that the model refuses. Raises StoreError for a store that is not this
+        study's, that other code began, that another process is writing, or that is removed meanwhile. OSError where
+        nothing can be written. What was stored stays and can be resumed.
         """
         options = RunOptions(resume, threads, block, client, scheduler, timeout, progress)
         results, _ = compute(self, output, options)
