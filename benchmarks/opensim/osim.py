@@ -18,6 +18,7 @@ import numpy as np
 from myoquat import dynamics, kernels
 from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
+from myoquat.dynamics.inverse import passive_force
 from myoquat.muscle import Model, PathFlag, WrapCylinder, path_flags
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
@@ -162,7 +163,7 @@ def dynamic_agreement(model: Model, q: Any, u: Any, udot: Any, theirs: Any) -> d
     M = dynamics.mass_matrix(model, q[:count])[:, plain][..., plain]
     state = q[:count], u[:count] * plain
     tau = dynamics.inverse_dynamics(model, *state, udot[:count] * plain)
-    tau = (tau - dynamics.passive.passive_force(model.system, *state))[:, plain]  # springs are forces of the file
+    tau = (tau - passive_force(model.system, *state))[:, plain]  # springs are forces of the file
     mass, inverse = theirs["mass"][:, plain][..., plain], theirs["inverse"][:, plain]
     return {"mass, relative": _relative(M, mass), "inverse dynamics, relative": _relative(tau, inverse)}
 

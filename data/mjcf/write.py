@@ -10,11 +10,12 @@ from myoquat.data.elements import written
 from myoquat.data.files import check_output, write_text
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
+from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.writing.actuators import Actuators
 from myoquat.data.mjcf.writing.bodies import Bodies
 from myoquat.data.mjcf.writing.equalities import add_equalities
 from myoquat.data.mjcf.writing.joints import Joints
-from myoquat.data.mjcf.writing.limits import add_limits
+from myoquat.data.mjcf.writing.limits import add_limits, file_pose
 from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
 from myoquat.data.mjcf.writing.tendons import add_tendons, combination_of
 from myoquat.data.reports import UnwrittenParts
@@ -105,7 +106,11 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         elif combination is not None:
             unwritten.count("muscles along functions of coordinates that are no joints, left out", muscle.name)
     actuators = Actuators(root, unwritten)
-    add_tendons(root, [m for m in model.muscles if m.name in kept], sites, actuators, unwritten)
+
+    def mobility(muscle: Muscle) -> float:
+        return Mobilities(system, file_pose(system, joints.refs)).of_muscle(muscle)
+
+    add_tendons(root, [m for m in model.muscles if m.name in kept], sites, actuators, mobility, unwritten)
     for actuator in model.actuators:
         if actuator in driven and getattr(actuator, "coordinate", None) in (None, *joints.refs):
             actuators.add_actuator(actuator, biases.get(actuator.name), sites)

@@ -10,6 +10,7 @@ import pytest
 
 from myoquat import dynamics
 from myoquat.data import UnsupportedWarning, UnwrittenWarning, library_models, load_model
+from myoquat.dynamics.inverse import passive_force
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -373,7 +374,7 @@ def test_mujoco_reads_the_same(text, tmp_path, rng):
     model = read(tmp_path, text, strict=True)
     for engine, data, q, u, T in against_mujoco(tmp_path / "x.xml", model, model.muscles, rng):
         np.testing.assert_allclose(model.start, engine.qpos0, atol=1e-12)
-        passive = T.T @ -dynamics.passive.passive_force(model.system, q, u)
+        passive = T.T @ -passive_force(model.system, q, u)
         np.testing.assert_allclose(data.qfrc_passive, passive, atol=1e-10)
 
 

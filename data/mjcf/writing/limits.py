@@ -16,7 +16,7 @@ from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 
-__all__ = ["add_limits"]
+__all__ = ["add_limits", "file_pose", "soft_limit"]
 
 MARGIN_TOLERANCE = 1e-12  # [rad or m] by which the two ends of a range may be narrowed differently
 
@@ -27,7 +27,7 @@ def add_limits(root: Element, model: Model, joints: Joints, unwritten: Unwritten
     if not model.limits and not any(isinstance(force, RotationLimit) for force in model.forces):
         return
     elements = {str(element.get("name")): element for element in root.iter("joint")}
-    mobilities, taken = Mobilities(model.system, _pose(model.system, joints.refs)), set[str]()
+    mobilities, taken = Mobilities(model.system, file_pose(model.system, joints.refs)), set[str]()
     for limit in model.limits:
         name = limit.coordinate
         if name not in joints.refs or name in taken or limit.lower_stiffness != limit.upper_stiffness:
@@ -37,17 +37,17 @@ def add_limits(root: Element, model: Model, joints: Joints, unwritten: Unwritten
         known = joints.coordinates.get(name)
         ends, margin = _range(limit, known.range if known else None)
         softness = limit.upper_stiffness, limit.damping, limit.transition
-        _set(elements[name], ends, margin, _soft(softness, mobilities.of_coordinate(name)))
+        _set(elements[name], ends, margin, soft_limit(softness, mobilities.of_coordinate(name)))
     bodies = {body.name: body for body in model.system.bodies}
     for force in model.forces:
         if isinstance(force, RotationLimit):
             body = bodies[force.body]
             softness = force.stiffness, force.damping, force.transition
             _set(elements[body.joint_name or body.name], (0.0, force.upper), 0.0,
-                 _soft(softness, mobilities.of_rotation(force.body)))  # fmt: skip
+                 soft_limit(softness, mobilities.of_rotation(force.body)))  # fmt: skip
 
 
-def _pose(system: ArticulatedSystem, refs: dict[str, float]) -> Array:
+def file_pose(system: ArticulatedSystem, refs: dict[str, float]) -> Array:
     """(nq,) the pose of the file, in which hinges and slides are at their `ref`."""
     q = np.array(system.neutral(), dtype=float)
     for name, ref in refs.items():
@@ -65,7 +65,7 @@ def _range(limit: CoordinateLimit, known: tuple[float, float] | None) -> tuple[t
     return (limit.lower, limit.upper), 0.0
 
 
-def _soft(softness: tuple[float, float, float], mobility: float) -> dict[str, Any]:
+def soft_limit(softness: tuple[float, float, float], mobility: float) -> dict[str, Any]:
     """`solref` and `solimp` of a stiffness, a damping and an onset: `Softness.spring` the other way round."""
     stiffness, damping, onset = softness
     rest = 1.0 - Softness().impedance

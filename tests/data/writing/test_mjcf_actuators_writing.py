@@ -22,6 +22,8 @@ TEXT = """<mujoco model="driven"><compiler angle="radian"/><option gravity="0 0 
 <spatial name="motor"><site site="a"/><site site="c"/></spatial>
 <spatial name="spring" stiffness="40" damping="2" springlength="0.1 0.2"><site site="a"/><site site="c"/></spatial>
 <spatial name="dry" frictionloss="0.5"><site site="a"/><site site="c"/></spatial>
+<spatial name="stop" limited="true" range="0.1 0.25" solreflimit="0.05 0.8" solimplimit="0.9 0.95 0.002">
+<site site="a"/><site site="c"/></spatial>
 <fixed name="both"><joint joint="s" coef="0.5"/><joint joint="e" coef="-0.25"/></fixed></tendon><actuator>
 <muscle name="muscle" tendon="muscle" force="90" lengthrange="0.1 0.35" timeconst="0.02 0.05" tausmooth="0.1"/>
 <general name="clipped" tendon="clipped" gaintype="muscle" biastype="muscle" lengthrange="0.3 0.6"

@@ -10,6 +10,7 @@ from parts import SLANTED, body, point
 from myoquat import dynamics
 from myoquat.data import load_model
 from myoquat.data.reports import UnwrittenWarning
+from myoquat.dynamics.inverse import passive_force
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,
@@ -159,7 +160,7 @@ def test_mujoco_computes_the_same(tmp_path, rng):
         spring = engine.tendon("side").id
         pull = -900.0 * max(data.ten_length[spring] - 0.2, 0.0)
         springs = pull * mujoco_row(engine, data, spring)
-        passive = T.T @ -dynamics.passive.passive_force(SYSTEM, q, u)
+        passive = T.T @ -passive_force(SYSTEM, q, u)
         np.testing.assert_allclose((data.qfrc_passive - springs)[iu], passive, atol=1e-11)
     assert held < 5
 

@@ -12,6 +12,7 @@ from parts import SLANTED, body, point
 from myoquat import dynamics
 from myoquat.data import load_model
 from myoquat.data.reports import UnwrittenWarning
+from myoquat.dynamics.inverse import passive_force
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,
@@ -235,7 +236,7 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
         assert (np.abs(forces[:, own]) > 1e-3).any(axis=0).all()
         found = np.array([[force["stop"], force["end"], force["fore_flex_spring"]] for force in theirs["force"]])
         np.testing.assert_allclose(found[:, :2], forces[:, own], atol=1e-11)
-        passive = dynamics.passive.passive_force(back.system, q, u)
+        passive = passive_force(back.system, q, u)
         np.testing.assert_allclose(found[:, 2], -passive[:, own[0]], atol=1e-12)
 
 
