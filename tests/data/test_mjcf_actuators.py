@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
+from myoquat.dynamics import simulate
 from myoquat.muscle import (
     activation_rates,
     actuator_forces,
@@ -123,6 +124,7 @@ def test_actuators_and_springs_on_paths_are_mujocos(tmp_path, rng):
         )
 
 
+@pytest.mark.filterwarnings("ignore:.*carry no force")
 @pytest.mark.peers
 @needs_mujoco
 def test_actuators_on_joints_and_sites_are_mujocos(tmp_path, rng):
@@ -183,3 +185,37 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):
     with pytest.warns(UnsupportedWarning, match=reported):
         read(tmp_path, actuator, strict=False)
+
+
+PENDULUM = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="j1" axis="0 1 0"/>
+<inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/><body name="b" pos="0 0 -0.4">
+<joint name="j2" axis="0 1 0"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.004"/></body></body>
+</worldbody><actuator><muscle name="m" joint="j1" lengthrange="-1 1" force="20" gear="-1"/></actuator></mujoco>"""
+
+
+def test_a_muscle_with_a_negative_gear_is_an_antagonist(tmp_path):
+    """Accelerations of MuJoCo 4.0 at rest in this pose, with act 0.6 of the same file."""
+    path = tmp_path / "x.xml"
+    path.write_text(PENDULUM)
+    model = load_model(path, strict=True)
+    model = replace(model, muscles=(replace(model.muscles[0], activation=0.6),))
+    run = simulate(model, [0.1, 0.2], duration=1e-7, step=1e-7)
+    np.testing.assert_allclose(run.u[-1] / 1e-7, [92.03997729863742, -221.9772288240114], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [("joint", [1.3403508771929875, -11.377192982456146, 14.0]),
+     ("jointinparent", [-0.5017543859649112, -14.938596491228079, 51.57894736842107])],
+)  # fmt: skip
+def test_motors_turn_ball_joints(tmp_path, frame, expected):
+    """Accelerations of MuJoCo 4.0 at rest in this pose, with the control 0.7 of the same file."""
+    path = tmp_path / "x.xml"
+    path.write_text(
+        f"""<mujoco><worldbody><body name="a"><joint name="b" type="ball"/>
+        <inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/></body></worldbody>
+        <actuator><motor name="m" {frame}="b" gear="1 0.5 0.2" ctrlrange="-1 1"/></actuator></mujoco>"""
+    )
+    q = np.array([0.9, 0.1, 0.3, 0.2]) / np.linalg.norm([0.9, 0.1, 0.3, 0.2])
+    run = simulate(load_model(path, strict=True), q, duration=1e-7, step=1e-7, controls=[0.7])
+    np.testing.assert_allclose(run.u[-1] / 1e-7, expected, rtol=1e-5, atol=1e-5)

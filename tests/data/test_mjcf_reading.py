@@ -266,12 +266,12 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ('gear="-30"', 'gear="-30" ctrllimited="false"', "a control without limits"),
         ('<motor name="m" tendon="t1" gear="-30"/>', '<muscle name="m" tendon="t1"/>', "muscle without lengthrange"),
         ("<motor name=", "<adhesion name=", "an actuator without a force here"),
-        ('tendon="t1" gear', 'joint="wrist" gear', "an actuator on a joint of this type"),
+        ('motor name="m" tendon="t1" gear="-30"', 'velocity joint="wrist"', "an actuator on a joint of this type"),
         ("<tendon>", "<sensor/><tendon>", "1 sensor .section."),
         ('<joint name="h2"', '<joint name="h2" magic="2"', "1 joint .magic."),
         ('<body name="hand"', '<body name="hand" gravcomp="1"', "1 body .gravcomp."),
         ('timestep="0.01"', 'wind="1 0 0"', "1 option .wind."),
-        ("<compiler ", '<compiler boundmass="3" ', "1 compiler .boundmass."),
+        ("<compiler ", '<compiler alignfree="true" ', "1 compiler .alignfree."),
         ("<worldbody>", '<worldbody><geom type="plane" size="1 1 1"/>', "1 geom .shape of the world."),
     ],
 )  # fmt: skip
@@ -435,3 +435,70 @@ def test_shapes_of_hidden_groups_are_kept_but_hidden(tmp_path):
     assert model.system.shapes[0].sizes == (1.0, 2.0, 3.0)
     model.save(tmp_path / "again.xml")
     assert load_model(tmp_path / "again.xml").system.shapes == model.system.shapes
+
+
+@pytest.mark.parametrize(
+    ("inertial", "expected"),
+    [
+        ('mass="0.01" diaginertia="1 0.1 0.1"', (0.4, 0.4, 0.4)),
+        ('mass="0.01" fullinertia="1 0.1 0.1 0 0.05 0"', (0.4, 0.4, 0.4)),
+        ('mass="0.01" diaginertia="0.3 0.2 0.1"', (0.3, 0.2, 0.1)),
+        ('mass="0.01" diaginertia="0.001 0.001 0.001"', (0.01, 0.01, 0.01)),
+    ],
+)
+def test_inertias_are_corrected_as_the_compiler_says(tmp_path, inertial, expected):
+    """`MjModel.body_inertia` of MuJoCo 4.0, whose bounds come before the balance; boundmass makes 0.01 kg 0.1 kg."""
+    settings = 'balanceinertia="true" boundmass="0.1" boundinertia="0.01"'
+    body = f'<body name="a"><joint name="j"/><inertial pos="0 0 -0.1" {inertial}/></body>'
+    path = tmp_path / "x.xml"
+    path.write_text(f"<mujoco><compiler {settings}/><worldbody>{body}</worldbody></mujoco>")
+    (found,) = load_model(path, strict=True).system.bodies
+    assert found.mass == 0.1
+    np.testing.assert_allclose(found.inertia, (*expected, 0.0, 0.0, 0.0), atol=1e-15)
+
+
+def test_short_keys_are_filled_with_zeros(tmp_path):
+    """As `MjModel.key_qpos` of MuJoCo 4.0: 0.3 of a ball and a hinge is the neutral quaternion and 0."""
+    text = """<mujoco><worldbody><body name="a"><joint name="j" {}/><geom size="0.1"/><body name="b">
+    <joint name="k"/><geom size="0.1"/></body></body></worldbody><keyframe>
+    <key qpos="0.3" qvel="0.5"/></keyframe></mujoco>"""
+    path = tmp_path / "x.xml"
+    for joint, q, u in (("", [0.3, 0.0], (0.5, 0.0)), ('type="ball"', [1.0, 0.0, 0.0, 0.0, 0.0], (0.5, 0.0, 0.0, 0.0))):
+        path.write_text(text.format(joint))
+        model = load_model(path)
+        assert model.start.tolist() == q
+        assert model.start_u == u
+
+
+REPLICATED = """<mujoco><compiler eulerseq="zyx"/><worldbody><replicate count="2" offset="0 1 0.2" euler="10 20 30">
+<body name="q"><joint name="k"/><geom size=".1"/><replicate count="10" offset="1 0 0" euler="0 0 30" sep="_">
+<body name="p" pos="0.5 0 0"><joint name="j"/><site name="s"/><geom size="0.1" pos="0 0 0.2"/></body></replicate></body>
+</replicate></worldbody></mujoco>"""
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
+def test_replicated_bodies_are_those_of_mujoco(tmp_path):
+    import mujoco  # noqa: PLC0415 - a peer
+
+    path = tmp_path / "x.xml"
+    path.write_text(REPLICATED)
+    model, engine = load_model(path, strict=True), mujoco.MjModel.from_xml_string(REPLICATED)
+    data, q = mujoco.MjData(engine), np.linspace(-1, 1, engine.nq)
+    data.qpos[:] = q
+    mujoco.mj_forward(engine, data)
+    assert model.system.coordinate_names == tuple(engine.joint(i).name for i in range(engine.njnt))
+    assert {marker.name for marker in model.markers} == {engine.site(i).name for i in range(engine.nsite)}
+    poses = model.system.poses(q)
+    for i in range(1, engine.nbody):
+        np.testing.assert_allclose(poses[engine.body(i).name][1], data.xpos[i], atol=1e-14)
+
+
+def test_copies_have_numbers_and_limits(tmp_path):
+    """Ten copies are numbered from 00; the second lies at the offset, turned by the angle about z."""
+    path = tmp_path / "x.xml"
+    path.write_text(REPLICATED)
+    assert load_model(path).system.coordinate_names[:4] == ("k0", "j_000", "j_010", "j_020")
+    path.write_text(REPLICATED.replace('count="10"', 'count="60000"'))
+    with pytest.raises(ModelError, match="<replicate> needs a positive count of at most"):
+        load_model(path)

@@ -54,7 +54,8 @@ class Drives:
     """The drives and actuators of a file.
 
     tendons      the drives of tendons by the tendons' names, a list for each
-    joints       the drives of joints whose laws only muscles have, by their own names, with their joints
+    joints       the drives of joints whose laws only muscles have, by their own names, with their joints and the sign
+                 with which the length of the path follows these
     actuators    those of joints and sites
     activations  the numbers of the activations that some of the actuators have, by their names
     forces       those that belong to the actuators
@@ -63,7 +64,7 @@ class Drives:
     """
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
-    joints: dict[str, tuple[str, Drive]] = field(default_factory=dict)
+    joints: dict[str, tuple[str, float, Drive]] = field(default_factory=dict)
     actuators: list[Actuator] = field(default_factory=list)
     activations: dict[str, int] = field(default_factory=dict)
     forces: list[PassiveForce] = field(default_factory=list)
@@ -78,7 +79,7 @@ class Drives:
             self.actuators = [replace(actuator, **given.get(actuator.name, {})) for actuator in self.actuators]
         for name, drives in self.tendons.items():
             self.tendons[name] = [_started(drive, start) for drive in drives]
-        self.joints = {name: (joint, _started(drive, start)) for name, (joint, drive) in self.joints.items()}
+        self.joints = {name: (on, sign, _started(drive, start)) for name, (on, sign, drive) in self.joints.items()}
 
 
 def _started(drive: Drive, start: Start) -> Drive:
@@ -108,6 +109,8 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
                 found.tendons.setdefault(drive.on, []).append(on_tendon)
         elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.refs:
             _on_joint(drive, document, (skeleton, found), state)
+        elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.balls and _is_plain(drive):
+            _on_ball(drive, skeleton, found)
         elif drive.target == "site":
             _on_site(drive, document, skeleton, found)
         else:
@@ -272,9 +275,11 @@ def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives],
     cut_off = drive.forces is not None and (any(bias) or dyntype != "none" or not gain[0])
     if curved or any(gain[1:]) or (bias[0] and not bias[1]) or cut_off:
         reach = _reach(drive, skeleton) if gain[0] and bias[1] == -gain[0] else None
-        on_path = _on_tendon(drive, document, state, reach)
+        backwards = drive.is_muscle and gear < 0  # an antagonist: its path shortens as the coordinate grows
+        turned = replace(drive, gear=(-gear, *drive.gear[1:])) if backwards else drive
+        on_path = _on_tendon(turned, document, state, reach)
         if on_path is not None:
-            found.joints[name] = drive.on, on_path
+            found.joints[name] = drive.on, -1.0 if backwards else 1.0, on_path
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **_bounds(drive)}
     if state is not None:
@@ -307,12 +312,26 @@ def _reach(drive: FileDrive, skeleton: Skeleton) -> tuple[float, float] | None:
     return low, high
 
 
+def _is_plain(drive: FileDrive, position_matters: bool = True) -> bool:
+    """Whether the force is a gain times the control; where the length is zero, a servo's is too."""
+    bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
+    idle = drive.bias[0] != "muscle" and not bias[0] and not bias[2] and not (position_matters and bias[1])
+    return drive.gain[0] == "fixed" and idle and drive.dynamics[0] == "none"
+
+
+def _on_ball(drive: FileDrive, skeleton: Skeleton, found: Drives) -> None:
+    """A torque between the bodies of a ball joint, about `gear` in the axes of the child, or in those of the parent."""
+    child, parent = skeleton.balls[drive.on]
+    gear, size = _unit(np.array([*drive.gear, 0.0, 0.0, 0.0][:3]))
+    first, second, sign = (child, parent, 1.0) if drive.target == "joint" else (parent, child, -1.0)
+    given: dict[str, Any] = {"optimal_force": sign * size * drive.gain[1][0], **_bounds(drive)}
+    found.actuators.append(TorqueActuator(_name(drive), first, second, axis=gear, in_world=False, **given))
+
+
 def _on_site(drive: FileDrive, document: Document, skeleton: Skeleton, found: Drives) -> None:
     """A force or a torque in the axes of a site: `gear` tells its direction. Its length is zero, so that a position
     servo without damping gives its gain times the control."""
-    bias = drive.bias[1][:3] if drive.bias[0] == "affine" else (0.0, 0.0, 0.0)
-    idle = drive.bias[0] != "muscle" and not bias[0] and not bias[2]
-    plain = drive.gain[0] == "fixed" and idle and drive.dynamics[0] == "none"
+    plain = _is_plain(drive, position_matters=False)
     gear = np.array([*drive.gear, *(0.0,) * 6][:6])
     force, torque = gear[:3], gear[3:]
     if not plain or (force.any() and torque.any()) or drive.on not in skeleton.sites:

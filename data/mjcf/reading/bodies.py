@@ -1,5 +1,6 @@
 """The tree: nested bodies as ours, with the geoms and sites on them."""
 
+from copy import deepcopy
 from dataclasses import field
 from typing import Any
 
@@ -7,12 +8,14 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.document import Document, elements_of
+from myoquat.data.mjcf.elements import add
+from myoquat.data.mjcf.reading.document import Compiler, Document, elements_of
 from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
 from myoquat.data.mjcf.reading.geoms import Geom, read_geom
-from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, read_inertial, total
+from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, corrected, read_inertial, total
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
 from myoquat.data.mjcf.reading.meshes import Meshes
+from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint
@@ -23,7 +26,8 @@ from myoquat.muscle.points import PathPoint
 __all__ = ["GROUND", "Skeleton", "read_skeleton"]
 
 GROUND = "world"
-MAKERS = ("composite", "flexcomp", "replicate", "attach")  # what makes bodies of its own
+MAX_REPLICATED = 100_000  # elements that a <replicate> makes
+MAKERS = ("composite", "flexcomp", "attach")  # what makes bodies of its own
 SLIP_SPEEDS = {"hinge": 0.01, "slide": 1e-3}  # [rad/s, m/s] below which dry friction is not at its greatest
 PICTURES = ("camera", "light")
 
@@ -39,6 +43,7 @@ class Skeleton:
     frictions               dry friction of coordinates
     combinations            the coefficients of fixed tendons by coordinate
     limited, limited_balls  the joints that have limits; ball joints with the names of their bodies
+    balls                   the two bodies that ball joints connect, the child first, by the joints' names
     geoms, named            all geoms, and the first of each name
     sites, axes             sites and their axes (3, 3) by their names
     """
@@ -52,6 +57,7 @@ class Skeleton:
     combinations: dict[str, dict[str, float]] = field(default_factory=dict)
     limited: list[FileJoint] = field(default_factory=list)
     limited_balls: list[tuple[str, FileJoint]] = field(default_factory=list)
+    balls: dict[str, tuple[str, str]] = field(default_factory=dict)
     meshes: Meshes = field(default_factory=lambda: Meshes({}, None))
     geoms: list[Geom] = field(default_factory=list)
     named: dict[str, Geom] = field(default_factory=dict)
@@ -83,6 +89,29 @@ class _Content:
     inertial: Inertia | None = None
 
 
+def _replicate(element: Element, compiler: Compiler) -> None:
+    """Frames in place of a <replicate>, each with what it holds, whose names get the number of the copy. As in MuJoCo,
+    Euler angles are multiples, and offsets are added in the axes that the copies before have reached."""
+    values = Values(element, {})
+    count, sep = values.number("count"), values.text("sep", "")
+    offset, euler = (np.array(values.vector(key, (0.0,) * 3)) for key in ("offset", "euler"))
+    size, parent = sum(1 for _ in element.iter()), element.getparent()
+    if parent is None or count != int(count) or not 1 <= count <= MAX_REPLICATED / size:
+        complain(element, f"<replicate> needs a positive count of at most {MAX_REPLICATED // size}, not {count:g}")
+    copies, p = deepcopy(element), np.zeros(3)
+    copies[:] = []
+    for i in range(int(count)):
+        copy = deepcopy(element)
+        for part in copy.iter():
+            if isinstance(part.tag, str) and part.get("name"):
+                part.set("name", f"{part.get('name')}{sep}{i:0{len(str(int(count)))}d}")
+        frame = add(copies, "frame", pos=tuple(p.tolist()), euler=tuple((i * euler).tolist()))
+        frame[:] = elements_of(copy)
+        p = p + place_of(Values(frame, {}), compiler).R @ offset
+    place = parent.index(element)
+    parent[place : place + 1] = list(copies)
+
+
 class _Reader:
     """What reads bodies, each after the one that carries it."""
 
@@ -94,6 +123,8 @@ class _Reader:
             document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere,
             document.vertices,
         )  # fmt: skip
+        for element in reversed(list(document.root.iter("replicate"))):  # those inside others first
+            _replicate(element, compiler)
         given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
         self._taken = {GROUND, *given}
         self._numbered: dict[str, int] = {}  # the last number that was tried after a name
@@ -127,7 +158,7 @@ class _Reader:
             elif child.tag == "site":
                 self._read_site(child, name, outer, childclass)
             elif child.tag in MAKERS:
-                complain(child, f"<{child.tag}> makes bodies, which are not read")
+                complain(child, f"<{child.tag}> makes bodies, which are not read; load the mujoco.MjModel")
             elif child.tag not in PICTURES:
                 self._document.unsupported.count(child, "in a body")
 
@@ -193,8 +224,9 @@ class _Reader:
                     **(link.fields(new) | resting | own),
                 )
             )
-            balls = (joint for joint in link.joints if joint.type == "ball" and joint.limited)
-            self.found.limited_balls += [(new, ball) for ball in balls]
+            balls = [joint for joint in link.joints if joint.type == "ball"]
+            self.found.limited_balls += [(new, ball) for ball in balls if ball.limited]
+            self.found.balls |= {ball.name: (new, parent) for ball in balls}
             parent, place, reached = new, HERE, link.point
         if not links or reached.any():
             at = Place(place.p - place.R @ reached, place.Q)
@@ -231,6 +263,7 @@ class _Reader:
             heavy = [found for geom in content.geoms if (found := geom.weight()).mass]
             if heavy or content.inertial is None:
                 inertia = total(heavy)
+        inertia = corrected(inertia, self._document.compiler)
         return {
             "mass": float(inertia.mass),
             "center_of_mass": tuple(map(float, inertia.center)),

@@ -27,9 +27,6 @@ MAX_DEFAULTS = 100  # attributes of an element, and element types in a default c
 DEFAULTS_OF = dict.fromkeys(ACTUATORS, "actuator") | {"spatial": "tendon", "fixed": "tendon"}
 FILES = ("texturedir", "discardvisual", "usethread", "fusestatic", "fitaabb")
 HARMLESS = {  # settings of the compiler that are not followed, and the values at which they do nothing
-    "balanceinertia": "false",
-    "boundmass": "0",
-    "boundinertia": "0",
     "alignfree": "false",
 }
 
@@ -38,7 +35,8 @@ HARMLESS = {  # settings of the compiler that are not followed, and the values a
 class Compiler:
     """The settings in <compiler>. `angle`: the unit of angles [rad]. `sequence`: the letters of Euler angles, lower
     case for moving axes. `limits`: a range is a limit. `from_geoms`: inertias come from geoms. `meshes`: the folder of
-    meshes, `bare_files`: without the folders in their names."""
+    meshes, `bare_files`: without the folders in their names. `least_mass` [kg] and `least_inertia` [kg m^2] of bodies;
+    `balanced`: principal moments that break the triangle inequality become their mean."""
 
     angle: float = math.radians(1.0)
     sequence: str = "xyz"
@@ -47,6 +45,9 @@ class Compiler:
     total_mass: float = -1.0
     meshes: str = ""
     bare_files: bool = False
+    least_mass: float = 0.0
+    least_inertia: float = 0.0
+    balanced: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,9 @@ def _compiler(root: Element, unsupported: UnsupportedElements) -> Compiler:
         values.number("settotalmass", -1.0),
         values.text("meshdir", values.text("assetdir", "")),
         values.boolean("strippath", False),
+        values.number("boundmass", 0.0),
+        values.number("boundinertia", 0.0),
+        values.boolean("balanceinertia", False),
     )
     for key in values.unread(FILES):
         unsupported.count(last, key)

@@ -7,12 +7,12 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.reading.document import Compiler, Document
 from myoquat.data.mjcf.reading.frames import Place, place_of
 from myoquat.data.xml import Element, complain
-from myoquat.joints.vectors import congruent, steiner
+from myoquat.joints.vectors import congruent, full, steiner, upper
 
-__all__ = ["SOLIDS", "WEIGHTLESS", "Inertia", "read_inertial", "solid", "total"]
+__all__ = ["SOLIDS", "WEIGHTLESS", "Inertia", "corrected", "read_inertial", "solid", "total"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,18 @@ def read_inertial(element: Element, document: Document) -> Inertia:
 def _turned(place: Place, moments: Array) -> Array:
     turned = place.Q[0] != 1.0
     return np.asarray(congruent(place.R, moments)) if turned else moments
+
+
+def corrected(inertia: Inertia, compiler: Compiler) -> Inertia:
+    """The inertia after the compiler's bounds and its `balanceinertia`, in MuJoCo's order."""
+    mass = max(inertia.mass, compiler.least_mass)
+    moments, axes = np.linalg.eigh(full(inertia.inertia))
+    bounded = np.maximum(moments, compiler.least_inertia)
+    if compiler.balanced and bounded[0] + bounded[1] < bounded[2]:
+        bounded = np.full(3, bounded.mean())
+    if mass == inertia.mass and (bounded == moments).all():
+        return inertia
+    return Inertia(mass, inertia.center, upper((axes * bounded) @ axes.T))
 
 
 def total(parts: Sequence[Inertia]) -> Inertia:

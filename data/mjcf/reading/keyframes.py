@@ -46,9 +46,9 @@ def _read_key(
 ) -> Start:
     values = document.values(key)
     if values.has("qpos"):
-        start = replace(start, q=_checked(values, system, values.numbers("qpos", system.nq, system.nq)))
+        start = replace(start, q=_checked(values, system, values.numbers("qpos", 0, system.nq)))
     if values.has("qvel"):
-        start = replace(start, u=_in_child(system, start.q, values.numbers("qvel", system.nu, system.nu)))
+        start = replace(start, u=_in_child(system, start.q, values.numbers("qvel", 0, system.nu)))
     if values.has("ctrl"):
         start = replace(start, controls=values.numbers("ctrl", counts[0], counts[0]))
     if values.has("act"):
@@ -58,16 +58,17 @@ def _read_key(
 
 
 def _checked(values: Values, system: ArticulatedSystem, given: tuple[float, ...]) -> Array:
-    """q with quaternions of length one."""
-    q = np.array(given)
+    """q with quaternions of length one. Missing numbers at the end are zero, missing quaternions the neutral one."""
+    q = np.array([*given, *(0.0,) * (system.nq - len(given))])
     for slice_ in system.quaternion_slices():
+        q[slice_.start] = q[slice_.start] if slice_.start < len(given) else 1.0
         q[slice_] = unit(tuple(q[slice_]), values, "qpos")
     return q
 
 
 def _in_child(system: ArticulatedSystem, q: Array, given: tuple[float, ...]) -> Array:
     """u: the linear velocity of a floating joint is that of the parent's frame in MuJoCo, of the child's here."""
-    u = np.array(given)
+    u = np.array([*given, *(0.0,) * (system.nu - len(given))])
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
         if isinstance(body.joint, FloatingJoint):
             linear = slice(iu.start, iu.start + 3)

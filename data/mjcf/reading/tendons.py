@@ -71,9 +71,9 @@ def read_tendons(
     paths = _Paths(document, skeleton, wrapping, mobilities, driven)
     for number, element in enumerate(document.sections("tendon"), start=1):
         muscles += _muscles(element, paths, drives.tendons, f"tendon_{number}")
-    for name, (joint, drive) in drives.joints.items():
-        offset = offset_of({joint: 1.0}, skeleton)
-        bare = Muscle(_unused(name, muscles), linear_path({joint: 1.0}, offset))
+    for name, (joint, sign, drive) in drives.joints.items():
+        offset = offset_of({joint: sign}, skeleton)
+        bare = Muscle(_unused(name, muscles), linear_path({joint: sign}, offset))
         muscles.append(_driven(bare, drive, offset))
     return tuple(muscles)
 
