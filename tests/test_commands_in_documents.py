@@ -13,8 +13,8 @@ PAGES = [path for path in documents.DOCUMENTS if path.name != "CHANGELOG.md"]  #
 CODE = re.compile(r"```(?:sh|bash|console)?\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 CALL = re.compile(r"(?<!import )\bmyoquat +([a-z]+)\b([^\n|;&]*)")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
-# options of other programs: python -m benchmarks, python -m tests.tour, pip, pytest
-OTHERS = {"--figure", "--config-settings", "--site", "--before"}
+# options of other programs: python -m benchmarks, python -m tests.tour, pip, pytest, .ci/portability
+OTHERS = {"--figure", "--config-settings", "--site", "--before", "--list"}
 
 
 def options_of(name):
