@@ -3,14 +3,33 @@
 import importlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from myoquat.core.records import dataclass
-from myoquat.data.compiled import CompiledModel, ModelSpec
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
-__all__ = ["MODEL_FORMATS", "ModelFormat", "model_format", "source_format"]
+__all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format", "source_format"]
+
+
+# ---- What other programs give in memory instead of in a file ------------------------------------------------------
+
+
+@runtime_checkable
+class CompiledModel(Protocol):
+    """A `mujoco.MjModel`, or what has its arrays."""
+
+    nq: int
+    nv: int
+    nbody: int
+    opt: Any
+
+
+@runtime_checkable
+class ModelSpec(Protocol):
+    """A `mujoco.MjSpec`: what compiles into a `CompiledModel`."""
+
+    def compile(self) -> CompiledModel: ...
 
 
 class Reads(Protocol):

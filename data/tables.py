@@ -13,7 +13,7 @@ from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, write_bytes
 
-__all__ = ["TABLE_FILES", "column_units", "write_table"]
+__all__ = ["column_units", "write_table"]
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them

@@ -2,17 +2,47 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol, overload
+from typing import Any, NoReturn, Protocol, overload
 
+import numpy as np
 from lxml import etree
 
-from myoquat.data.files import MAX_BYTES, read_text
+from myoquat.data.files import MAX_BYTES, beside, read_text
+from myoquat.data.reports import ImplausibleValues
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
+from myoquat.joints.sequences import euler_from_quaternion
 
-__all__ = ["BASE", "MOBILITY", "Element", "checked_numbers", "complain", "described", "located", "parse"]
+__all__ = [
+    "BASE",
+    "MOBILITY",
+    "Element",
+    "IncludedFiles",
+    "add",
+    "add_set",
+    "body_fixed",
+    "boolean",
+    "checked_name",
+    "checked_numbers",
+    "complain",
+    "described",
+    "last_name",
+    "located",
+    "mended",
+    "number",
+    "numbers",
+    "objects",
+    "parse",
+    "parse_opensim",
+    "positive",
+    "span",
+    "text",
+    "three",
+    "triple",
+    "written",
+]
 
 
 BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
@@ -131,3 +161,234 @@ def checked_numbers(
     count = "" if most is None else f"{most} " if least == most else f"{least} to {most} "
     limit = "" if plausible or not all(map(math.isfinite, found)) else f" of at most {MAX_NUMBER:g} in size"
     complain(element, f"{what} must be {count}finite number{'s' * (most != 1)}{limit}, not {text!r}")
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Text that is no XML and that OpenSim and MuJoCo read all the same: mended, line by line in its place.
+
+
+_DECLARED = re.compile(r"\A\s*<\?xml.*?\?>", re.DOTALL)
+_WHOLE = r"<!--(?P<comment>.*?)-->|<!\[CDATA\[.*?\]\]>"
+_BARE = r"(?P<bare>&)(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9a-fA-F]+);)"
+_CONTROL = r"(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f])"
+_COLONS = re.compile(r"(</?\w+)::(?=\w)")  # OpenSim writes C++ names into tags, which XML takes for namespaces
+_ODD = re.compile(f"{_WHOLE}|{_BARE}|{_CONTROL}", re.DOTALL)
+
+
+def parse_opensim(path: Path, implausible: ImplausibleValues | None = None) -> Element:
+    """The root element of a document of OpenSim, also of one whose text is not quite XML or not UTF-8. What is odd is
+    noted, or reported in one warning."""
+    found = ImplausibleValues() if implausible is None else implausible
+
+    def decoded(content: bytes) -> str:
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            found.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
+            return content.decode("latin-1")
+
+    root = parse(path, lambda content: mended(_COLONS.sub(r"\1..", content), found), decode=decoded)
+    if implausible is None:
+        found.report(path, False)
+    return root
+
+
+def mended(text: str, implausible: ImplausibleValues) -> str:
+    """The text as XML: blanks before the declaration and hyphens of comments go unsaid. A & that begins no entity is
+    the letter, and control characters are blanks, both of which are implausible."""
+
+    def replaced(match: re.Match[str]) -> str:
+        comment = match["comment"]
+        if comment is not None:
+            return f"<!--{comment.replace('-', ' ')}-->" if "--" in comment or comment.endswith("-") else match[0]
+        if match["bare"]:
+            implausible.count("a & that XML writes &amp;", _line(text, match))
+            return "&amp;"
+        if match["control"]:
+            implausible.count("control characters, taken as blanks", _line(text, match))
+            return " "
+        return match[0]
+
+    declared = _DECLARED.match(text)
+    if declared:  # what it says of the encoding is known by now
+        text = "\n" * declared[0].count("\n") + text[declared.end() :]
+    return _ODD.sub(replaced, text)
+
+
+def _line(text: str, match: re.Match[str]) -> str:
+    return f"line {text.count(chr(10), 0, match.start()) + 1}"
+
+
+# ---- Files that a model's file names as parts of itself, found safely ---------------------------------------------
+
+
+MAX_INCLUDED = 1000  # files
+
+
+class IncludedFiles:
+    """The files that the file of a model includes.
+
+    Each must lie in the folder of that file or below, unless `anywhere`. It is included once, so that there are no
+    cycles. All together hold no more bytes than one file may.
+    """
+
+    def __init__(self, main: Path, anywhere: bool) -> None:
+        self._main, self._anywhere = main, anywhere
+        self._seen = {main.resolve()}
+        self._bytes = main.stat().st_size
+
+    def path(self, element: Element, including: Path) -> Path:
+        """The file that the attribute `file` of an element names, from the folder of the model's file or from that of
+        the including file. ModelError with file and line for one that may not be read."""
+        name = (element.get("file") or "").strip()
+        what = f"<{element.tag}>"
+        if not name:
+            complain(element, f"{what} needs the attribute 'file'")
+        folders = dict.fromkeys((self._main.parent, including.parent))
+        try:
+            path = next((found for folder in folders if (found := beside(folder, name)).is_file()), None)
+            real = None if path is None else path.resolve()
+        except (OSError, ValueError):  # a name that no file can have
+            path = real = None
+        if path is None or real is None:
+            complain(element, f"{what} names {name!r}, which does not exist in {self._main.parent}")
+        if not self._anywhere and not real.is_relative_to(self._main.parent.resolve()):
+            outside = f"{what} names {name!r}, outside the folder of this file"
+            complain(element, f"{outside}; load_model(..., anywhere=True) reads it")
+        if real in self._seen or len(self._seen) > MAX_INCLUDED:
+            many = f"{what} names {name!r}, and at most {MAX_INCLUDED} files are included"
+            complain(element, f"{name!r} is included already" if real in self._seen else many)
+        self._seen.add(real)
+        self._bytes += path.stat().st_size
+        if self._bytes > MAX_BYTES:
+            raise ModelError(f"with all included files it holds more than {MAX_BYTES // 2**20} MiB", file=self._main)
+        return path
+
+
+# ---- The values of a document's elements --------------------------------------------------------------------------
+
+
+def objects(parent: Element | None, tag: str) -> list[Element]:
+    """The elements in <tag><objects> of a parent, in order; none where the set is missing."""
+    found = parent.find(f"{tag}/objects") if parent is not None else None
+    return [] if found is None else [element for element in found if isinstance(element.tag, str)]
+
+
+def text(parent: Element, tag: str, default: str | None = None) -> str:
+    """The text of a child; ModelError where it is missing or empty and there is no default."""
+    child = parent.find(tag)
+    value = "" if child is None else _content(child)
+    if not value:
+        if default is None:
+            complain(parent, f"<{parent.tag}> needs <{tag}>")
+        return default
+    return value
+
+
+def _content(element: Element) -> str:
+    """The text of an element, without the comments in it."""
+    tails = (child.tail for child in element if not isinstance(child.tag, str))
+    return " ".join(filter(None, (element.text, *tails))).strip()
+
+
+def numbers(
+    parent: Element,
+    tag: str,
+    count: int | None = None,
+    default: tuple[float, ...] | None = None,
+    *,
+    infinite: bool = False,
+) -> tuple[float, ...]:
+    """Numbers of a child, `count` of them if given, finite unless `infinite`; the default where there is no child."""
+    child = parent.find(tag)
+    if child is None:
+        if default is None:
+            complain(parent, f"<{parent.tag}> needs <{tag}>")
+        return default
+    return checked_numbers(child, f"<{tag}>", _content(child), count or 0, count, infinite=infinite)
+
+
+def number(parent: Element, tag: str, default: float | None = None, *, infinite: bool = False) -> float:
+    """One number of a child, finite unless `infinite`."""
+    return float(numbers(parent, tag, 1, None if default is None else (default,), infinite=infinite)[0])
+
+
+def positive(parent: Element, tag: str, default: float) -> float:
+    """One positive number of a child."""
+    value = number(parent, tag, default)
+    if not value > 0:
+        complain(parent.find(tag), f"<{tag}> must be positive, not {value:g}")
+    return value
+
+
+def span(parent: Element, tag: str, default: tuple[float, float] | None = None) -> tuple[float, float]:
+    """The ends of a range in a child, of which infinite ones mean no limit."""
+    x, y = numbers(parent, tag, 2, default, infinite=True)
+    return x, y
+
+
+def triple(parent: Element, tag: str, default: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
+    """Three finite numbers of a child."""
+    x, y, z = numbers(parent, tag, 3, default)
+    return x, y, z
+
+
+def boolean(parent: Element, tag: str, default: bool = False) -> bool:
+    """true or false of a child."""
+    value = text(parent, tag, "true" if default else "false").lower()
+    if value not in ("true", "false", "1", "0"):
+        complain(parent.find(tag), f"<{tag}> must be true or false, not {value!r}")
+    return value in ("true", "1")
+
+
+def last_name(path: str) -> str:
+    """'/jointset/hip_r/hip_flexion_r' -> 'hip_flexion_r'."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+# ---- Elements of an .osim file, the names that OpenSim lets them have, and numbers as texts -----------------------
+
+
+FORBIDDEN = re.compile(r"[/\\*+\s]")  # in the name of an OpenSim component
+
+
+def add(parent: Element, tag: str, content: Any = None, name: str = "") -> Element:
+    """A new child of an element, with text, a number or numbers in it."""
+    element: Element = etree.SubElement(parent, tag, **({"name": name} if name else {}))
+    if content is not None:
+        element.text = written(content)
+    return element
+
+
+def add_set(parent: Element, tag: str) -> Element:
+    """The <objects> of a new set."""
+    return add(add(parent, tag, name=tag.lower()), "objects")
+
+
+def written(content: Any) -> str:
+    """Text as it is, numbers so that they are read back equal."""
+    if isinstance(content, bool):
+        return "true" if content else "false"
+    if isinstance(content, str):
+        return content
+    values: Sequence[Any] = content if isinstance(content, (tuple, list)) else (content,)
+    return " ".join(repr(float(x)) for x in values)
+
+
+def three(v: Any) -> tuple[float, float, float]:
+    """The numbers of a vector (3,)."""
+    x, y, z = map(float, v)
+    return x, y, z
+
+
+def body_fixed(orientation: Sequence[float]) -> tuple[float, ...]:
+    """A unit quaternion as OpenSim writes orientations: body-fixed angles about x, y, z [rad]."""
+    return tuple(euler_from_quaternion(np.array(orientation), "XYZ"))
+
+
+def checked_name(name: str, element: str) -> str:
+    """The name, or ModelError for one that no OpenSim component can have."""
+    if not name or FORBIDDEN.search(name):
+        raise ModelError(f"OpenSim allows no blanks and none of / \\ * + in a name: {name!r}", element=element)
+    return name

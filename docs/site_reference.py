@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import public_api
 
-from myoquat.data.motions.showing import Shown
+from myoquat.data.motions.motion import Shown
 
 __all__ = ["PACKAGES", "escaped", "pages", "plain", "read_docstring", "read_signature"]
 

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
 from myoquat.data import motions
-from myoquat.data.motions.motion_like import check_motion
+from myoquat.data.motions.motion import check_motion
 from myoquat.joints.vectors import joined
 from myoquat.muscle.contact_forces import contact_forces
 from myoquat.muscle.forces import ContactForce

@@ -18,7 +18,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.data.motions.showing import Shown
+from myoquat.data.motions.motion import Shown
 from myoquat.data.storage import write_motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model

@@ -9,7 +9,7 @@ from myoquat.core.arguments import check_types, real_array
 from myoquat.core.figures import Panel, draw_panels
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.figures.panels import coordinate_panels
+from myoquat.data.motions.figures import coordinate_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

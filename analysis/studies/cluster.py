@@ -106,7 +106,7 @@ class Cluster:
         if not found["model"]["file"]:
             raise ValueError(
                 f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers. Types of "
-                "joints and forces of your own need an entry point (`myoquat.data.toml.record_types`)"
+                "joints and forces of your own need an entry point (`myoquat.data.toml.records`)"
             )
         constant = key_of({**found, "user_code": code}), json.dumps(found)
         rest = iter(pending)

@@ -26,8 +26,7 @@ from myoquat.core.content import FOREIGN, digest, is_foreign
 from myoquat.core.progress import progress_bar
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.archives import read_arrays
-from myoquat.data.files import read_text
+from myoquat.data.files import read_arrays, read_text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model

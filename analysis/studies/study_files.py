@@ -73,7 +73,7 @@ from myoquat.analysis.studies.trial import METABOLIC_COSTS, MuscleTrial, stored_
 from myoquat.data import library_models, load_forces, load_model, load_motion
 from myoquat.data.files import read_text
 from myoquat.data.motions import Motion
-from myoquat.data.toml.document import line_of, parse_toml, words
+from myoquat.data.toml.read import line_of, parse_toml, words
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 

@@ -63,7 +63,7 @@ def command(
         if path is not None:
             check_output(path, force)
     if film is not None:
-        importlib.import_module("myoquat.data.motions.figures.animation").check_film(film)
+        importlib.import_module("myoquat.data.motions.figures").check_film(film)
     if output is not None and output.suffix.lower() not in SUFFIXES:
         raise click.BadParameter(f"--output ends in {', '.join(SUFFIXES)}, not {output.suffix!r}")
     loaded = load_model(model, rotations)

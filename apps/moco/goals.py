@@ -16,10 +16,9 @@ from myoquat.apps.moco.models import MocoModel, MocoNames, Table, motion_of_tabl
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
-from myoquat.data.document import boolean, number, text, triple
-from myoquat.data.omoco.read import Interval, MocoFile, children, interval, property_of, weights
+from myoquat.data.omoco import Interval, MocoFile, children, interval, property_of, weights
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.centroidal import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.vectors import vector

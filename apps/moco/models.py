@@ -13,17 +13,14 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Forces, Motion, load_forces, load_model, load_table, states_from_motion
-from myoquat.data.document import boolean, number, positive, text
 from myoquat.data.files import beside
-from myoquat.data.lenient import parse_opensim
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
-from myoquat.data.omoco.patterns import matching
-from myoquat.data.omoco.read import Interval, MocoFile, Processor
-from myoquat.data.osim.control_bounds import read_control_bounds
+from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.read import read_inner_model
-from myoquat.data.osim.reading.functional import read_functional
+from myoquat.data.osim.reading.controllers import read_control_bounds
+from myoquat.data.osim.reading.muscles import read_functional
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, boolean, complain, number, parse_opensim, positive, text
 from myoquat.joints import FixedJoint
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import ActivationDynamics, Model, Muscle

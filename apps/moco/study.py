@@ -34,11 +34,9 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_markers
-from myoquat.data.document import boolean, last_name, number, numbers, positive, text
-from myoquat.data.omoco import MocoFile, read_moco
-from myoquat.data.omoco.read import Interval, VariableInfo, children, interval, property_of, weights
+from myoquat.data.omoco import Interval, MocoFile, VariableInfo, children, interval, property_of, read_moco, weights
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, positive, text
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model, Parameters, parameter_names
 

@@ -38,13 +38,12 @@ from myoquat.apps.opensim_tools.moving import Moving, degree_scale, moving_of, n
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
-from myoquat.data.document import last_name
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import interpolated
-from myoquat.data.osim.control_bounds import read_control_bounds
 from myoquat.data.osim.read import read_frame
+from myoquat.data.osim.reading.controllers import read_control_bounds
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,
@@ -56,6 +55,7 @@ from myoquat.data.setups.analyses import (
     PointKinematicsSetup,
     StaticOptimizationSetup,
 )
+from myoquat.data.xml import last_name
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_position
 from myoquat.joints.quaternion import quaternion_from_matrix

@@ -28,17 +28,17 @@ from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core.typing import Array
 from myoquat.data import load_model
-from myoquat.data.external_loads.read import read_external_loads
+from myoquat.data.external_loads import read_external_loads
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
-from myoquat.data.motions.muscles import actuation_from_motion, actuator_columns, muscle_columns
+from myoquat.data.motions.coordinates import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.motions.series import row_at
-from myoquat.data.osim.document.older import modernize_names
+from myoquat.data.osim.document import modernize_names
 from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
-from myoquat.data.osim.reading.external import external_force
+from myoquat.data.osim.reading.forces import external_force
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.setups import CmcSetup, ForwardSetup
-from myoquat.data.setups.controls import Control, read_controls
+from myoquat.data.setups.control import Control, read_controls
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant

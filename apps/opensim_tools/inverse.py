@@ -29,13 +29,13 @@ from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
-from myoquat.data.marker_set import with_markers
+from myoquat.data.library import with_markers
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim.reading.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
+from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
-from myoquat.data.setups.sensors import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.sequences import axis_rotation
 from myoquat.muscle.model import Model

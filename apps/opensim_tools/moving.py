@@ -21,12 +21,11 @@ from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.angles import with_quaternions
-from myoquat.data.motions.coordinates import bare_name, states_from_motion
-from myoquat.data.motions.muscles import actuation_from_motion
+from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
 from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup
-from myoquat.data.setups.controls import read_controls
+from myoquat.data.setups.control import read_controls
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.system import ArticulatedSystem

@@ -11,7 +11,7 @@ from myoquat.apps.viewer.sources import Film, MotionSource
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, MotionLike, load_motion
 from myoquat.data.motions.coordinates import states_from_motion
-from myoquat.data.motions.motion_like import check_motion
+from myoquat.data.motions.motion import check_motion
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics import Trajectory
 from myoquat.joints.conversion.branches import on_branches_of

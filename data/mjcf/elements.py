@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.data.elements import written
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, written
 
 __all__ = ["add", "numbers"]
 

@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.compiled import CompiledModel, ModelSpec
-from myoquat.data.mjcf.compiled.document import compiled_model, document_of, vertices_of
+from myoquat.data.formats import CompiledModel, ModelSpec
+from myoquat.data.mjcf.compiled import compiled_model, document_of, vertices_of
+from myoquat.data.mjcf.document import Document, Values, document_in, read_document
 from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
 from myoquat.data.mjcf.reading.contacts import read_contacts
-from myoquat.data.mjcf.reading.document import Document, document_in, read_document
 from myoquat.data.mjcf.reading.equalities import read_equalities
-from myoquat.data.mjcf.reading.fixed_tendons import combinations_of
 from myoquat.data.mjcf.reading.keyframes import read_start
-from myoquat.data.mjcf.reading.limits import read_ball_limits, read_limits
 from myoquat.data.mjcf.reading.softness import Mobilities
-from myoquat.data.mjcf.reading.tendons import Used, read_tendons
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.reading.tendons import Used, combinations_of, read_ball_limits, read_limits, read_tendons
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.xml import located
 from myoquat.joints.errors import ModelError

@@ -6,20 +6,21 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from myoquat.data.elements import written
 from myoquat.data.files import check_output, write_text
 from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
 from myoquat.data.mjcf.reading.softness import Mobilities
-from myoquat.data.mjcf.writing.actuators import Actuators
-from myoquat.data.mjcf.writing.bodies import Bodies
-from myoquat.data.mjcf.writing.equalities import add_equalities
-from myoquat.data.mjcf.writing.joints import Joints
-from myoquat.data.mjcf.writing.limits import add_limits, file_pose
-from myoquat.data.mjcf.writing.sites import Sites, why_no_tendon
-from myoquat.data.mjcf.writing.tendons import add_tendons, combination_of
+from myoquat.data.mjcf.writing.actuators import (
+    Actuators,
+    add_equalities,
+    add_limits,
+    add_tendons,
+    combination_of,
+    file_pose,
+)
+from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, written
 from myoquat.joints.constraints import PolynomialCoupler
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError

@@ -1,6 +1,7 @@
 from .angles import angle_quality as angle_quality
 from .angles import lock_distance as lock_distance
 from .coordinates import motion_from_states as motion_from_states
+from .coordinates import muscle_states_from_motion as muscle_states_from_motion
 from .coordinates import states_from_motion as states_from_motion
 from .emg import Emg as Emg
 from .emg import load_emg as load_emg
@@ -13,10 +14,9 @@ from .formats import save_table as save_table
 from .markers import Markers as Markers
 from .markers import load_markers as load_markers
 from .motion import Motion as Motion
+from .motion import MotionLike as MotionLike
 from .motion import load_motion as load_motion
-from .motion_like import MotionLike as MotionLike
-from .motion_like import motion_of as motion_of
-from .muscles import muscle_states_from_motion as muscle_states_from_motion
+from .motion import motion_of as motion_of
 from .orientations import Orientations as Orientations
 from .orientations import load_orientations as load_orientations
 from .series import axes_rotation as axes_rotation

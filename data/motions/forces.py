@@ -13,8 +13,7 @@ from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.c3d.read import read_c3d_plates
-from myoquat.data.external_loads.read import LoadEntry, read_external_loads
-from myoquat.data.external_loads.write import external_loads_text
+from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.files import check_output, write_text
 from myoquat.data.motions.series import (
     assign,

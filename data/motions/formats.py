@@ -10,7 +10,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
 
-__all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "motion_format", "save_table"]
+__all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "save_table"]
 
 
 @dataclass(frozen=True)

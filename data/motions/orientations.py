@@ -24,7 +24,7 @@ from myoquat.data.motions.series import (
     to_columns,
 )
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
-from myoquat.data.storage.read import read_header
+from myoquat.data.storage import read_header
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply

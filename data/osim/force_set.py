@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.data.document import boolean, last_name, text
-from myoquat.data.lenient import parse_opensim
 from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.reading.actuators import ACTUATORS
-from myoquat.data.xml import Element, complain
+from myoquat.data.osim.reading.forces import ACTUATORS
+from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 

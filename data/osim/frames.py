@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import last_name, numbers, text
-from myoquat.data.xml import complain
+from myoquat.data.xml import complain, last_name, numbers, text
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.sequences import rotation_matrix_from_euler
 

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import number, numbers
-from myoquat.data.elements import add
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, add, complain, number, numbers
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import (
     AxisFunction,

@@ -5,25 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import boolean, numbers, objects, text
-from myoquat.data.osim.force_laws.laws import MUSCLES
-from myoquat.data.osim.force_laws.millard import is_rigid
 from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.reading.actuators import ACTUATORS, read_actuator
-from myoquat.data.osim.reading.bodies import is_massless, read_skeleton
+from myoquat.data.osim.laws import MUSCLES, is_rigid
+from myoquat.data.osim.reading.bodies import count_unknown_geometry, ground_geometry, is_massless, read_skeleton
 from myoquat.data.osim.reading.constraints import read_constraints
-from myoquat.data.osim.reading.contact import CONTACTS, Contacts
 from myoquat.data.osim.reading.controllers import read_inputs
-from myoquat.data.osim.reading.external import EXTERNAL, data_of, read_external
-from myoquat.data.osim.reading.forces import FORCES, can_read, read_force
-from myoquat.data.osim.reading.geometry import count_unknown_geometry, ground_geometry
+from myoquat.data.osim.reading.forces import (
+    ACTUATORS,
+    CONTACTS,
+    EXTERNAL,
+    FORCES,
+    Contacts,
+    can_read,
+    data_of,
+    read_actuator,
+    read_external,
+    read_force,
+    read_limit,
+    with_springs,
+)
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
-from myoquat.data.osim.reading.passive import read_limit, with_springs
 from myoquat.data.osim.reading.version import in_current_schema, read_document
 from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
-from myoquat.data.osim.tree.joints import STARTS, is_blank
+from myoquat.data.osim.tree import STARTS, is_blank
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.xml import Element, located
+from myoquat.data.xml import Element, boolean, located, numbers, objects, text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker

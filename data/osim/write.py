@@ -9,22 +9,38 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from myoquat.data.elements import add, add_set, checked_name
 from myoquat.data.files import check_output, write_text
-from myoquat.data.osim.force_laws.laws import TIMES
+from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.reading.controllers import add_inputs
-from myoquat.data.osim.writing.actuators import add_actuators
-from myoquat.data.osim.writing.bodies import add_bodies, add_joints, named_as_ground, placed_joints
-from myoquat.data.osim.writing.constraints import add_constraints
-from myoquat.data.osim.writing.contact import add_surfaces, surfaces_of
-from myoquat.data.osim.writing.forces import add_forces
-from myoquat.data.osim.writing.joints import Placed, joint_name, path_of
-from myoquat.data.osim.writing.laws import FALLBACK, force_element, is_known
-from myoquat.data.osim.writing.obstacles import Obstacles
-from myoquat.data.osim.writing.passive import add_limits, add_passive
-from myoquat.data.osim.writing.paths import Paths, WrapObjects, with_valid_path_wraps
+from myoquat.data.osim.writing.bodies import (
+    Placed,
+    add_bodies,
+    add_constraints,
+    add_joints,
+    joint_name,
+    named_as_ground,
+    path_of,
+    placed_joints,
+)
+from myoquat.data.osim.writing.forces import (
+    add_actuators,
+    add_forces,
+    add_limits,
+    add_passive,
+    add_surfaces,
+    surfaces_of,
+)
+from myoquat.data.osim.writing.paths import (
+    FALLBACK,
+    Obstacles,
+    Paths,
+    WrapObjects,
+    force_element,
+    with_valid_path_wraps,
+)
+from myoquat.data.osim.writing.paths import has_known_law as is_known
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, add, add_set, checked_name
 from myoquat.joints.conversion.balls import with_angles
 from myoquat.joints.conversion.chains import Coupling, with_chains_restored
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities

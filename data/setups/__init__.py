@@ -3,20 +3,22 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.data.setups.analyze import AnalyzeSetup, read_analyze
-from myoquat.data.setups.control import CmcSetup, read_cmc
+from myoquat.data.setups.analyses import AnalyzeSetup, read_analyze
+from myoquat.data.setups.control import CmcSetup, Task, read_cmc
 from myoquat.data.setups.document import SetupDocument, open_setup
-from myoquat.data.setups.dynamics import InverseDynamicsSetup, read_inverse_dynamics
-from myoquat.data.setups.forward import ForwardSetup, read_forward
-from myoquat.data.setups.kinematics import InverseKinematicsSetup, read_inverse_kinematics
-from myoquat.data.setups.scale import ScaleSetup, read_scale
-from myoquat.data.setups.sensors import (
+from myoquat.data.setups.motion import (
+    ForwardSetup,
+    InverseDynamicsSetup,
+    InverseKinematicsSetup,
     SensorPlacerSetup,
     SensorTrackingSetup,
+    read_forward,
+    read_inverse_dynamics,
+    read_inverse_kinematics,
     read_sensor_placer,
     read_sensor_tracking,
 )
-from myoquat.data.setups.tasks import Task
+from myoquat.data.setups.scale import ScaleSetup, read_scale
 from myoquat.joints.errors import ModelError
 
 __all__ = [

@@ -5,13 +5,115 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import boolean, number, numbers, positive, text
-from myoquat.data.setups.analyze import force_sets, times_of
-from myoquat.data.setups.document import NOTHING, SetupDocument, set_in
-from myoquat.data.xml import Element, complain
+from myoquat.core.typing import Array
+from myoquat.data.motions import load_table
+from myoquat.data.setups.analyses import force_sets, times_of
+from myoquat.data.setups.document import NOTHING, SetupDocument, members, set_in
+from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["CmcSetup", "read_cmc"]
+__all__ = ["VALUES", "CmcSetup", "Control", "Task", "read_cmc", "read_controls", "read_tasks"]
+
+
+# ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
+
+
+VALUES = ("default_value", "manual_value", "from_file")
+
+
+@dataclass(frozen=True)
+class Task:
+    """The weight of a marker or a coordinate; `target` is "marker" or "coordinate". A coordinate also has the source of
+    its wanted value, one of VALUES, and that value."""
+
+    target: str
+    name: str
+    weight: float
+    wanted: str = "default_value"
+    value: float = 0.0
+
+
+def read_tasks(document: SetupDocument, parent: Element) -> tuple[Task, ...]:
+    """The tasks of <IKTaskSet> that apply; ModelError with file and line for others than of markers and coordinates."""
+    elements, where = document.set_of(parent, "IKTaskSet")
+    try:
+        return tuple(_tracked(element) for element in elements if boolean(element, "apply", True))
+    except ModelError as error:
+        raise error.located(where.path, error.line) from None
+
+
+def _tracked(element: Element) -> Task:
+    targets = {"IKMarkerTask": "marker", "IKCoordinateTask": "coordinate"}
+    name, weight = element.get("name") or "", number(element, "weight", 1.0)
+    if element.tag not in targets or not name:
+        complain(element, f"a task is <IKMarkerTask> or <IKCoordinateTask> with a name, not <{element.tag}> {name!r}")
+    if weight < 0:
+        complain(element.find("weight"), f"a weight must not be negative: {weight:g}")
+    if targets[element.tag] == "marker":
+        return Task("marker", name, weight)
+    wanted = text(element, "value_type", "default_value")
+    if wanted not in VALUES:
+        complain(element.find("value_type"), f"<value_type> is one of {', '.join(VALUES)}, not {wanted!r}")
+    return Task("coordinate", name, weight, wanted, number(element, "value", 0.0))
+
+
+# ---- Controls over time, as OpenSim's tools write them: a ControlSet (.xml) or a table (.sto) ---------------------
+
+
+ENDING = ".excitation"
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Values (t,) at times (t,) [s]: straight lines between them or, in `steps`, each since the time before."""
+
+    time: Array
+    values: Array
+    steps: bool = False
+
+    def at(self, time: Array) -> Array:
+        """(k,) the values at times (k,); those of the ends beyond."""
+        if not self.steps:
+            return np.interp(time, self.time, self.values)
+        return self.values[np.minimum(np.searchsorted(self.time, time, side="right"), len(self.time) - 1)]
+
+
+def read_controls(path: Path) -> dict[str, Control]:
+    """The controls by name; ModelError with file and line for one that is filtered, and for paths of one name."""
+    if path.suffix.lower() != ".xml":
+        table = load_table(path)
+        time = table.index.to_numpy(dtype=float)
+        return _by_name(path, {str(name): Control(time, table[name].to_numpy(dtype=float)) for name in table})
+    root = parse_opensim(path)
+    holder = root if root.tag == "ControlSet" else root.find("ControlSet")
+    if holder is None:
+        raise ModelError("the file holds no <ControlSet>", file=path)
+    try:
+        return _by_name(path, {element.get("name") or "": _nodes(element) for element in members(holder)})
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+
+
+def _by_name(path: Path, controls: dict[str, Control]) -> dict[str, Control]:
+    """Controls by the names of their actuators, of labels such as 'motor.excitation' and '/forceset/motor'."""
+    found: dict[str, tuple[str, Control]] = {}
+    for label, control in controls.items():
+        name = last_name(label.removesuffix(ENDING))
+        if name in found:
+            raise ModelError(f"{found[name][0]!r} and {label!r} are both controls of {name!r}", file=path)
+        found[name] = label, control
+    return {name: control for name, (_, control) in found.items()}
+
+
+def _nodes(element: Element) -> Control:
+    if element.tag != "ControlLinear":
+        complain(element, f"<{element.tag}> is no control that is known here; known: ControlLinear")
+    if boolean(element, "filter_on"):
+        complain(element.find("filter_on"), "<filter_on> must be false: controls are not filtered")
+    nodes = element.findall("x_nodes/ControlLinearNode")
+    pairs = np.array([[number(node, "t"), number(node, "value", 0.0)] for node in nodes] or [[0.0, 0.0]])
+    return Control(pairs[:, 0], pairs[:, 1], boolean(element, "use_steps"))
+
 
 CRITICAL_DAMPING_TOLERANCE = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
 

@@ -4,10 +4,8 @@ import os
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import number, numbers, text
 from myoquat.data.files import beside, file_name
-from myoquat.data.lenient import parse_opensim
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints.errors import ModelError
 
 __all__ = ["SetupDocument", "checked_name", "members", "open_setup"]

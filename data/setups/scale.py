@@ -3,15 +3,14 @@
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.document import boolean, number, numbers, text
-from myoquat.data.marker_set import read_marker_set
+from myoquat.data.library import read_marker_set
+from myoquat.data.setups.control import Task, read_tasks
 from myoquat.data.setups.document import SetupDocument, members
-from myoquat.data.setups.tasks import Task, read_tasks
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, boolean, complain, number, numbers, text
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["MeasurementEntry", "PlacerSetup", "ScaleSetup", "ScalerSetup", "read_scale"]
+__all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup", "read_scale"]
 
 Triple = tuple[float, ...]
 ORDERS = {"measurements": "measurements", "manualScale": "factors"}

@@ -56,14 +56,14 @@ The keys of joints, laws, functions, shapes, points and muscles are the fields o
 """
 
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import read_text
-from myoquat.data.toml.document import line_of, parse_toml, words
-from myoquat.data.toml.records import read_fields, read_record
-from myoquat.data.toml.values import check_keys, numbers, string
+from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, string
 from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, Body
@@ -71,7 +71,70 @@ from myoquat.joints.types import Joint
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
-__all__ = ["parse_model", "read_model"]
+__all__ = ["line_of", "parse_model", "parse_toml", "read_model", "words"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The text of a TOML file as tables, and where in it a key stands. What takes too long to parse is refused before.
+
+
+PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+DOTTED = re.compile(rf"""(?<![\w"'-])(?:{PART}[ \t]*+\.[ \t]*+){{32}}""")  # time and memory grow with the square
+AFTER = re.compile(r"""["']?[ \t]*([=\]])""")  # a key
+MAX_OCCURRENCES = 1000  # of a word that are examined, and characters before each
+WORD = re.compile(r"""[\w.*-]*\w""")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML file; ModelError, with the line where there is one, for a text that is none."""
+    deep = DOTTED.search(text)
+    if deep:
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ModelError("this is not read: a key of more than 32 parts", line=line)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ModelError("this is not valid TOML: nested too deeply") from None
+    except ValueError as error:  # also of numbers with more digits than Python converts
+        found = re.search(r"line (\d+)", str(error))
+        raise ModelError(f"this is not valid TOML: {error}", line=int(found[1]) if found else None) from None
+
+
+def line_of(text: str, keys: Iterable[str]) -> int | None:
+    """The line where the first of these keys that the text holds is given or begins a table; None for none of them.
+
+    Only the first MAX_OCCURRENCES of a word are examined.
+    """
+    for key in keys:
+        place = next((at for at in islice(_occurrences(text, key), MAX_OCCURRENCES) if _gives(text, at, key)), None)
+        if place is not None:
+            return text.count("\n", 0, place) + 1
+    return None
+
+
+def _occurrences(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+def _gives(text: str, at: int, key: str) -> bool:
+    """Whether the word at this place is a key: first in its line, in the head of a table, or after "{" or ","."""
+    before = text[max(0, at - MAX_OCCURRENCES) : at].rpartition("\n")[2].lstrip(" \t")
+    after = AFTER.match(text, at + len(key))
+    if after is None or before[-1:].isalnum() or before[-1:] == "_":
+        return False
+    first = before in ("", "'", '"') or before.startswith("[")
+    return first or (after[1] == "=" and before.rstrip("'\"").rstrip(" \t")[-1:] in ("{", ","))
+
+
+def words(message: str) -> list[str]:
+    """The words of a message that may be keys, the parts of dotted ones after them."""
+    found = [word for word in WORD.findall(message[:300]) if len(word) > 1]
+    return [*found, *(part for word in found for part in reversed(word.split(".")) if len(part) > 1)]
+
 
 _TOP = {
     "format",

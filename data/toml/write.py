@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from myoquat.core.lazy_imports import tomlkit
 from myoquat.data.files import check_output, write_text
-from myoquat.data.toml.records import write_fields, write_record
-from myoquat.data.toml.values import array
+from myoquat.data.toml.records import array, write_fields, write_record
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.multibody.system import Body
 from myoquat.muscle.actuators import Actuator
@@ -46,7 +45,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     """Write `model` as TOML; `myoquat.data.load_model` reads it back equal.
 
     Raises FileExistsError for an existing file unless `overwrite` is True. Raises ModelError for a joint, force law or
-    other part whose type could not be loaded again (`myoquat.data.toml.record_types`).
+    other part whose type could not be loaded again (`myoquat.data.toml.records`).
     """
     write_text(check_output(path, overwrite), model_text(model))
 

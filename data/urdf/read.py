@@ -7,7 +7,7 @@ Extensions:
 - on <dynamics>, rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>) and stiffness
 - on <dynamics>, spring_mount: nq numbers, a quaternion, scalar first, for a spherical joint
 
-The ranges and efforts in a file, and joints that mimic others, belong to a model: `reading/drives.py`.
+The ranges and efforts in a file, and joints that mimic others, belong to a model, read further below.
 """
 
 import warnings
@@ -15,18 +15,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.urdf import xml
-from myoquat.data.urdf.reading.drives import read_actuators, read_coordinates, read_couplers, tell_left_out
-from myoquat.data.urdf.reading.links import materials, pose, read_inertial, read_shapes
 from myoquat.data.xml import Element, located
 from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.body import Body, Vector, check_body, check_mount
+from myoquat.joints.functions import Linear
+from myoquat.joints.multibody.body import Body, Shape, Vector, check_body, check_mount
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.types import (
     FixedJoint,
     FloatingJoint,
@@ -36,10 +39,193 @@ from myoquat.joints.types import (
     RevoluteJoint,
     SphericalJoint,
 )
-from myoquat.muscle.coordinates import follow
+from myoquat.joints.vectors import congruent
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 from myoquat.muscle.model import Model
 
-__all__ = ["BASES", "load_urdf", "read_model", "read_system"]
+__all__ = [
+    "CHANGES",
+    "UNLIMITED",
+    "Inertial",
+    "load_urdf",
+    "materials",
+    "pose",
+    "read_actuators",
+    "read_inertial",
+    "read_model",
+]
+
+
+# ---- Links of a URDF: inertias and shapes -------------------------------------------------------------------------
+
+
+Pose = tuple[tuple[float, ...], tuple[float, ...]]
+ZERO = (0.0, 0.0, 0.0)
+_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+_SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}
+
+
+class Inertial(NamedTuple):
+    """Mass, centre of mass and inertia about it, in the link's axes."""
+
+    mass: float
+    center: tuple[float, ...]
+    inertia: tuple[float, ...]
+
+
+def pose(element: Element) -> Pose:
+    """(position, unit quaternion) of the <origin> in an element; rpy turns about the fixed axes x, y, z in turn."""
+    origin = xml.child(element, "origin")
+    roll, pitch, yaw = xml.numbers(origin, "rpy", 3, ZERO)
+    Q = quaternion_from_euler(np.array([yaw, pitch, roll]), "ZYX")
+    return xml.numbers(origin, "xyz", 3, ZERO), tuple(map(float, Q))
+
+
+def read_inertial(link: Element) -> Inertial:
+    """The <inertial> of a link; without one, a body without mass."""
+    element = xml.child(link, "inertial")
+    if element is None:
+        return Inertial(0.0, ZERO, (0.0,) * 6)
+    center, Q = pose(element)
+    mass, inertia = xml.child(element, "mass"), xml.child(element, "inertia")
+    if mass is None or inertia is None:
+        xml.complain(element, "<inertial> needs <mass> and <inertia>")
+    value = xml.number(mass, "value")
+    if value < 0:
+        xml.complain(mass, f"mass must not be negative, not {value:g}")
+    moments = [xml.number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in _MOMENTS]
+    turned = congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))
+    return Inertial(value, center, tuple(map(float, turned)))
+
+
+def materials(robot: Element) -> dict[str, Any]:
+    """Colours (or None) of the materials declared at the top."""
+    return {xml.name_of(element): _color(element) for element in xml.children(robot, "material")}
+
+
+def _color(material: Element) -> Any:
+    color = xml.child(material, "color")
+    return None if color is None else xml.numbers(color, "rgba", 4)
+
+
+def read_shapes(link: Element, known: dict[str, Any]) -> tuple[Shape, ...]:
+    """Visual and collision shapes of a link, in the file's order."""
+    return tuple(_shape(element, known) for element in link.iterchildren("visual", "collision"))
+
+
+def _shape(element: Element, known: dict[str, Any]) -> Shape:
+    geometry = xml.child(element, "geometry")
+    if geometry is None:
+        xml.complain(element, f"<{element.tag}> needs <geometry>")
+    found = [e for e in geometry if isinstance(e.tag, str)]
+    if len(found) != 1:
+        xml.complain(geometry, f"<geometry> must hold one shape, not {len(found)}")
+    shape, sizes, file = _geometry(found[0])
+    position, orientation = pose(element)
+    material = xml.child(element, "material")
+    name = "" if material is None else material.get("name", "")
+    color = known.get(name) if material is None or _color(material) is None else _color(material)
+    return Shape(
+        shape,
+        sizes,
+        position,  # type: ignore[arg-type]
+        orientation,  # type: ignore[arg-type]
+        purpose=element.tag,
+        file=file,
+        name=element.get("name", ""),
+        color=color,
+        material=name,
+    )
+
+
+def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
+    """Type, sizes and file of a shape."""
+    if element.tag == "box":
+        return "box", _positive(element, xml.numbers(element, "size", 3)), ""
+    if element.tag == "mesh":
+        return "mesh", xml.numbers(element, "scale", 3, (1.0, 1.0, 1.0)), xml.text_of(element, "filename")
+    if element.tag not in _SIZES:
+        xml.complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(_SIZES)}")
+    sizes = tuple(xml.number(element, key) for key in _SIZES[element.tag])
+    return element.tag, _positive(element, sizes), ""
+
+
+def _positive(element: Element, sizes: tuple[float, ...]) -> tuple[float, ...]:
+    if min(sizes) < 0:
+        xml.complain(element, f"the sizes of a <{element.tag}> must not be negative, not {sizes}")
+    return sizes
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# What a URDF says of joints beyond the mechanics: ranges, efforts, joints that mimic others; and what is left out.
+
+
+Joints = dict[str, Element]  # the elements of hinges and sliders, by their names, which are those of their coordinates
+UNLIMITED = 1e9  # from here on a limit is none: what is written where URDF demands a number and there is no limit
+CHANGES = {
+    "dynamics": "the joint moves without dry friction",
+    "limit": "the joint may move faster",
+    "safety_controller": "no controller holds the joint",
+    "transmission": "actuators act on the joints themselves",
+    "gazebo": "what it does in Gazebo is missing here",
+}
+
+
+def read_coordinates(joints: Joints) -> tuple[Coordinate, ...]:
+    """The coordinates that a <limit> gives a range: an end that it does not name is 0, as URDF has it."""
+    ranges = {name: _range(joint) for name, joint in joints.items()}
+    return tuple(Coordinate(name, ends) for name, ends in ranges.items() if ends is not None)
+
+
+def _range(joint: Element) -> tuple[float, float] | None:
+    limit = xml.child(joint, "limit")
+    if limit is None or joint.get("type") == "continuous" or limit.get("lower") is limit.get("upper") is None:
+        return None
+    low, high = (xml.number(limit, key, 0.0) for key in ("lower", "upper"))
+    if low > high:
+        xml.complain(limit, f"lower is above upper: {low:g} > {high:g}")
+    return None if low <= -UNLIMITED and high >= UNLIMITED else (low, high)
+
+
+def read_actuators(joints: Joints) -> tuple[CoordinateActuator, ...]:
+    """A drive for every joint with an effort: its control is the force or torque [N, N m], the effort its bound."""
+    found = []
+    for name, joint in joints.items():
+        effort = xml.not_negative(xml.child(joint, "limit"), "effort")
+        if 0 < effort < UNLIMITED:
+            found.append(CoordinateActuator(name, name, lower=-effort, upper=effort))
+    return tuple(found)
+
+
+def read_couplers(joints: Joints) -> tuple[Coupler, ...]:
+    """Of every joint that mimics another: its coordinate is multiplier times the other's, plus offset."""
+    found = []
+    for name, joint in joints.items():
+        mimic = xml.child(joint, "mimic")
+        if mimic is not None:
+            other = xml.text_of(mimic, "joint")
+            if other not in joints:
+                xml.complain(mimic, f"there is no hinge or slider {other!r} to mimic; known: {', '.join(joints)}")
+            line = Linear(xml.number(mimic, "multiplier", 1.0), xml.number(mimic, "offset", 0.0))
+            found.append(Coupler(f"{name}_mimics_{other}", name, other, line))
+    return tuple(found)
+
+
+def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
+    """Note what is not read: friction and greatest speeds of joints, and the elements of other tools."""
+    for joint in xml.children(robot, "joint"):
+        for tag, key in (("dynamics", "friction"), ("limit", "velocity")):
+            element = xml.child(joint, tag)
+            if 0 < xml.not_negative(element, key) < UNLIMITED:
+                unsupported.count(element, key)
+        for element in xml.children(joint, "safety_controller"):
+            unsupported.count(element, "of a joint")
+    for tag in ("transmission", "gazebo"):
+        for element in xml.children(robot, tag):
+            unsupported.count(element, "of another tool")
+
 
 BASES = ("fixed", "floating")
 GROUND = "world"  # name of the ground, with underscores added until no link has it

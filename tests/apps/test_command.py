@@ -198,7 +198,7 @@ def test_simulate_stores_and_draws(capsys, tmp_path):
 
 
 def test_what_a_film_needs_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("myoquat.data.motions.figures.animation.film_encoder", lambda: None)
+    monkeypatch.setattr("myoquat.data.motions.figures.film_encoder", lambda: None)
     simulation = importlib.import_module("myoquat.apps.commands.simulate")
     monkeypatch.setattr(simulation, "simulate", lambda *a, **k: pytest.fail("the simulation ran"))
     code, out, err = run(capsys, "simulate", "two_link", "--film", tmp_path / "way.mp4", "--output", tmp_path / "w.npz")

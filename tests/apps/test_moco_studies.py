@@ -22,7 +22,7 @@ from myoquat.apps.command import main
 from myoquat.apps.moco import load_moco_study
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import UnsupportedWarning
-from myoquat.data.omoco.patterns import matching
+from myoquat.data.omoco import matching
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator

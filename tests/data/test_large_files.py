@@ -7,8 +7,8 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.meshes import read_mesh
+from myoquat.data.mjcf.document import MAX_CLASSES, MAX_DEFAULTS, read_document
 from myoquat.data.mjcf.reading import bodies
-from myoquat.data.mjcf.reading.document import MAX_CLASSES, MAX_DEFAULTS, read_document
 from myoquat.data.motions.series import check_names
 from myoquat.data.reports import MAX_EXAMPLES, UnwrittenParts
 from myoquat.joints.errors import ModelError

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.data.mjcf.compiled.document import document_of
+from myoquat.data.mjcf.compiled import document_of
+from myoquat.data.mjcf.document import document_in, read_document
 from myoquat.data.mjcf.reading.bodies import read_skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
-from myoquat.data.mjcf.reading.document import document_in, read_document
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.dynamics import linearize
 from myoquat.joints import ModelError

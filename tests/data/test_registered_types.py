@@ -11,7 +11,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.data import load_model
-from myoquat.data.toml import record_types
+from myoquat.data.toml import records
 from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
 from myoquat.joints import CoordinateJoint, JointFacts, ModelError, RevoluteJoint
 from myoquat.joints.constraints import Weld
@@ -102,9 +102,9 @@ def straps(tmp_path, monkeypatch):
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: straps\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRIES)
     monkeypatch.syspath_prepend(tmp_path)
-    record_types._found_entry_point.cache_clear()
+    records._found_entry_point.cache_clear()
     yield importlib.import_module("straps.parts")
-    record_types._found_entry_point.cache_clear()
+    records._found_entry_point.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "straps"]:
         del sys.modules[name]
 

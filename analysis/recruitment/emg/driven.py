@@ -21,7 +21,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Forces, Motion, MotionLike, motion_of
-from myoquat.data.motions.motion_like import MotionResult
+from myoquat.data.motions.motion import MotionResult
 from myoquat.data.motions.series import check_time
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import ActivationDynamics, law_forces, path_jacobian, path_lengths

@@ -8,7 +8,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
-from myoquat.data.motions.motion_like import MotionResult
+from myoquat.data.motions.motion import MotionResult
 from myoquat.dynamics import mass_matrix
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.evaluate import muscle_forces, path_jacobian

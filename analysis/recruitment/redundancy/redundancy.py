@@ -47,7 +47,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.data.motions.motion_like import MotionResult
+from myoquat.data.motions.motion import MotionResult
 from myoquat.joints.evaluation import traced_once
 from myoquat.muscle.model import Model
 

@@ -8,14 +8,19 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.mjcf.document import HERE, Compiler, Document, Place, Values, elements_of, place_of
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.reading.document import Compiler, Document, elements_of
-from myoquat.data.mjcf.reading.frames import HERE, Place, place_of
-from myoquat.data.mjcf.reading.geoms import Geom, read_geom
-from myoquat.data.mjcf.reading.inertias import WEIGHTLESS, Inertia, corrected, read_inertial, total
+from myoquat.data.mjcf.reading.geoms import (
+    WEIGHTLESS,
+    Geom,
+    Inertia,
+    Meshes,
+    corrected,
+    read_geom,
+    read_inertial,
+    total,
+)
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
-from myoquat.data.mjcf.reading.meshes import Meshes
-from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.types import FixedJoint

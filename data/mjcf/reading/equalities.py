@@ -6,13 +6,10 @@ import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
 from myoquat.core.typing import Array
-from myoquat.data.elements import three
+from myoquat.data.mjcf.document import Document, Values, unit
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
-from myoquat.data.mjcf.reading.document import Document
-from myoquat.data.mjcf.reading.fixed_tendons import length_at
-from myoquat.data.mjcf.reading.frames import unit
-from myoquat.data.mjcf.reading.values import Values
-from myoquat.data.xml import complain
+from myoquat.data.mjcf.reading.tendons import length_at
+from myoquat.data.xml import complain, three
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses

@@ -12,9 +12,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.document import Document
+from myoquat.data.mjcf.document import Document, Values
 from myoquat.data.mjcf.reading.softness import Softness, read_softness
-from myoquat.data.mjcf.reading.values import Values
 from myoquat.data.xml import Element, complain
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import (

@@ -6,9 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.document import Document
-from myoquat.data.mjcf.reading.frames import unit
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.document import Document, Values, unit
 from myoquat.data.xml import Element
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix

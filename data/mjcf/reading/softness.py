@@ -15,7 +15,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.document import Values
 from myoquat.data.xml import MOBILITY, Element, complain
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses

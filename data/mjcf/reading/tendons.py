@@ -1,5 +1,6 @@
-"""Tendons as muscles: sites as points, spheres and cylinders as surfaces, fixed ones as functions of coordinates."""
+"""Tendons and the limits of joints and tendons: muscles, springs, friction and limits along paths."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,17 +9,27 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.mjcf.document import Document, Values, elements_of
 from myoquat.data.mjcf.reading.actuators import Drive, Drives
-from myoquat.data.mjcf.reading.bodies import Skeleton
-from myoquat.data.mjcf.reading.document import Document, elements_of
-from myoquat.data.mjcf.reading.fixed_tendons import length_at, linear_path, offset_of, on_offset_path
+from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.reading.geoms import Geom
-from myoquat.data.mjcf.reading.limits import path_limit, read_path_limit
-from myoquat.data.mjcf.reading.softness import Mobilities
-from myoquat.data.mjcf.reading.values import Values
+from myoquat.data.mjcf.reading.softness import Mobilities, Softness, given_mobility, read_softness
 from myoquat.data.xml import Element, complain
+from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.muscle.laws import ForceLaw, PathActuator, PathFriction, PathSpring, SlackSpring
+from myoquat.muscle.forces import RotationLimit
+from myoquat.muscle.functional import function_path
+from myoquat.muscle.laws import (
+    AffinePath,
+    ForceLaw,
+    MujocoMuscle,
+    PathActuator,
+    PathFriction,
+    PathLimit,
+    PathSpring,
+    SlackSpring,
+)
+from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (
@@ -34,7 +45,175 @@ from myoquat.muscle.wrapping import (
     WrapSphere,
 )
 
-__all__ = ["Used", "read_tendons"]
+__all__ = [
+    "Combination",
+    "Used",
+    "combinations_of",
+    "length_at",
+    "on_offset_path",
+    "path_limit",
+    "read_ball_limits",
+    "read_limits",
+    "read_tendons",
+]
+
+
+# ---- Limits of joints and tendons as forces that set in where a range is left -------------------------------------
+
+
+MIN_ANGLE = 1e-6  # [rad] at which a limit of a ball joint acts, whatever its margin
+
+
+def read_limits(skeleton: Skeleton, mobilities: Mobilities) -> tuple[CoordinateLimit, ...]:
+    """A limit for every hinge and slide that has one, from its margin on. Its stiffness and damping are those of the
+    joint's soft constraint (`Softness.spring`); one that cannot move has none."""
+    found = []
+    for joint in skeleton.limited:
+        assert joint.range is not None
+        low, high = joint.range
+        if low > high:
+            complain(joint.element, f"range must be in order, not {low:g} and {high:g}")
+        given = given_mobility(joint.element)
+        mobility = mobilities.of_coordinate(joint.name) if given is None else given
+        if mobility <= 0:
+            continue
+        stiffness, damping = joint.softness.spring(mobility)
+        low, high = _narrowed(low, high, joint.margin)
+        found.append(
+            CoordinateLimit(
+                f"{joint.name}_limit", joint.name, low, high, stiffness, stiffness, joint.softness.onset, damping
+            )
+        )
+    return tuple(found)
+
+
+def read_ball_limits(skeleton: Skeleton, mobilities: Mobilities) -> tuple[RotationLimit, ...]:
+    """A limit for every ball joint that has one, of the angle of its rotation vector: the greater end of the file's
+    range. One that allows every rotation is none."""
+    found = []
+    for body, joint in skeleton.limited_balls:
+        assert joint.range is not None
+        upper = max(joint.range)
+        if joint.range[0] > joint.range[1] or upper <= 0:
+            complain(joint.element, f"range of a ball joint must be 0 and a positive angle, not {joint.range}")
+        given = given_mobility(joint.element)
+        mobility = mobilities.of_rotation(body) if given is None else given
+        if mobility <= 0 or upper - joint.margin > math.pi:
+            continue
+        stiffness, damping = joint.softness.spring(mobility)
+        upper = max(upper - joint.margin, MIN_ANGLE)
+        found.append(RotationLimit(f"{joint.name}_limit", body, upper, stiffness, joint.softness.onset, damping))
+    return tuple(found)
+
+
+def _narrowed(low: float, high: float, margin: float) -> tuple[float, float]:
+    """The range from whose ends a limit acts; its middle where the margin leaves nothing."""
+    middle = (low + high) / 2
+    return min(low + margin, middle), max(high - margin, middle)
+
+
+@dataclass(frozen=True)
+class FreeRange:
+    """The range of a tendon's length, from whose ends on its limit acts, and the softness of that."""
+
+    low: float
+    high: float
+    softness: Softness
+
+
+def read_path_limit(values: Values, limited: bool) -> FreeRange | None:
+    """That of a tendon; None for a tendon without."""
+    low, high = values.vector("range", (0.0, 0.0))
+    margin, softness = values.number("margin", 0.0), read_softness(values, "limit")
+    if not limited:
+        return None
+    if low > high:
+        complain(values.element, f"range must be in order, not {low:g} and {high:g}")
+    return FreeRange(*_narrowed(low, high, margin), softness)
+
+
+def path_limit(bare: Muscle, free: FreeRange, element: Element, mobilities: Mobilities) -> PathLimit | None:
+    """The law of a tendon's limit; None where nothing moves the tendon."""
+    given = given_mobility(element)
+    mobility = mobilities.of_muscle(bare) if given is None else given
+    if mobility <= 0:
+        return None
+    stiffness, damping = free.softness.spring(mobility)
+    return PathLimit(stiffness, free.low, free.high, damping, free.softness.onset)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Fixed tendons, linear combinations of the coordinates of joints, as paths whose length is that plus an offset.
+
+
+Combination = dict[str, float]  # coefficients by coordinate
+FREE_REACH = 100.0  # [rad, m] of a coordinate without a range, 16 turns
+
+
+def combinations_of(document: Document, skeleton: Skeleton) -> dict[str, Combination]:
+    """The coefficients of all <fixed> tendons by coordinate, by the tendons' names, 'tendon_<number>' without one.
+    ModelError with its line for a joint that is no hinge and no slide."""
+    return {
+        document.values(element).text("name", f"tendon_{number}"): _combination(element, document, skeleton)
+        for number, element in enumerate(document.sections("tendon"), start=1)
+        if element.tag == "fixed"
+    }
+
+
+def length_at(combination: Mapping[str, float], coordinates: Mapping[str, float]) -> float:
+    """A combination of coordinates by their values."""
+    return sum(coefficient * coordinates[name] for name, coefficient in combination.items())
+
+
+def _combination(element: Element, document: Document, skeleton: Skeleton) -> Combination:
+    found: Combination = {}
+    for child in elements_of(element):
+        values = Values(child, {})
+        if child.tag != "joint":
+            complain(child, f"a fixed tendon is made of joints, not of <{child.tag}>")
+        name = values.text("joint")
+        if name not in skeleton.refs:
+            complain(child, f"{name!r} is no hinge and no slide of the model")
+        found[name] = found.get(name, 0.0) + values.number("coef")
+        document.finish(values)
+    if not any(found.values()):
+        complain(element, "a fixed tendon needs a joint whose coef is not zero")
+    return {name: coefficient for name, coefficient in found.items() if coefficient}
+
+
+def offset_of(combination: Mapping[str, float], skeleton: Skeleton) -> float:
+    """A power of two above twice the greatest magnitude of the combination in the ranges of the coordinates. Where one
+    has no range, in 100 rad or m."""
+    ranges = {c.name: c.range for c in skeleton.coordinates}
+    reach = 0.0
+    for name, coefficient in combination.items():
+        ends = ranges.get(name) or (-FREE_REACH, FREE_REACH)
+        reach += abs(coefficient) * max(abs(x) for x in (*ends, skeleton.refs[name], 1.0))
+    return 2.0 ** math.ceil(math.log2(2 * reach)) if math.isfinite(reach) else math.inf
+
+
+def linear_path(combination: Mapping[str, float], offset: float) -> Any:
+    """A path whose length is the combination plus the offset."""
+    names = tuple(combination)
+    coefficients = (offset, *(combination[name] for name in reversed(names)))
+    return function_path(names, MultivariatePolynomial(len(names), 1, coefficients), GROUND)
+
+
+def on_offset_path(law: ForceLaw, offset: float) -> ForceLaw:
+    """The law of the length without the offset, as a law of the length with it."""
+    if isinstance(law, AffinePath):
+        return replace(law, gain_0=law.gain_0 - law.gain_1 * offset, bias_0=law.bias_0 - law.bias_1 * offset)
+    if isinstance(law, (MujocoMuscle, PathLimit, SlackSpring)):
+        ends = {key: getattr(law, key) + offset for key in ("shortest_length", "longest_length")}
+        return replace(law, **ends)
+    return law  # of the speed, or of the activation alone
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Tendons as muscles: sites as points, spheres and cylinders as surfaces, fixed ones as functions of coordinates.
+
 
 QUIET = (
     *("class", "group", "user", "width", "rgba", "material", "solref", "solimp", "solreffriction", "solimpfriction"),

@@ -1,17 +1,23 @@
-"""What pulls on tendons, drives joints and pushes at sites, as MuJoCo's actuators; mirrors `reading.actuators`."""
+"""Muscles, tendons, actuators, limits and equalities in MJCF."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
 from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.writing.sites import Sites
+from myoquat.data.mjcf.reading.softness import SOLIMP, Mobilities, Softness
+from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset_path
+from myoquat.data.mjcf.writing.bodies import Joints, Sites
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, written
+from myoquat.joints.functions import AxisFunction, coefficients_of
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -21,12 +27,175 @@ from myoquat.muscle.actuators import (
     PointActuator,
     TorqueActuator,
 )
-from myoquat.muscle.forces import CoordinateSpring
-from myoquat.muscle.laws import AffinePath, ForceLaw, MujocoMuscle, PathActuator
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.forces import CoordinateSpring, RotationLimit
+from myoquat.muscle.functional import LengthPoint
+from myoquat.muscle.laws import (
+    AffinePath,
+    ForceLaw,
+    MujocoMuscle,
+    PathActuator,
+    PathFriction,
+    PathLimit,
+    PathSpring,
+    SlackSpring,
+)
 from myoquat.muscle.laws.path_affine import ClippedForce
+from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
-__all__ = ["Actuators", "law_of"]
+__all__ = [
+    "Actuators",
+    "add_equalities",
+    "add_limits",
+    "add_tendons",
+    "combination_of",
+    "file_pose",
+    "law_of",
+    "soft_limit",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Limits of coordinates and ball joints as limits of MuJoCo's joints, with `solref` for their stiffness and damping.
+
+
+MARGIN_TOLERANCE = 1e-12  # [rad or m] by which the two ends of a range may be narrowed differently
+
+
+def add_limits(root: Element, model: Model, joints: Joints, unwritten: UnwrittenParts) -> None:
+    """Give the joints in the file the limits of the model. Those of coordinates that are no joints, or with another
+    stiffness at each end, are noted."""
+    if not model.limits and not any(isinstance(force, RotationLimit) for force in model.forces):
+        return
+    elements = {str(element.get("name")): element for element in root.iter("joint")}
+    mobilities, taken = Mobilities(model.system, file_pose(model.system, joints.refs)), set[str]()
+    for limit in model.limits:
+        name = limit.coordinate
+        if name not in joints.refs or name in taken or limit.lower_stiffness != limit.upper_stiffness:
+            unwritten.count("limits of coordinates", limit.name)
+            continue
+        taken.add(name)
+        known = joints.coordinates.get(name)
+        ends, margin = _range(limit, known.range if known else None)
+        softness = limit.upper_stiffness, limit.damping, limit.transition
+        _set(elements[name], ends, margin, soft_limit(softness, mobilities.of_coordinate(name)))
+    bodies = {body.name: body for body in model.system.bodies}
+    for force in model.forces:
+        if isinstance(force, RotationLimit):
+            body = bodies[force.body]
+            softness = force.stiffness, force.damping, force.transition
+            _set(elements[body.joint_name or body.name], (0.0, force.upper), 0.0,
+                 soft_limit(softness, mobilities.of_rotation(force.body)))  # fmt: skip
+
+
+def file_pose(system: ArticulatedSystem, refs: dict[str, float]) -> Array:
+    """(nq,) the pose of the file, in which hinges and slides are at their `ref`."""
+    q = np.array(system.neutral(), dtype=float)
+    for name, ref in refs.items():
+        if name in system.coordinate_names:
+            q[system.coordinate_names.index(name)] = ref
+    return q
+
+
+def _range(limit: CoordinateLimit, known: tuple[float, float] | None) -> tuple[tuple[float, float], float]:
+    """The range of a joint and the margin at its ends: that of the coordinate, if the limit narrows both ends alike."""
+    if known is not None:
+        first, second = limit.lower - known[0], known[1] - limit.upper
+        if first >= 0 and math.isclose(first, second, rel_tol=0.0, abs_tol=MARGIN_TOLERANCE):
+            return known, first
+    return (limit.lower, limit.upper), 0.0
+
+
+def soft_limit(softness: tuple[float, float, float], mobility: float) -> dict[str, Any]:
+    """`solref` and `solimp` of a stiffness, a damping and an onset: `Softness.spring` the other way round."""
+    stiffness, damping, onset = softness
+    rest = 1.0 - Softness().impedance
+    return {
+        "solreflimit": (-stiffness * rest * mobility, -damping * math.sqrt(rest) * mobility),
+        "solimplimit": (*SOLIMP[:2], onset),
+    }
+
+
+def _set(joint: Element, ends: tuple[float, float], margin: float, soft: dict[str, Any]) -> None:
+    given = {"range": ends, "limited": True, **({"margin": margin} if margin else {}), **soft}
+    for key, value in given.items():
+        joint.set(key, written(value))
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Joints that follow others: MuJoCo holds them by polynomials of degree four, to which other functions are fitted.
+
+
+MAX_DEGREE = 4
+DEFAULT_RANGE = (-np.pi / 2, np.pi / 2)  # of a coordinate without one
+FIT_POINTS = 401
+ROUND_OFF = 1e-13
+
+
+def add_equalities(
+    root: Element, joints: Joints, coordinates: dict[str, Coordinate], held: dict[str, float],
+    unwritten: UnwrittenParts,
+) -> None:  # fmt: skip
+    """An <equality> for every axis that a coordinate moves by a function, every coupler, and every coordinate that is
+    locked or held.
+
+    These stay at the values `held`. The others satisfy
+    y - y0 = sum of a_i (x - x0)^i, x0 and y0 the values that MuJoCo calls ref.
+    """
+    followers = joints.driven()
+    for coordinate in coordinates.values():
+        if coordinate.prescribed is not None:
+            unwritten.count("coordinates prescribed over time", coordinate.name)
+    driven = {follower.name for follower in followers}
+    fixed = {name: x for name, x in held.items() if name in joints.refs and name not in driven}
+    if not followers and not fixed:
+        return
+    holder = add(root, "equality")
+    for follower in followers:
+        known = coordinates.get(follower.driver)
+        low, high = DEFAULT_RANGE if known is None or known.range is None else known.range
+        polynomial, miss = _fitted(follower.functions, low, high)
+        if miss:
+            unwritten.count("functions, fitted by quartics", f"{follower.name} to {miss:.1e}")
+        around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
+        given = np.zeros(MAX_DEGREE + 1)
+        given[: len(around.coef)] = around.coef
+        add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
+    for name, x in fixed.items():
+        add(holder, "joint", joint1=name, polycoef=(x - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
+
+
+def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
+    """The polynomial, and by how much it misses within the range; zero for functions that make one."""
+    exact = _composed([coefficients_of(function) for function in functions])
+    if exact is not None and exact.degree() <= MAX_DEGREE:
+        return exact, 0.0
+    x = np.linspace(low, high, FIT_POINTS)
+    y = x
+    for function in functions:
+        y = np.asarray(function.value(y), dtype=float)
+    fitted = Polynomial.fit(x, y, MAX_DEGREE).convert()
+    miss = float(np.abs(fitted(x) - y).max())
+    return fitted, miss if miss > ROUND_OFF * max(1.0, np.abs(y).max()) else 0.0
+
+
+def _composed(steps: Sequence[tuple[float, ...] | None]) -> Any:
+    whole: Any = Polynomial([0.0, 1.0])
+    for step in steps:
+        if step is None:
+            return None
+        whole = Polynomial(step)(whole)
+    return whole if isinstance(whole, Polynomial) else Polynomial([whole])
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# What pulls on tendons, drives joints and pushes at sites, as MuJoCo's actuators; mirrors `reading.actuators`.
+
 
 SCALE = 200.0  # of a muscle, by which MuJoCo would choose its peak force; it has one
 
@@ -142,4 +311,78 @@ def _delayed(actuator: CoordinateActuator) -> dict[str, Any]:
         limits = actuator.activation_bounds
         limited = {"actlimited": True, "actrange": limits} if all(map(math.isfinite, limits)) else {}
         return {"dyntype": "integrator", "dynprm": 1.0, **limited}
+    return {}
+
+
+# ---- Paths as tendons, and the force laws that MuJoCo has for them ------------------------------------------------
+
+
+def combination_of(muscle: Muscle) -> tuple[Combination, float] | None:
+    """The coefficients by coordinate and the offset of a path whose length is linear in coordinates; None for another
+    path."""
+    end = muscle.path[-1]
+    if len(muscle.path) != 2 or not isinstance(end, LengthPoint) or end.length.order != 1:
+        return None
+    offset, *coefficients = end.length.coefficients
+    return dict(zip(end.coordinates, reversed(coefficients), strict=True)), offset
+
+
+def add_tendons(
+    root: Element, muscles: Sequence[Muscle], sites: Sites, actuators: Actuators, mobility: Callable[[Muscle], float],
+    unwritten: UnwrittenParts,
+) -> None:  # fmt: skip
+    """A <spatial> or <fixed> tendon for every muscle, with a spring, a damper, dry friction, a limit or an actuator.
+    Other laws are noted: their tendons pull nothing. mobility: J M^-1 J^T of a path in the pose of the file."""
+    if not muscles:
+        return
+    tendons = add(root, "tendon")
+    for muscle in muscles:
+        combination = combination_of(muscle)
+        law = muscle.law
+        if combination is None:
+            _add_spatial(tendons, muscle, sites, _passive(law, muscle, mobility, unwritten))
+        else:
+            law = None if law is None else on_offset_path(law, -combination[1])
+            tendon = add(tendons, "fixed", name=muscle.name, **_passive(law, muscle, mobility, unwritten))
+            for name, coefficient in combination[0].items():
+                add(tendon, "joint", joint=name, coef=coefficient)
+        driven = law_of(law)
+        if driven is not None:
+            actuators.add_muscle(muscle, driven)
+        elif not isinstance(law, (PathFriction, PathLimit, SlackSpring)) and not (
+            isinstance(law, PathSpring) and not law.dissipation
+        ):
+            law_name = "without a law" if law is None else f"with law {law.kind!r}"
+            unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
+
+
+def _add_spatial(tendons: Element, muscle: Muscle, sites: Sites, passive: dict[str, Any]) -> None:
+    tendon = add(tendons, "spatial", name=muscle.name, **passive)
+    divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
+    for k in range(len(muscle.path)):
+        if k in divisors:
+            add(tendon, "pulley", divisor=divisors[k])
+        for wrap in muscle.wraps if k else ():
+            if wrap.acts(k):
+                geom, side = sites.surface(wrap)
+                add(tendon, "geom", geom=geom, sidesite=side)
+        add(tendon, "site", site=sites.of(muscle, k))
+
+
+def _passive(
+    law: ForceLaw | None, muscle: Muscle, mobility: Callable[[Muscle], float], unwritten: UnwrittenParts
+) -> dict[str, Any]:
+    """Attributes of a tendon that pulls by its length and speed."""
+    if isinstance(law, PathLimit):
+        softness, ends = (law.stiffness, law.damping, law.transition_length), (law.shortest_length, law.longest_length)
+        return {"limited": True, "range": ends, **soft_limit(softness, mobility(muscle))}
+    if isinstance(law, PathSpring) and not law.dissipation:
+        return {"stiffness": law.stiffness, "springlength": (0.0, law.resting_length)}
+    if isinstance(law, SlackSpring):
+        ends = law.shortest_length, law.longest_length
+        return {"stiffness": law.stiffness, "damping": law.damping or None, "springlength": ends}
+    if isinstance(law, PathFriction):
+        if law.slip_speed != SLIP_SPEED:
+            unwritten.count("speeds of slip, which MuJoCo's dry friction has not", muscle.name)
+        return {"frictionloss": law.friction}
     return {}

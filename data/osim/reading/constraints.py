@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.document import boolean, last_name, number, numbers, objects, text, triple
-from myoquat.data.elements import body_fixed, three
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, function_in
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import complain
+from myoquat.data.xml import body_fixed, boolean, complain, last_name, number, numbers, objects, text, three, triple
 from myoquat.joints.constraints import Constraint, Distance, PointLoop, PointOnLine, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
 from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.muscle.coordinates import Coupler
 
-__all__ = ["CONSTRAINTS", "COUPLER", "placed", "powers_of", "read_constraints", "weld"]
+__all__ = ["COUPLER", "placed", "powers_of", "read_constraints", "weld"]
 
 COUPLER = "CoordinateCouplerConstraint"
 POLYNOMIAL = "coupled_coordinates_function/MultivariatePolynomialFunction"

@@ -4,18 +4,33 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from myoquat.data.document import boolean, last_name, number, objects, text
-from myoquat.data.elements import add, add_set
 from myoquat.data.files import beside
 from myoquat.data.osim.functions import add_function, can_read, read_function
+from myoquat.data.osim.reading.forces import BOUNDS, control_bound
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, add, add_set, boolean, complain, last_name, number, objects, parse_opensim, text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.inputs import PrescribedInput
 
-__all__ = ["PRESCRIBED", "add_inputs", "read_inputs"]
+__all__ = ["PRESCRIBED", "add_inputs", "read_control_bounds", "read_inputs"]
+
+
+# ---- Bounds of the controls of forces in a model file -------------------------------------------------------------
+
+
+def read_control_bounds(path: Path) -> dict[str, tuple[float | None, float | None]]:
+    """(least, greatest) control of every force by name, as far as the file says it. Tools ask for it: a muscle's
+    activation is bounded by its law."""
+    found = {}
+    for force in parse_opensim(path).iter():
+        if isinstance(force.tag, str) and any(force.find(tag) is not None for tag, _ in BOUNDS.values()):
+            low, high = (None if force.find(tag) is None else control_bound(force, tag, default)
+                         for tag, default in BOUNDS.values())  # fmt: skip
+            found[force.get("name") or ""] = (low, high)
+    return found
+
 
 PRESCRIBED = "PrescribedController"
 ALL = "ALL"

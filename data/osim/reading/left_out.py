@@ -1,7 +1,7 @@
 """What is not read of an .osim file, and what that changes: by the tags of the elements."""
 
-from myoquat.data.osim.reading.components import GEOMETRY
-from myoquat.data.osim.reading.obstacles import OBSTACLE
+from myoquat.data.osim.reading.version import GEOMETRY
+from myoquat.data.osim.reading.wraps import OBSTACLE
 
 __all__ = ["CHANGES", "COSMETIC", "change_of"]
 

@@ -7,10 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
-from myoquat.data.document import last_name, numbers, text
-from myoquat.data.elements import add
-from myoquat.data.lenient import parse_opensim
-from myoquat.data.xml import Element, complain
+from myoquat.data.xml import Element, add, complain, last_name, numbers, parse_opensim, text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
 

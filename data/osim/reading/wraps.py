@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass, unchecked
-from myoquat.data.document import boolean, numbers, objects, text
 from myoquat.data.osim.frames import GROUND, Frame, Frames
-from myoquat.data.osim.reading.surfaces import SURFACES, read_sizes
+from myoquat.data.osim.reading.forces import ZERO, Contacts
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import complain
+from myoquat.data.xml import Element, add, boolean, complain, numbers, objects, text, triple
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import rotation_matrix_from_euler
@@ -19,9 +18,67 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
-from myoquat.muscle.wrapping import Wrap, WrapCylinder
+from myoquat.muscle.points import PathPoint
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
-__all__ = ["RESOLVED", "Surfaces", "in_stated_order", "is_resolved", "with_wrap_ranges"]
+__all__ = [
+    "OBSTACLE",
+    "POINT",
+    "RESOLVED",
+    "TAG",
+    "Surfaces",
+    "add_sizes",
+    "in_stated_order",
+    "is_known",
+    "is_resolved",
+    "obstacle_tag",
+    "read_obstacles",
+    "with_wrap_ranges",
+]
+
+
+# ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
+
+
+Table = dict[str, tuple[type[Wrap], dict[str, tuple[str, int]]]]  # tag: class, {ours: (the file's, count)}
+SURFACES: Table = {
+    "WrapSphere": (WrapSphere, {"radius": ("radius", 1)}),
+    "WrapCylinder": (WrapCylinder, {"radius": ("radius", 1), "length": ("length", 1)}),
+    "WrapEllipsoid": (WrapEllipsoid, {"radii": ("dimensions", 3)}),
+    "WrapTorus": (WrapTorus, {"ring_radius": ("outer_radius", 1), "tube_radius": ("inner_radius", 1)}),
+}
+OBSTACLES: Table = {  # contact geometry that a Scholz2015GeometryPath may go around
+    "ContactSphere": (WrapSphere, {"radius": ("radius", 1)}),
+    "ContactCylinder": (WrapCylinder, {"radius": ("radius", 1)}),
+    "ContactEllipsoid": (WrapEllipsoid, {"radii": ("radii", 3)}),
+    "ContactTorus": (WrapTorus, {"ring_radius": ("torus_radius", 1), "tube_radius": ("tube_radius", 1)}),
+}
+TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
+
+
+def is_known(wrap: Wrap) -> bool:
+    """Whether OpenSim has this type of surface."""
+    return type(wrap) in TAGS
+
+
+def obstacle_tag(wrap: Wrap) -> str:
+    """The contact geometry of this type of surface."""
+    return next(tag for tag, (surface, _) in OBSTACLES.items() if surface is type(wrap))
+
+
+def read_sizes(element: Element) -> dict[str, Any]:
+    """The sizes of a wrap object or an obstacle, as arguments of its class in the table."""
+    _, sizes = (SURFACES | OBSTACLES)[element.tag]
+    found = {ours: numbers(element, theirs, count) for ours, (theirs, count) in sizes.items()}
+    return {ours: values if len(values) > 1 else values[0] for ours, values in found.items()}
+
+
+def add_sizes(element: Element, wrap: Wrap) -> None:
+    """The sizes of a surface as children of its element."""
+    _, sizes = (SURFACES | OBSTACLES)[element.tag]
+    for ours, (theirs, _) in sizes.items():
+        add(element, theirs, getattr(wrap, ours))
+
 
 SAMPLED_POSES = 64  # at which contact of the pieces of a path with a surface is tested
 RESOLVED = "_resolved"  # ends the names of all <PathWrap>s of a path whose ranges and order are those of the model
@@ -218,3 +275,67 @@ def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:
     a, d = A * flat, (B - A) * flat
     share = float(np.clip(-(a @ d) / (d @ d), 0, 1)) if d @ d > 0 else 0.0
     return float(np.linalg.norm(A + share * (B - A))), share
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# <Scholz2015GeometryPath>: points, and between them obstacles in the order in which the path meets them.
+
+
+TAG = "Scholz2015GeometryPath"
+POINT, OBSTACLE = "Scholz2015GeometryPathPoint", "Scholz2015GeometryPathObstacle"
+
+
+def read_obstacles(
+    path: Any, frames: Frames, contacts: Contacts, unsupported: UnsupportedElements
+) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...]]:
+    """Points and obstacles of a path, each obstacle on the piece between the points beside it; what is not supported is
+    noted. ModelError for a path that does not begin and end with a point."""
+    holder = path.find("path_elements")
+    found = [] if holder is None else [element for element in holder if isinstance(element.tag, str)]
+    if len(found) < 2 or {found[0].tag, found[-1].tag} != {POINT}:
+        complain(path, f"the <path_elements> must begin and end with a <{POINT}>")
+    points = tuple(_point(element, frames) for element in found if element.tag == POINT)
+    wraps, number = [], 0
+    for element in found:
+        if element.tag not in (POINT, OBSTACLE):
+            complain(element, f"<{element.tag}> is no known element of a path")
+        if element.tag == POINT:
+            number += 1
+            continue
+        wrap = _wrap(element, contacts, unsupported)
+        piece = None if len(points) == 2 else (number - 1, number)
+        wraps += [] if wrap is None else [replace(wrap, points=piece)]
+    return points, tuple(wraps)
+
+
+def _point(element: Any, frames: Frames) -> PathPoint:
+    point = element.find("PathPoint")
+    if point is None:
+        complain(element, f"<{POINT}> needs a <PathPoint>")
+    frame = frames.of(point, "socket_parent_frame")
+    return PathPoint(frame.body, frame.point(triple(point, "location", ZERO)))
+
+
+def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) -> Wrap | None:
+    """An obstacle as a surface on the whole path, None for one that is not supported."""
+    geometry, frame = contacts.placed(element, "socket_contact_geometry")
+    if geometry.tag not in OBSTACLES:
+        unsupported.count(element, f"a path around a {geometry.tag}")
+        return None
+    surface, _ = OBSTACLES[geometry.tag]
+    wrap = surface(
+        body=frame.body,
+        position=frame.position,
+        orientation=frame.orientation,
+        name=str(geometry.get("name")),
+        **read_sizes(geometry),
+    )
+    hint = triple(element, "contact_hint", ZERO)
+    if isinstance(wrap, WrapTorus) and np.hypot(hint[0], hint[1]) > wrap.ring_radius:
+        unsupported.count(element, "a path past the outside of a torus")
+        return None
+    if not wrap.tells_side(hint):
+        unsupported.count(element, "a hint in the middle of the obstacle; read as the shorter way round")
+        return wrap
+    return replace(wrap, hint=hint)

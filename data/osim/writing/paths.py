@@ -1,30 +1,233 @@
 """Paths: their points, and the surfaces that they wrap around."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
+from lxml import etree
 
-from myoquat.data.elements import add, add_set, body_fixed, checked_name
 from myoquat.data.osim.functions import add_function
-from myoquat.data.osim.reading.functional import add_functional
-from myoquat.data.osim.reading.surfaces import add_sizes, is_known
-from myoquat.data.osim.reading.wraps import RESOLVED, in_stated_order, with_wrap_ranges
-from myoquat.data.osim.tree.joints import DEFAULT_RANGE
-from myoquat.data.osim.writing.joints import path_of
-from myoquat.data.osim.writing.obstacles import Obstacles, is_hinted
-from myoquat.data.xml import Element
+from myoquat.data.osim.laws import LAWS, SCHUTTE, TIMES, add_quadratic, read_activation_dynamics, read_law
+from myoquat.data.osim.reading.muscles import add_functional
+from myoquat.data.osim.reading.wraps import (
+    OBSTACLE,
+    POINT,
+    RESOLVED,
+    TAG,
+    add_sizes,
+    in_stated_order,
+    is_known,
+    obstacle_tag,
+    with_wrap_ranges,
+)
+from myoquat.data.osim.tree import DEFAULT_RANGE
+from myoquat.data.osim.writing.bodies import path_of
+from myoquat.data.reports import UnsupportedElements, UnwrittenParts
+from myoquat.data.xml import Element, add, add_set, body_fixed, checked_name
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
+from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.fitted import FittedPoint, PoseFunction, fitted_path
+from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 from myoquat.muscle.functional import LengthPoint, function_path
+from myoquat.muscle.laws import ForceLaw, Thelen2003
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap, WrapCylinder
+from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere
 
-__all__ = ["Paths", "WrapObjects", "with_valid_path_wraps"]
+__all__ = ["FALLBACK", "Obstacles", "Paths", "WrapObjects", "force_element", "has_known_law", "with_valid_path_wraps"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Paths that are laid over hints, as OpenSim's paths over obstacles; mirrors `myoquat.data.osim.reading.wraps`.
+
+
+def is_hinted(muscle: Muscle) -> bool:
+    """Whether a path is one over obstacles; ModelError where it is so in part."""
+    hinted = [wrap.hint is not None for wrap in muscle.wraps]
+    if any(hinted) and not all(hinted):
+        raise ModelError(
+            "OpenSim has no path around surfaces with a hint and others", element=f"muscle {muscle.name!r}"
+        )
+    return any(hinted)
+
+
+class Obstacles:
+    """The obstacles of all paths as contact geometry, each with a name of its own. Equal obstacles become one. An
+    obstacle that equals a surface of a contact force becomes none."""
+
+    def __init__(self, muscles: Sequence[Muscle], surfaces: Mapping[str, ContactSurface]) -> None:
+        self._names: dict[Wrap, str] = {}
+        self._new: list[Wrap] = []
+        self._surfaces = surfaces
+        for muscle in filter(is_hinted, muscles):
+            for wrap in muscle.wraps:
+                self._name(_bare(wrap), muscle.name)
+
+    def _name(self, wrap: Wrap, muscle: str) -> None:
+        if wrap in self._names:
+            return
+        element = f"muscle {muscle!r}"
+        if isinstance(wrap, WrapCylinder) and np.isfinite(wrap.length):
+            raise ModelError(
+                f"OpenSim's obstacles are cylinders without ends; {wrap.name or 'one'} has them", element=element
+            )
+        name = checked_name(wrap.name or f"{muscle}_{wrap.kind}", element)
+        if _is_same(wrap, self._surfaces.get(name)):
+            self._names[wrap] = name
+            return
+        taken = {*self._names.values(), *self._surfaces}
+        others = (f"{name}_{k}" for k in range(2, len(taken) + 3))
+        self._names[wrap] = name if name not in taken else next(other for other in others if other not in taken)
+        self._new.append(wrap)
+
+    def __bool__(self) -> bool:
+        return bool(self._new)
+
+    def add_geometry(self, holder: Element) -> None:
+        """The contact geometry of the obstacles."""
+        for wrap in self._new:
+            entry = add(holder, obstacle_tag(wrap), name=self._names[wrap])
+            add(entry, "socket_frame", path_of(wrap.body))
+            add(entry, "location", wrap.position)
+            add(entry, "orientation", body_fixed(wrap.orientation))
+            add_sizes(entry, wrap)
+
+    def add_path(self, parent: Element, muscle: Muscle) -> None:
+        """The path of a muscle; ModelError for points and pieces that OpenSim's path over obstacles cannot have."""
+        element = f"muscle {muscle.name!r}"
+        whole = (0, len(muscle.path) - 1)
+        if any(type(point) is not PathPoint for point in muscle.path):
+            raise ModelError("all points of OpenSim's path over obstacles are fixed to bodies", element=element)
+        if any(np.diff(wrap.points or whole) != 1 for wrap in muscle.wraps):
+            raise ModelError("in OpenSim an obstacle with a hint acts between two points of a path", element=element)
+        elements = add(add(parent, TAG, name="path"), "path_elements")
+        for k, point in enumerate(muscle.path):
+            entry = add(add(elements, POINT, name=f"path_point_{k}"), "PathPoint", name="pathpoint")
+            add(entry, "socket_parent_frame", path_of(point.body))
+            add(entry, "location", point.position)
+            for i, wrap in enumerate(muscle.wraps):
+                if (wrap.points or whole)[0] == k and wrap.hint is not None:
+                    obstacle = add(elements, OBSTACLE, name=f"obstacle_{i}")
+                    add(obstacle, "socket_contact_geometry", f"/contactgeometryset/{self._names[_bare(wrap)]}")
+                    add(obstacle, "contact_hint", wrap.hint)
+
+
+def _bare(wrap: Wrap) -> Wrap:
+    return replace(wrap, points=None, hint=None)
+
+
+def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
+    """Whether an obstacle is the surface of a contact force."""
+    place = (wrap.body, tuple(wrap.position), tuple(wrap.orientation))
+    if isinstance(surface, ContactSphere) and isinstance(wrap, WrapSphere):
+        return (*place, wrap.radius) == (surface.body, surface.position, (1.0, 0.0, 0.0, 0.0), surface.radius)
+    if isinstance(surface, ContactEllipsoid) and isinstance(wrap, WrapEllipsoid):
+        return (*place, wrap.radii) == (surface.body, surface.position, surface.orientation, surface.radii)
+    return False
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Our force laws as OpenSim's muscles and other forces, by the tables that read them; read back, they must be equal.
+
+
+FALLBACK = "PathActuator"  # for a path whose law OpenSim does not know, or that has none
+READ_BACK_TOLERANCE = 1e-12  # relative, of numbers that are written in another form
+TAGS = {format_.law: tag for tag, format_ in LAWS.items()}
+
+
+def has_known_law(law: ForceLaw | None) -> bool:
+    """Whether OpenSim has this law."""
+    return type(law) in TAGS
+
+
+def force_element(parent: Element, muscle: Muscle, unwritten: UnwrittenParts) -> Element:
+    """The element of a muscle or another force along a path, with all of its numbers but no path yet.
+
+    ModelError if OpenSim's force of this type cannot have them.
+    """
+    muscle = _with_thelen_of_opensim(muscle, unwritten)
+    if muscle.law is None or not has_known_law(muscle.law):
+        force = add(parent, FALLBACK, name=muscle.name)
+        strength = getattr(muscle.law, "max_isometric_force", None)
+        if strength is not None:
+            add(force, "optimal_force", strength)
+        return force
+    tag = TAGS[type(muscle.law)]
+    force = add(parent, tag, name=muscle.name)
+    LAWS[tag].write(force, muscle.law)
+    _add_activation_dynamics(force, muscle)
+    if muscle.activation is not None and tag in TIMES:
+        add(force, "default_activation", muscle.activation)
+    _check(force, muscle)
+    return force
+
+
+def _with_thelen_of_opensim(muscle: Muscle, unwritten: UnwrittenParts) -> Muscle:
+    """A muscle by Thelen's law as OpenSim has it: with activation dynamics and an elastic tendon. OpenSim 4.6 opens no
+    file with a Thelen2003Muscle that ignores either."""
+    law = muscle.law
+    if not isinstance(law, Thelen2003):
+        return muscle
+    if law.tendon == "rigid" and law.tendon_slack_length > 0:
+        unwritten.count("rigid tendons of Thelen2003Muscle, written as elastic", muscle.name)
+        muscle = replace(muscle, law=replace(law, tendon="elastic"))
+    if muscle.activation_dynamics is None:
+        unwritten.count("controls that are activations of Thelen2003Muscle, written with its dynamics", muscle.name)
+        up, down, form = TIMES["Thelen2003Muscle"]
+        dynamics = ActivationDynamics(up, down, form, minimum_activation=law.minimum_activation)
+        muscle = replace(muscle, activation_dynamics=dynamics)
+    return muscle
+
+
+def _add_activation_dynamics(force: Element, muscle: Muscle) -> None:
+    dynamics = muscle.activation_dynamics
+    if force.tag == SCHUTTE:
+        if dynamics is not None:
+            add_quadratic(force, dynamics)
+        return
+    if dynamics is None:
+        if force.tag in TIMES:
+            add(force, "ignore_activation_dynamics", True)
+        return
+    add(force, "activation_time_constant", dynamics.activation_time)
+    add(force, "deactivation_time_constant", dynamics.deactivation_time)
+    if dynamics.form == "smooth":
+        add(force, "activation_dynamics_smoothing", dynamics.smoothing)
+
+
+def _check(force: Element, muscle: Muscle) -> None:
+    """ModelError unless what is read from the element is what was to be written."""
+    again = etree.fromstring(etree.tostring(force))
+    pairs = {
+        "": (muscle.law, read_law(again, UnsupportedElements())),
+        "activation_dynamics.": (muscle.activation_dynamics, read_activation_dynamics(again)),
+    }
+    wrong = [prefix + name for prefix, (ours, theirs) in pairs.items() for name in _unlike(ours, theirs)]
+    if wrong:
+        raise ModelError(
+            f"OpenSim's {force.tag} cannot have this {', '.join(wrong)}", element=f"muscle {muscle.name!r}"
+        )
+
+
+def _unlike(ours: Any, theirs: Any) -> list[str]:
+    """Names of the fields in which two records differ."""
+    if type(ours) is not type(theirs):
+        return ["type"]
+    if not is_dataclass(ours):
+        return []
+    return [f.name for f in fields(ours) if not _like(getattr(ours, f.name), getattr(theirs, f.name))]
+
+
+def _like(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= READ_BACK_TOLERANCE * max(abs(a), abs(b))
+    return bool(a == b)
 
 
 class WrapObjects:

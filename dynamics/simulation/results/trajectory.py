@@ -15,7 +15,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, motion_from_states, save_table
-from myoquat.data.motions.muscles import actuator_columns
+from myoquat.data.motions.coordinates import actuator_columns
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
@@ -43,7 +43,7 @@ __all__ = ["Trajectory"]
 
 # matplotlib is imported only for figures: it takes half a second
 FIGURES = "myoquat.dynamics.simulation.results.figures"
-ANIMATION = "myoquat.data.motions.figures.animation"
+ANIMATION = "myoquat.data.motions.figures"
 
 
 OVER_TIME = ("q", "u", "activation", "torque", "muscle_states", "excitation", "controls", "actuation")

@@ -18,12 +18,10 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.archives import read_arrays
-from myoquat.data.files import check_output, write_bytes
+from myoquat.data.files import check_output, read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
-from myoquat.data.toml.record_types import written_type
-from myoquat.data.toml.records import read_record, write_fields
+from myoquat.data.toml.records import read_record, write_fields, written_type
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import SystemLike, system_of

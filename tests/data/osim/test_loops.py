@@ -8,7 +8,7 @@ import pytest
 
 from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
-from myoquat.data.osim.tree.graph import Edge, Way, spanning_tree
+from myoquat.data.osim.tree import Edge, Way, spanning_tree
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, simulate
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld, assemble, constraints_of

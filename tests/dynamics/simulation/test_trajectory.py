@@ -9,7 +9,7 @@ from mpl_toolkits.mplot3d import proj3d
 
 from myoquat.data import load_model
 from myoquat.data.motions import load_table, states_from_motion
-from myoquat.data.motions.figures.animation import _Film
+from myoquat.data.motions.figures import _Film
 from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
 from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints

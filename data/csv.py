@@ -1,0 +1,57 @@
+"""Columns of numbers over time, .csv: read and written."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_columns", "write_columns"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Reading columns of numbers over time, .csv: a line of labels, the first of them `time`, then a row each time.
+
+
+def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """A .csv file: a column per label over the index `time` [s]; an empty cell is NaN.
+
+    A label that is not UTF-8 is taken as Latin-1, with an ImplausibleWarning, or an error if `strict`.
+
+    Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
+    raised for a cell that is no number and times that do not increase.
+    """
+    path = Path(path)
+    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES, "surrogateescape"))
+    head = text_of(next(lines)[1], partial(tell, path, strict, 1))
+    labels = [label.strip().strip('"') for label in head.split("\t")]
+    check_labels(path, 1, labels)
+    if labels[0] != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)
+    table, rows = parse_rows(path, lines, labels, gaps=True)
+    check_times(path, rows, table[:, 0])
+    return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
+
+
+# ---- Writing columns of numbers over time, .csv -------------------------------------------------------------------
+
+
+def write_columns(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a table over the index `time` [s] as a .csv file that reads back equal.
+
+    Raises FileExistsError for an existing file unless `overwrite` is True, ValueError for columns on several levels.
+    """
+    path = check_output(path, overwrite)
+    if frame.columns.nlevels > 1 or frame.index.nlevels > 1:
+        raise ValueError("a .csv file holds plain columns over time; the table's columns or rows have several levels")
+    labels = ["time", *map(str, frame.columns)]
+    check_labels(path, 0, labels)
+    for label in labels:
+        if set(label) & set(',"\t\r\n'):
+            raise ValueError(f"the label {label!r} holds a comma, a quotation mark, a tab or a line end")
+    write_text(path, frame.astype(np.float64).to_csv(index_label="time"))

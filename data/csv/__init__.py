@@ -1,5 +1,0 @@
-"""Columns of numbers over time, .csv: read and written."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

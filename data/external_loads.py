@@ -1,0 +1,99 @@
+"""OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from myoquat.core.records import dataclass
+from myoquat.data.files import beside
+from myoquat.data.xml import add, boolean, complain, last_name, parse_opensim, text
+from myoquat.joints.errors import ModelError
+
+__all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Reading OpenSim's ExternalLoads, .xml: which columns of a data file act on which bodies, in which frames.
+
+
+@dataclass(frozen=True)
+class LoadEntry:
+    """One ExternalForce: the body, the frames of force and point, and its line in the file.
+
+    `force`, `point` and `torque` are the beginnings of the columns' names, "" for a quantity that it lacks.
+    """
+
+    name: str
+    body: str
+    force_frame: str
+    point_frame: str
+    force: str
+    point: str
+    torque: str
+    line: int
+
+
+def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
+    """The loads that apply, the data file (relative paths start at the file's own folder) and the line that names it.
+
+    ModelError with file and line for another document and a missing data file name. A load without force and torque, or
+    with a data source of its own, is an error too.
+    """
+    path = Path(path)
+    root = parse_opensim(path)
+    loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
+    if loads is None:
+        raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
+    try:
+        forces = loads.findall("objects/ExternalForce")
+        entries = [load_entry(force) for force in forces if _applies(force)]
+        if not entries:
+            complain(loads, "no <ExternalForce> applies")
+        name, named = text(loads, "datafile"), loads.find("datafile")
+    except ModelError as error:
+        raise error.located(path, error.line) from None
+    return entries, beside(path.parent, name), (0 if named is None else named.sourceline) or 0
+
+
+def _applies(force: Any) -> bool:
+    """appliesForce, or isDisabled of older documents."""
+    return boolean(force, "appliesForce", True) and not boolean(force, "isDisabled", False)
+
+
+def load_entry(force: Any) -> LoadEntry:
+    """What an <ExternalForce> says; ModelError with its line where it has neither force nor torque."""
+    identifiers = {key: text(force, f"{key}_identifier", "") for key in ("force", "point", "torque")}
+    identifiers = {key: "" if value == "Unassigned" else value for key, value in identifiers.items()}
+    if not identifiers["force"] and not identifiers["torque"]:
+        complain(force, "a load needs a <force_identifier> or a <torque_identifier>")
+    return LoadEntry(
+        str(force.get("name") or identifiers["force"] or identifiers["torque"]),
+        last_name(text(force, "applied_to_body")),
+        last_name(text(force, "force_expressed_in_body", "ground")),
+        last_name(text(force, "point_expressed_in_body", "ground")),
+        **identifiers,
+        line=int(force.sourceline),
+    )
+
+
+# ---- Writing OpenSim's ExternalLoads, .xml ------------------------------------------------------------------------
+
+
+def external_loads_text(entries: Sequence[LoadEntry], data_file: str) -> str:
+    """The document of these loads, whose numbers are in another file."""
+    root = etree.Element("OpenSimDocument", Version="40000")
+    loads = add(root, "ExternalLoads", name="external_loads")
+    holder = add(loads, "objects")
+    for entry in entries:
+        force = add(holder, "ExternalForce", name=entry.name)
+        add(force, "applied_to_body", entry.body)
+        add(force, "force_expressed_in_body", entry.force_frame)
+        add(force, "point_expressed_in_body", entry.point_frame)
+        for key in ("force", "point", "torque"):
+            add(force, f"{key}_identifier", getattr(entry, key))
+    add(loads, "datafile", data_file)
+    text: str = etree.tostring(root, pretty_print=True, encoding="unicode")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text

@@ -1,1 +1,0 @@
-"""OpenSim's ExternalLoads, .xml: read and written."""

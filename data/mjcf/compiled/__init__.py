@@ -1,1 +1,0 @@
-"""Models that MuJoCo has compiled, as documents."""

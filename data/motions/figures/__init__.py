@@ -1,1 +1,0 @@
-"""Figures and films of motions."""

@@ -1,0 +1,403 @@
+"""OpenSim's documents: names of parts, defaults and files that are named, and older schemas."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.data.osim.frames import GROUND, Frame
+from myoquat.data.reports import ImplausibleValues
+from myoquat.data.xml import BASE, Element, IncludedFiles, boolean, complain, last_name, number, numbers, text, written
+from myoquat.joints.quaternion import quaternion_from_matrix
+from myoquat.joints.sequences import euler_from_quaternion, rotation_matrix_from_euler
+
+__all__ = [
+    "FIRST_RELEASE",
+    "LAST_NESTED",
+    "OLDEST_VERSION",
+    "close_names",
+    "complete",
+    "include_files",
+    "modernize",
+    "modernize_names",
+    "part_coordinates",
+    "part_from_ground",
+    "settle_names",
+]
+
+
+# ---- Names of components, made unique within each set by the rules of OpenSim -------------------------------------
+
+
+GROUND_BODY = "ground_body"
+_GROUND_PATH = re.compile(r"(?<=bodyset/)ground(?=/|$)")
+
+
+def close_names(model: Any, implausible: ImplausibleValues) -> None:
+    """Take the blanks out of names, as OpenSim 4 does with older documents, and wherever they are referred to."""
+    changed: dict[str, str] = {}
+    for element in model.iter():
+        name = element.get("name") if isinstance(element.tag, str) and element.tag != "ObjectGroup" else None
+        if name and name != (closed := "".join(name.split())):
+            element.set("name", closed)
+            if name.strip() != closed:
+                changed[name.strip()] = closed
+    if not changed:
+        return
+    for element in model.iter():
+        words = (element.text or "").strip()
+        if isinstance(element.tag, str) and words in changed and not len(element):
+            element.text = changed[words]
+    for name in changed:
+        implausible.count("blanks in names, taken out", name)
+
+
+def settle_names(model: Any, implausible: ImplausibleValues) -> None:
+    """Make the names in every set of a <Model> unique. A component without a name gets its tag in lower case, and one
+    whose name is taken gets a number behind it: NAME_0. References mean the first of several."""
+    for holder in (*model.iterfind("*/objects"), *model.iterfind("ForceSet/groups")):
+        taken: set[str] = set()
+        for element in [child for child in holder if isinstance(child.tag, str)]:
+            name = given = element.get("name") or element.tag.lower()
+            count = 0
+            while name in taken:
+                name, count = f"{given}_{count}", count + 1
+            if count:
+                implausible.count("names of several, which got a number", f"{element.tag} {name}")
+            taken.add(name)
+            element.set("name", name)
+
+
+def part_from_ground(model: Any, implausible: ImplausibleValues) -> None:
+    """Call a <Body> that has the ground's name ground_body, also wherever a path refers to it. OpenSim 4 distinguishes
+    the two by their paths, /ground and /bodyset/ground."""
+    bodies = [body for body in model.iterfind("BodySet/objects/Body") if body.get("name") == "ground"]
+    if not bodies:
+        return
+    bodies[0].set("name", GROUND_BODY)
+    implausible.count("a body with the name of the ground, called otherwise", GROUND_BODY)
+    for element in model.iter():
+        if isinstance(element.tag, str) and not len(element) and "bodyset/ground" in (element.text or ""):
+            element.text = _GROUND_PATH.sub(GROUND_BODY, element.text.strip())
+
+
+def part_coordinates(model: Any) -> None:
+    """Call coordinates of one name in several joints, which OpenSim allows, after their joints: joint.name. Entries
+    that refer to them by path get that name, and so do bare names within a joint, which mean its own coordinate.
+
+    ModelError for another bare name, which could mean any of them, and for a path to a joint without such a coordinate.
+    """
+    owners: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for coordinate in model.iterfind("JointSet/objects/*/coordinates/Coordinate[@name]"):
+        owners[coordinate.get("name")][coordinate.getparent().getparent().get("name")].append(coordinate)
+    shared = {name: joints for name, joints in owners.items() if len(joints) > 1}
+    if not shared:
+        return
+    for element in model.iter("*"):
+        words = (element.text or "").split()
+        if "coordinate" in element.tag and not len(element) and any(last_name(word) in shared for word in words):
+            element.text = " ".join(_parted(element, word, shared) for word in words)
+    for name, joints in shared.items():
+        for joint, coordinates in joints.items():
+            for coordinate in coordinates:
+                coordinate.set("name", f"{joint}.{name}")
+
+
+def _parted(element: Any, word: str, shared: dict[str, dict[str, list[Any]]]) -> str:
+    """The name that a reference to a coordinate, by path or bare, has when coordinates are called after joints."""
+    *path, name = word.strip("/").split("/")
+    if name not in shared:
+        return word
+    joint = path[-1] if path else next((x.get("name") for x in element.iterancestors() if _is_joint(x)), None)
+    if joint in shared[name]:
+        return f"{joint}.{name}"
+    paths = ", ".join(f"/jointset/{x}/{name}" for x in shared[name])
+    complain(element, f"<{element.tag}> names {word!r}, but the model has {paths}: give one of these paths")
+
+
+def _is_joint(element: Any) -> bool:
+    """True for what stands in the set of joints."""
+    holders = [holder.tag for holder in element.iterancestors()]
+    return holders[:2] == ["objects", "JointSet"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Older documents, brought into the schema of version 40000: OpenSim 2.0 to 3.3, versions 10901 to 30000, and OpenSim 4
+# before its release, versions 30500 to 39999.
+#
+# Up to 30000 a joint stands in the body that it carries, the ground is a body, and an inertia is six elements. Bodies
+# and
+# coordinates are named without paths, and a switch says what is disabled. At first paths were those of muscles alone.
+# Later drafts name bodies by connectors, or by sockets with a longer name. The elements are moved, with their lines;
+# what
+# they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
+
+
+OLDEST_VERSION = 10901
+INERTIA = ("xx", "yy", "zz", "xy", "xz", "yz")
+RENAMED = {
+    "MusclePointSet": "PathPointSet",
+    "MusclePoint": "PathPoint",
+    "MuscleViaPoint": "ConditionalPathPoint",
+    "MovingMusclePoint": "MovingPathPoint",
+    "MuscleWrapSet": "PathWrapSet",
+    "MuscleWrap": "PathWrap",
+    "NaturalCubicSpline": "SimmSpline",
+    "natCubicSpline": "SimmSpline",
+    "XAttachment": "x_location",
+    "YAttachment": "y_location",
+    "ZAttachment": "z_location",
+    "pennation_angle": "pennation_angle_at_optimal",
+    "Schutte1993Muscle": "Schutte1993Muscle_Deprecated",
+}
+SOCKETS = {  # by the set in which an element stands: what names a body or a coordinate
+    "PathPointSet": {
+        "body": "socket_parent_frame",
+        "coordinate": "socket_coordinate",
+        "coordinates": "socket_coordinate",
+        "x_coordinate": "socket_x_coordinate",
+        "y_coordinate": "socket_y_coordinate",
+        "z_coordinate": "socket_z_coordinate",
+    },
+    "MarkerSet": {"body": "socket_parent_frame"},
+    "ContactGeometrySet": {"body_name": "socket_frame"},
+    "ConstraintSet": {
+        "body_1": "socket_body_1",
+        "body_2": "socket_body_2",
+        "line_body": "socket_line_body",
+        "follower_body": "socket_follower_body",
+    },
+}
+BUSHING = {"body_1": "socket_body_1", "body_2": "socket_body_2"}
+FORCES = {  # by the tag of a force: what names a body
+    **dict.fromkeys(("BushingForce", "FunctionBasedBushingForce", "ExpressionBasedBushingForce"), BUSHING),
+    "PointToPointSpring": {"body1": "socket_body1", "body2": "socket_body2"},
+    "BodyActuator": {"body": "socket_body"},
+}
+SWITCHES = {"ForceSet": "appliesForce", "ConstraintSet": "isEnforced"}
+
+
+def modernize(model: Any) -> None:
+    """Bring a <Model> into the schema of version 40000; ModelError, with its line, where that cannot be done."""
+    modernize_names(model)
+    for holder, names in SOCKETS.items():
+        for element in model.iterfind(f".//{holder}/objects/*"):
+            _rename(element, names)
+    for force in model.iterfind("ForceSet/objects/*"):
+        _rename(force, FORCES.get(force.tag, {}))
+        _gather_path(force)
+    _connect(model)
+    for holder, switch in SWITCHES.items():
+        for old in model.iterfind(f"{holder}/objects/*/isDisabled"):
+            old.text = written(not boolean(old.getparent(), "isDisabled"))
+            old.tag = switch
+    bodies = model.find("BodySet/objects")
+    joints = _child(_child(model, "JointSet", model), "objects", model)
+    for body in list(model.iterfind("BodySet/objects/Body")):
+        if body.get("name") == GROUND:
+            bodies.remove(body)
+            _gather_geometry(body)
+            body.tag = "Ground"
+            model.append(body)
+            continue
+        _add_inertia(body)
+        _gather_geometry(body)
+        for joint in list(body.iterfind("Joint/*")):
+            if isinstance(joint.tag, str):
+                _move_joint(joint, body, joints)
+
+
+def modernize_names(root: Any) -> None:
+    """Give the elements below `root` their names of today."""
+    for element in list(root.iter(*RENAMED)):
+        element.tag = RENAMED[element.tag]
+
+
+def _rename(element: Any, names: dict[str, str]) -> None:
+    for old in [child for child in element if child.tag in names]:
+        old.tag = names[old.tag]
+
+
+def _gather_path(force: Any) -> None:
+    """Points and surfaces of a path that stand in the muscle itself, in a path of its own."""
+    parts = [child for child in force if child.tag in ("PathPointSet", "PathWrapSet")]
+    if parts:
+        path = _child(force, "GeometryPath", parts[0])
+        for part in parts:
+            path.append(part)
+
+
+def _connect(model: Any) -> None:
+    """Connectors and longer names as sockets, and the joints of those drafts as joints with frames."""
+    for element in model.xpath(".//*[contains(name(), '_connectee_name')]"):
+        element.tag = element.tag.removesuffix("_connectee_name")
+    for connectors in list(model.iter("connectors")):
+        for connector in connectors.iterfind("*[@name]"):
+            socket = connector.get("name")
+            _child(connectors.getparent(), f"socket_{socket}", connector, content=text(connector, "connectee_name"))
+    for joint in model.iterfind("JointSet/objects/*"):
+        if joint.find("socket_parent_body") is None:
+            _gather_coordinates(joint)
+        else:
+            parent, child = (last_name(text(joint, f"socket_{socket}_body")) for socket in ("parent", "child"))
+            _frame_joint(joint, parent, child, "_in_parent", "_in_child")
+
+
+def _gather_geometry(body: Any) -> None:
+    """The geometry that a body shows as <Mesh>es of today, each that is turned or shifted in a frame of its own. Scales
+    and poses of the body's <VisibleObject> act on all that it shows."""
+    visible = body.find("VisibleObject")
+    if visible is None:
+        return
+    shown = [(text(geometry, "geometry_file", ""), geometry)
+             for geometry in visible.iterfind("GeometrySet/objects/DisplayGeometry")]  # fmt: skip
+    shown += [(file, None) for file in text(visible, "geometry_files", "").split()]  # of OpenSim 1 and 2
+    scale, place = _shown(visible)
+    for k, (file, geometry) in enumerate([pair for pair in shown if pair[0]], start=1):
+        own, where = _shown(geometry)
+        name = f"{body.get('name')}_geom_{k}"
+        R, p = place.R @ where.R, place.p + place.R @ where.p
+        holder = body
+        if p.any() or not np.array_equal(R, np.eye(3)):
+            frames = _child(body, "components", visible)
+            holder = _child(frames, "PhysicalOffsetFrame", visible, name=f"{name}_frame")
+            _child(holder, "socket_parent", visible, content="..")
+            _child(holder, "translation", visible, content=written(tuple(p.tolist())))
+            angles = euler_from_quaternion(quaternion_from_matrix(R), "XYZ")
+            _child(holder, "orientation", visible, content=written(tuple(np.asarray(angles).tolist())))
+        mesh = _child(_child(holder, "attached_geometry", visible), "Mesh", visible, name=name)
+        _child(mesh, "scale_factors", visible, content=written(tuple((scale * own).tolist())))
+        _child(mesh, "mesh_file", visible, content=file)
+        if geometry is not None:
+            _gather_look(mesh, geometry)
+
+
+def _gather_look(mesh: Any, geometry: Element) -> None:
+    """The color and opacity of a <DisplayGeometry> as the <Appearance> of its <Mesh>."""
+    given = [(tag, text(geometry, tag, "")) for tag in ("opacity", "color")]
+    if any(words for _, words in given):
+        look = _child(mesh, "Appearance", geometry)
+        for tag, words in given:
+            if words:
+                _child(look, tag, geometry, content=words)
+
+
+def _shown(element: Element | None) -> tuple[Any, Frame]:
+    """The scales (3,) and the frame that an element of geometry gives."""
+    if element is None:
+        return np.ones(3), Frame("", np.eye(3), np.zeros(3))
+    scale = np.array(numbers(element, "scale_factors", 3, (1.0,) * 3))
+    *angles, x, y, z = numbers(element, "transform", 6, (0.0,) * 6)
+    return scale, Frame("", rotation_matrix_from_euler(np.array(angles), "XYZ"), np.array([x, y, z]))
+
+
+def _child(parent: Any, tag: str, like: Any, name: str = "", content: Any = None) -> Any:
+    """A new child on the line of another element."""
+    made = etree.SubElement(parent, tag, **({"name": name} if name else {}))
+    made.sourceline = like.sourceline
+    if content is not None:
+        made.text = content
+    return made
+
+
+def _add_inertia(body: Any) -> None:
+    values = [number(body, f"inertia_{k}", 1.0 if k[0] == k[1] else 0.0) for k in INERTIA]
+    _child(body, "inertia", body, content=written(values))
+
+
+def _move_joint(joint: Any, body: Any, joints: Any) -> None:
+    """A joint that stands in its body among the joints."""
+    carried, parent = str(body.get("name")), text(joint, "parent_body")
+    if not joint.get("name"):
+        joint.set("name", f"{parent}_{carried}")
+    joints.append(joint)
+    if boolean(joint, "reverse"):
+        _frame_joint(joint, carried, parent, "", "_in_parent")
+    else:
+        _frame_joint(joint, parent, carried, "_in_parent", "")
+
+
+def _frame_joint(joint: Any, parent: str, child: str, of_parent: str, of_child: str) -> None:
+    """A joint with its coordinates and its frames on two bodies, whose elements end in `of_parent` and `of_child`."""
+    _gather_coordinates(joint)
+    frames = _child(joint, "frames", joint)
+    for socket, base, place in (("parent", parent, of_parent), ("child", child, of_child)):
+        name = f"{base}_offset"  # as OpenSim 4 calls it
+        _child(joint, f"socket_{socket}_frame", joint, content=name)
+        frame = _child(frames, "PhysicalOffsetFrame", joint, name=name)
+        _child(frame, "socket_parent", joint, content=base)
+        for ours, theirs in (("translation", f"location{place}"), ("orientation", f"orientation{place}")):
+            _child(frame, ours, _found(joint, theirs), content=text(joint, theirs, "0 0 0"))
+
+
+def _gather_coordinates(joint: Any) -> None:
+    coordinates = joint.find("CoordinateSet/objects")
+    if coordinates is not None:
+        coordinates.tag = "coordinates"
+        joint.append(coordinates)
+
+
+def _found(parent: Element, tag: str) -> Element:
+    child = parent.find(tag)
+    return parent if child is None else child
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Parts of a model that stand elsewhere in OpenSim's files: default objects, and objects in files of their own.
+
+
+LAST_NESTED = 30000  # the last version whose joints are children of bodies
+FIRST_RELEASE = 40000  # of OpenSim 4
+NO_FILE = ("", "Unassigned")
+ReadRoot = Callable[[Path], tuple[Element, int]]  # an object in a file, and the version of its document
+
+
+def complete(holder: Element, version: int) -> None:
+    """Give the objects in an element the entries that they leave out and that <defaults> of the element has for their
+    class. The <defaults> are then removed."""
+    if version < FIRST_RELEASE:
+        modernize_names(holder)
+    for defaults in list(holder.iterchildren("defaults")):
+        holder.remove(defaults)
+        for default in defaults.iterchildren("*"):
+            for element in holder.iter(default.tag):
+                entries = {entry.tag for entry in element.iterchildren("*")}
+                for entry in default.iterchildren("*"):
+                    if entry.tag not in entries:
+                        element.append(deepcopy(entry))
+
+
+def include_files(model: Element, version: int, path: Path, read: ReadRoot, files: IncludedFiles) -> list[Element]:
+    """Put the objects of other files in place of those that name them by the attribute `file`, and return the sets
+    whose files have an older version than the model. Those wait to be modernized on their own.
+
+    Raises ModelError with file and line for a file that may not be read, and for one with an object of another class.
+    """
+    older: list[Element] = []
+    for element in [found for found in model.iter("*") if (found.get("file") or "").strip() not in NO_FILE]:
+        file = files.path(element, path)
+        found, its_version = read(file)
+        if found.tag != element.tag:
+            complain(element, f"<{element.tag}> names the file {file.name}, which holds a <{found.tag}>")
+        complete(found, its_version)
+        include_files(found, its_version, file, read, files)
+        for child in found.iterchildren("*"):
+            child.set(BASE, str(file))
+        name, parent = element.get("name") or found.get("name"), element.getparent()
+        if name:
+            found.set("name", name)
+        if parent is None:
+            complain(element, f"<{element.tag}> names another file")
+        if its_version < FIRST_RELEASE <= version and parent is model and model.tag == "Model":
+            parent.remove(element)
+            older.append(found)
+        else:
+            parent[parent.index(element) : parent.index(element) + 1] = [found]
+    return older

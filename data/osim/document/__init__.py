@@ -1,1 +1,0 @@
-"""The XML document of an .osim file: text, version and names, as OpenSim resolves them."""

@@ -1,1 +1,0 @@
-"""Force laws of OpenSim's muscles."""

@@ -1,0 +1,439 @@
+"""OpenSim's joints as a tree: which way each is read, and the coordinates of each."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.core.records import dataclass
+from myoquat.data.osim.frames import GROUND, Frame, Frames
+from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
+from myoquat.data.xml import boolean, complain, last_name, number, numbers, objects, span, text, triple
+from myoquat.joints.conversion.balls import turned_around
+from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier
+from myoquat.joints.multibody.body import Body
+from myoquat.joints.sequences import rotation_matrix_from_euler
+from myoquat.joints.types import (
+    ConstantCurvatureJoint,
+    CustomJoint,
+    EllipsoidJoint,
+    EulerJoint,
+    FixedJoint,
+    Joint,
+    PrismaticJoint,
+    RevoluteJoint,
+    UniversalJoint,
+)
+from myoquat.joints.types.custom import Axis
+from myoquat.muscle.coordinates import Coordinate
+
+__all__ = [
+    "DEFAULT_RANGE",
+    "JOINTS",
+    "STARTS",
+    "TAG",
+    "Edge",
+    "Link",
+    "OsimJoint",
+    "Way",
+    "complete_joint",
+    "is_blank",
+    "linked",
+    "read_joint",
+    "scapular_bodies",
+    "spanning_tree",
+]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The tree in a graph of bodies and joints: which way each joint carries, and which joints close a loop.
+#
+# The same tree as in OpenSim, which leaves the choice to Simbody's MultibodyGraphMaker: breadth first from the
+# ground, in
+# the order of the joints. Behind a moving body without mass on to one that has mass, the heaviest first.
+
+
+class Way(Enum):
+    """What a joint does in the tree: it carries its child, its parent, or neither, since both are carried already."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    LOOP = "loop"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A joint between two bodies, by their names; `moves` unless it is a weld."""
+
+    parent: str
+    child: str
+    moves: bool
+
+
+def spanning_tree(masses: Mapping[str, float], edges: Sequence[Edge]) -> tuple[tuple[Way, ...], tuple[str, ...]]:
+    """The way of each joint, and the bodies that must be hung on the ground for the tree to hold all of them.
+
+    masses: of all bodies but the ground [kg], by their names.
+    """
+    growth = _Growth(masses, edges)
+    growth.grow()
+    hung = []
+    for name in _bases(masses, edges):
+        if name not in growth.levels:
+            hung.append(name)
+            growth.add_body(name, 1)
+            growth.grow()
+    return tuple(growth.ways.get(i, Way.LOOP) for i in range(len(edges))), tuple(hung)
+
+
+def _bases(names: Iterable[str], edges: Sequence[Edge]) -> list[str]:
+    """Bodies in the order in which they are joined to the ground. First come those without a joint, then those that are
+    no child of another body, then the others. In each group the parents of most joints come first."""
+    parents, children = Counter(edge.parent for edge in edges), {edge.child for edge in edges}
+    linked = {*children, *parents}
+    return sorted(names, key=lambda name: (name in linked, name in children, -parents[name]))
+
+
+class _Growth:
+    """A tree as it grows: the level of each body in it, and the way of each joint that is used."""
+
+    def __init__(self, masses: Mapping[str, float], edges: Sequence[Edge]) -> None:
+        self.masses, self.edges = masses, edges
+        self.levels: dict[str, int] = {}
+        self.ways: dict[int, Way] = {}
+        self._at: dict[int, list[str]] = defaultdict(list)  # the bodies of each level
+        self._of: dict[str, list[int]] = defaultdict(list)  # the joints of each body
+        for i, edge in enumerate(edges):
+            self._of[edge.parent].append(i)
+            self._of[edge.child].append(i)
+        self.add_body(GROUND, 0)
+
+    def add_body(self, name: str, level: int) -> None:
+        """Place a body."""
+        self.levels[name] = level
+        self._at[level].append(name)
+
+    def grow(self) -> None:
+        """Level by level, from bodies that were not grown from before."""
+        while self._at:
+            bodies = self._at.pop(min(self._at))
+            for i in sorted({i for name in bodies for i in self._of[name]}):
+                edge = self.edges[i]
+                if (edge.parent in self.levels) != (edge.child in self.levels):
+                    self._grow_from(i)
+
+    def _grow_from(self, i: int) -> None:
+        """Use a joint, and where it moves a body without mass, joints beyond it up to one with mass."""
+        moves = self.edges[i].moves
+        end = self._use(i)
+        while moves and self.masses[end] == 0.0:
+            beyond = [j for j in self._of[end] if self._other(j, end) not in self.levels]
+            if not beyond:
+                return
+            forward = [j for j in beyond if self.edges[j].parent == end]
+            heavy = [j for j in beyond if self.masses[self._other(j, end)] > 0.0]
+            chosen = [j for j in heavy if j in forward] or heavy or forward or beyond
+            masses = [self.masses[self._other(j, end)] for j in chosen]
+            end = self._use(chosen[masses.index(max(masses))])
+
+    def _use(self, i: int) -> str:
+        """Let a joint carry the one of its bodies that is not in the tree; its name."""
+        edge = self.edges[i]
+        inner, self.ways[i] = (edge.parent, Way.FORWARD) if edge.parent in self.levels else (edge.child, Way.BACKWARD)
+        outer = self._other(i, inner)
+        self.add_body(outer, self.levels[inner] + 1)
+        return outer
+
+    def _other(self, i: int, name: str) -> str:
+        edge = self.edges[i]
+        return edge.child if edge.parent == name else edge.parent
+
+
+# ---- OpenSim's joints as ours, with their coordinates -------------------------------------------------------------
+#
+# Sockets, offset frames and coordinates are alike in all of them. The motion of the child frame in the parent frame is
+# what tells them apart.
+
+
+STARTS = ("default_value", "default_speed_value")
+DEFAULT_RANGE = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class OsimJoint:
+    """A joint type, the coordinates of the file in its order, and where they start."""
+
+    joint: Joint
+    coordinates: tuple[Coordinate, ...]
+    defaults: tuple[float, ...]
+    speeds: tuple[float, ...]
+
+
+def _moves(names: tuple[str, ...], turns: Any, slides: Any) -> CustomJoint:
+    """Turns and slides along axes, each by a coordinate of its own."""
+    return CustomJoint(names, tuple(Axis(*turn) for turn in turns), tuple(Axis(*slide) for slide in slides))
+
+
+def _free(_: Any, names: tuple[str, ...]) -> Joint:
+    return _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)))
+
+
+def _planar(_: Any, names: tuple[str, ...]) -> Joint:
+    return _moves(names, ((Z, 0),), ((X, 1), (Y, 2)))
+
+
+JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = {  # tag -> coordinates, joint
+    "WeldJoint": (0, lambda element, names: FixedJoint()),
+    "PinJoint": (1, lambda element, names: RevoluteJoint(Z)),
+    "SliderJoint": (1, lambda element, names: PrismaticJoint(X)),
+    "UniversalJoint": (2, lambda element, names: UniversalJoint(X, Y)),
+    "GimbalJoint": (3, lambda element, names: EulerJoint("XYZ")),
+    "BallJoint": (3, lambda element, names: EulerJoint("XYZ")),
+    "PlanarJoint": (3, _planar),
+    "FreeJoint": (6, _free),
+    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(triple(element, "radii_x_y_z"))),
+    "ConstantCurvatureJoint": (3, lambda element, names: _rod(element)),
+    "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
+    "CustomJoint": (None, lambda element, names: _custom(element, names)),
+}
+
+
+def _rod(element: Any) -> Joint:
+    return ConstantCurvatureJoint(
+        number(element, "length", 1.0), triple(element, "neutral_angle_x_z_y", (0.0, 0.0, 0.0))
+    )
+
+
+def _ribs(element: Any) -> Joint:
+    """The first part of a shoulder blade's joint, in a frame turned about z (`myoquat.data.osim.tree`)."""
+    x, y, z = triple(element, "thoracic_ellipsoid_radii_x_y_z")
+    return EllipsoidJoint((y, x, z))
+
+
+def read_joint(element: Any, backward: bool = False) -> OsimJoint:
+    """A joint, or `backward` what carries its parent on its child. ModelError with element and line for a type that is
+    not known, or is not to be turned around, or a wrong number of coordinates."""
+    if element.tag not in JOINTS:
+        complain(element, f"<{element.tag}> is not supported; known: {', '.join(JOINTS)}")
+    count, build = JOINTS[element.tag]
+    found = element.findall("coordinates/Coordinate")
+    if count is not None and len(found) != count:
+        complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
+    coordinates = tuple(_coordinate(c) for c in found)
+    if backward and element.tag == "ScapulothoracicJoint":
+        complain(element, "a <ScapulothoracicJoint> that carries its parent is not supported")
+    names = tuple(c.name for c in coordinates)
+    try:
+        joint = build(element, names)
+        joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        complain(element, str(error))
+    defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
+    return OsimJoint(joint, coordinates, defaults, speeds)
+
+
+def _start(coordinate: Any, tag: str) -> float:
+    """Where a coordinate starts; an element without a number is zero to OpenSim."""
+    return 0.0 if is_blank(coordinate.find(tag)) else number(coordinate, tag, 0.0)
+
+
+def is_blank(element: Any) -> bool:
+    """Whether an element is there and says nothing."""
+    return element is not None and not (element.text or "").strip()
+
+
+def complete_joint(element: Any) -> None:
+    """Give a joint whose file has no <coordinates> those that OpenSim gives it."""
+    count, _ = JOINTS.get(element.tag, (0, None))
+    if element.find("coordinates") is None:
+        add_coordinates(element, count or 0)
+
+
+def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
+    """The coordinates that OpenSim gives a joint that has none: PREFIX_coord_0 and so on. There is no prefix where the
+    file leaves out <coordinates>."""
+    holder = etree.SubElement(joint, "coordinates")
+    for i in range(count):
+        etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")
+
+
+def _coordinate(element: Any) -> Coordinate:
+    name = element.get("name")
+    if not name:
+        complain(element, "a <Coordinate> needs a name")
+    low_high = span(element, "range") if element.find("range") is not None else None
+    if low_high == (-math.inf, math.inf):  # as OpenSim writes that there is none
+        low_high = None
+    function = function_in(element.find("prescribed_function"), element) if boolean(element, "prescribed") else None
+    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function)
+
+
+def _custom(element: Any, names: tuple[str, ...]) -> Joint:
+    axes = element.findall("SpatialTransform/TransformAxis")
+    parts: dict[str, list[Axis]] = {"rotation": [], "translation": []}
+    for motion, found in parts.items():
+        for i in (1, 2, 3):
+            axis = next((a for a in axes if a.get("name") == f"{motion}{i}"), None)
+            if axis is not None:
+                found.append(_axis(axis, names))
+    rotations, translations = (tuple(filter(_moving, found)) for found in parts.values())
+    return CustomJoint(names, rotations, translations)
+
+
+def _moving(axis: Axis) -> bool:
+    """False for an axis along which nothing ever happens."""
+    return axis.coordinate is not None or axis.function != Constant(0.0)
+
+
+def _axis(element: Any, names: tuple[str, ...]) -> Axis:
+    direction = triple(element, "axis")
+    used = [last_name(word) for word in text(element, "coordinates", "").split()]
+    if len(used) > 1:
+        complain(element, f"an axis that depends on more than one coordinate is not supported: {', '.join(used)}")
+    if used and used[0] not in names:
+        complain(element, f"the axis depends on {used[0]!r}, which is no coordinate of the joint ({', '.join(names)})")
+    holder = element.find("function") if element.find("function") is not None else element
+    found = [child for child in holder if isinstance(child.tag, str) and child.tag not in ("coordinates", "axis")]
+    unknown = [child for child in found if child.tag not in FUNCTIONS]
+    if unknown:
+        complain(unknown[0], f"the function <{unknown[0].tag}> is not supported; known: {', '.join(FUNCTIONS)}")
+    follows = used and holder is not element  # without even an empty <function>, OpenSim keeps the axis where it is
+    function = read_function(found[0]) if found else Linear() if follows else Constant(0.0)
+    if not used and not _is_constant(function):
+        complain(
+            element,
+            f"an axis without <coordinates> needs a <Constant>: <{found[0].tag}> has no argument; OpenSim takes the "
+            "slope of a line for its value, or reads memory that is not the function's",
+        )
+    return Axis(direction, names.index(used[0]) if used else None, function)
+
+
+def _is_constant(function: AxisFunction) -> bool:
+    while isinstance(function, Multiplier):
+        function = function.function
+    return isinstance(function, Constant)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# OpenSim's ScapulothoracicJoint: the shoulder blade glides over the ellipsoid of the ribs and wings away from it.
+
+
+TAG = "ScapulothoracicJoint"
+UPRIGHT = rotation_matrix_from_euler(np.array([0.0, 0.0, math.pi / 2]), "XYZ")
+
+
+def scapular_bodies(element: Any, read: OsimJoint, parent: Frame, child: Frame, mass: dict[str, Any]) -> list[Body]:
+    """A massless body on the ellipsoid (abduction, elevation, upward rotation), one more on a hinge (winging), and the
+    body itself fixed to it.
+
+    The ellipsoid's frame is the parent's, turned by a right angle about z, so that its radii are y, x, z. The hinge's
+    axis lies in the plane that touches the ellipsoid, at an angle from that plane's y axis [A. Seth, R. Matias, A. P.
+    Veloso, S. L. Delp, A biomechanical model of the scapulothoracic joint ..., PLoS ONE 11, 2016].
+    """
+    joint, names = str(element.get("name")), tuple(c.name for c in read.coordinates)
+    angle = number(element, "scapula_winging_axis_direction", 0.0)
+    origin = np.array([*numbers(element, "scapula_winging_axis_origin", 2, (0.0, 0.0)), 0.0])
+    ribs = Frame(parent.body, parent.R @ UPRIGHT, parent.p)
+    hinge = Frame(f"{joint}_glide", UPRIGHT.T, UPRIGHT.T @ origin)
+    back = Frame(f"{joint}_wing", child.R.T, -origin - child.R.T @ child.p)
+    axis = (-math.sin(angle), math.cos(angle), 0.0)
+    return [
+        Body(hinge.body, ribs.body, read.joint, ribs.position, ribs.orientation, joint_name=joint,
+             coordinate_names=names[:3]),
+        Body(back.body, hinge.body, RevoluteJoint(axis), hinge.position, hinge.orientation,
+             joint_name=f"{joint}_winging", coordinate_names=names[3:]),
+        Body(child.body, back.body, FixedJoint(), back.position, back.orientation, **mass),
+    ]  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# The joints of a file as the links of a tree: some are added where bodies have none, others close loops.
+
+
+WELD, FREE = "WeldJoint", "FreeJoint"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A joint, the frames that it links, and its way in the tree."""
+
+    element: Any
+    parent: Frame
+    child: Frame
+    way: Way
+
+    @property
+    def ends(self) -> tuple[Frame, Frame]:
+        """The frame that carries, and the one that is carried."""
+        return (self.child, self.parent) if self.way is Way.BACKWARD else (self.parent, self.child)
+
+    @property
+    def cuts(self) -> bool:
+        """True where it closes a loop and moves, for which its child is cut into parts."""
+        return self.way is Way.LOOP and self.element.tag != WELD
+
+
+def linked(model: Any, elements: dict[str, Any], frames: Frames) -> tuple[list[Link], tuple[str, ...]]:
+    """The joints of a <Model> in their order, then <FreeJoint>s that are added, and the names of the bodies that float.
+
+    These are connected with the ground by no joint of the file; the free joints are theirs.
+
+    elements  all bodies but the ground, by name
+
+    ModelError for a joint that connects a body with itself, or a loop that cannot be cut.
+    """
+    masses = {name: number(element, "mass", 0.0) for name, element in elements.items()}
+    joints = objects(model, "JointSet")
+    ends = [_ends(joint, frames) for joint in joints]
+    edges = [
+        Edge(parent.body, child.body, joint.tag != WELD) for joint, (parent, child) in zip(joints, ends, strict=True)
+    ]
+    ways, floating = spanning_tree(masses, edges)
+    for name in floating:
+        joints.append(_free_joint(model, name, elements[name]))
+        ends.append(_ends(joints[-1], frames))
+        ways = (*ways, Way.FORWARD)
+    links = [Link(joint, *frame, way) for joint, frame, way in zip(joints, ends, ways, strict=True)]
+    for link in links:
+        _check_cut(link)
+    return links, floating
+
+
+def _ends(joint: Any, frames: Frames) -> tuple[Frame, Frame]:
+    """The frames of the parent and the child."""
+    parent, child = (frames.of(joint, f"socket_{end}_frame") for end in ("parent", "child"))
+    if parent.body == child.body:
+        complain(joint, f"the joint links {child.body!r} with itself")
+    return parent, child
+
+
+def _free_joint(model: Any, name: str, body: Any) -> Any:
+    """A <FreeJoint> from the ground to a body, named as OpenSim names it, on the body's line."""
+    holder = model.find("JointSet/objects")
+    if holder is None:
+        holder = etree.SubElement(etree.SubElement(model, "JointSet"), "objects")
+    joint = etree.SubElement(holder, FREE, name=f"free_{name}")
+    for end, path in (("parent", f"/{GROUND}"), ("child", f"/bodyset/{name}")):
+        etree.SubElement(joint, f"socket_{end}_frame").text = path
+    add_coordinates(joint, 6, f"free_{name}")
+    joint.sourceline = body.sourceline
+    return joint
+
+
+def _check_cut(link: Link) -> None:
+    if link.cuts and link.child.body == GROUND:
+        complain(
+            link.element, "the joint closes a loop at its child, the ground, which has no parts: make it the parent"
+        )
+    if link.cuts and link.element.tag == FREE:
+        complain(link.element, "the joint closes a loop, where a <FreeJoint> holds nothing: remove it")

@@ -1,1 +1,0 @@
-"""The tree of joints in a graph of bodies."""

@@ -1,0 +1,231 @@
+"""OpenSim's tables of numbers over time, .mot and .sto: read and written."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, format_rows, parse_rows, tell, text_of
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_header", "read_motion", "write_motion"]
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Reading OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
+#
+# The header's first line may be a name. Then come `key=value` (or the older `key value`) lines up to `endheader`.
+# `nRows`
+# and `nColumns` (`datarows`, `datacolumns`) should agree with the table. `inDegrees` gives the unit of angles. Older
+# files have in its place the sentence "Angles are in degrees." (or "radians."). The rest is kept.
+
+
+MAX_HEADER_LINES = 10000
+REPEATED_ROW_TOLERANCE = 2e-10  # OpenSim writes ten decimals; the last may differ in a row that it writes twice
+MAX_LABELS_SHOWN = 5  # in a message
+Warn = Callable[[int, str], None]  # reports an irregularity at a line
+OLD_NAMES = {"datarows": "nRows", "datacolumns": "nColumns"}
+SENTENCES = {"angles are in degrees.": True, "angles are in radians.": False}
+
+
+def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "pd.DataFrame":
+    """A .mot or .sto file: a column per label, the index `time` [s], numbers as the file holds them.
+
+    `.attrs` keeps the header: "name", "in_degrees" (True, False, or None where the file does not say) and "header", a
+    dictionary of all its entries. Raises ModelError with file and line for a header without end or missing labels, and
+    for a row of another length. It is raised too for an entry that is no finite number, and for times that do not
+    increase. OpenSim reads some irregular files; these raise an ImplausibleWarning, or an error if `strict`. A row that
+    is there twice, as RRA and CMC write their last, counts once, while two different rows of one time are an error. Of
+    columns with one label the first is kept. All rows and columns are read whatever nRows and nColumns say. With `gaps`
+    a 'nan', in any spelling, is NaN, and `.attrs` keeps the "lines" of the rows. A file holds at most 256 MiB.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data.storage import read_motion, write_motion
+    >>> frame = pd.DataFrame({"knee_angle": [10.0, 20.0]}, index=pd.Index([0.0, 0.1], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=True)
+    ...     motion = read_motion(f"{folder}/knee.mot")
+    >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
+    ([10.0, 20.0], True)
+    """
+    check_types(path=(path, PATH))
+    path = Path(path)
+    lines = read_lines(path, MAX_BYTES, "surrogateescape")
+    head, (number, text) = read_header(path, lines)
+    header, name = _header(path, head)
+    text = text_of(text.rstrip(), partial(tell, path, strict, number))  # a tab at the end of a line is no label
+    labels = text.split("\t") if "\t" in text else text.split()
+    labels = [label.strip() for label in labels]
+    check_labels(path, number, list(dict.fromkeys(labels)))
+    if labels[0].lower() != "time":
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
+    table, rows = parse_rows(path, lines, labels, gaps=gaps, blanks=True)
+    warn = partial(tell, path, strict)
+    _check_counts(path, header, table, warn)
+    table, rows = _without_repeated_rows(table, rows, warn)
+    check_times(path, rows, table[:, 0])
+    table, labels = _without_repeated_labels(table, labels, number, warn)
+    frame = pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
+    entries = {key: value for key, (value, _) in header.items()}
+    frame.attrs = {"name": name, "in_degrees": _in_degrees(path, header, head), "header": entries}
+    if gaps:
+        frame.attrs["lines"] = rows.tolist()
+    return frame
+
+
+def read_header(path: Path, lines: Iterator[Line]) -> tuple[list[Line], Line]:
+    """The lines up to 'endheader', and the first after it that is not blank, which holds the labels; ModelError where
+    one of both is missing."""
+    head: list[Line] = []
+    for line in lines:
+        if line[1].strip().lower() == "endheader":
+            labels = next((line for line in lines if line[1].strip()), None)
+            if labels is None:
+                raise ModelError("no line of labels after 'endheader'", file=path, line=line[0])
+            return head, labels
+        if len(head) == MAX_HEADER_LINES:
+            break
+        head.append(line)
+    raise ModelError("no line 'endheader' up to here: this is no .mot or .sto file", file=path, line=max(len(head), 1))
+
+
+def _without_repeated_rows(table: np.ndarray, lines: np.ndarray, warn: Warn) -> tuple[np.ndarray, np.ndarray]:
+    """The rows and their lines without those that the next row repeats, which are counted."""
+    repeated = np.diff(table[:, 0]) == 0
+    same = np.flatnonzero(repeated)
+    repeated[same] = np.isclose(table[same + 1], table[same], rtol=1e-9, atol=REPEATED_ROW_TOLERANCE).all(axis=1)
+    if not repeated.any():
+        return table, lines
+    first, count = int(np.argmax(repeated)), int(repeated.sum())
+    many = "a row is" if count == 1 else f"{count} rows are"
+    warn(
+        int(lines[first + 1]),
+        f"{many} written twice, the first of {table[first, 0]:.10g} s; one of each is kept, as in OpenSim",
+    )
+    kept = np.append(~repeated, True)
+    return table[kept], lines[kept]
+
+
+def _without_repeated_labels(
+    table: np.ndarray, labels: list[str], line: int, warn: Warn
+) -> tuple[np.ndarray, list[str]]:
+    """The first column of each label."""
+    first: dict[str, int] = {}
+    for column, label in enumerate(labels):
+        first.setdefault(label, column)
+    if len(first) < len(labels):
+        twice = [label for label, count in Counter(labels).items() if count > 1]
+        named = ", ".join(map(repr, twice[:MAX_LABELS_SHOWN])) + (", ..." if len(twice) > MAX_LABELS_SHOWN else "")
+        warn(line, f"several columns are labelled {named}; the first of each is kept, as in OpenSim's Storage")
+    return table[:, list(first.values())], list(first)
+
+
+def _header(path: Path, lines: list[Line]) -> tuple[dict[str, tuple[str, int]], str]:
+    """Entries with their lines, and the name; free text between them is passed over, as OpenSim does."""
+    entries: dict[str, tuple[str, int]] = {}
+    name = ""
+    for number, text in lines:
+        key, equals, value = text.partition("=")
+        if not equals:
+            key, _, value = text.strip().partition(" ")
+            if key.lower() not in OLD_NAMES:
+                name = name or text.strip()
+                continue
+        key, value = OLD_NAMES.get(key.strip().lower(), key.strip()), value.strip()
+        if key in entries and entries[key][0] != value:
+            raise ModelError(f"{key} is given twice: {entries[key][0]} and {value}", file=path, line=number)
+        entries[key] = (value, number)
+    if "name" in entries:
+        name = entries["name"][0]
+    return entries, name.removeprefix("name ")
+
+
+def _in_degrees(path: Path, header: dict[str, tuple[str, int]], lines: list[Line]) -> bool | None:
+    if "inDegrees" not in header:
+        return next((SENTENCES[said] for _, text in lines if (said := text.strip().lower()) in SENTENCES), None)
+    value, number = header["inDegrees"]
+    if value.lower() not in ("yes", "no"):
+        raise ModelError(f"inDegrees is 'yes' or 'no', not {value!r}", file=path, line=number)
+    return value.lower() == "yes"
+
+
+def _check_counts(path: Path, header: dict[str, tuple[str, int]], table: np.ndarray, warn: Warn) -> None:
+    """Warn if the header gives another number of rows or columns; ModelError where it gives no number."""
+    for key, found, what in (("nRows", table.shape[0], "rows"), ("nColumns", table.shape[1], "columns")):
+        given: tuple[Any, int] | None = header.get(key)
+        if given is None or given[0] == str(found):
+            continue
+        message = f"{key} is {given[0]}, but the table has {found} {what}"
+        if not given[0].isdigit():
+            raise ModelError(message, file=path, line=given[1])
+        warn(given[1], f"{message}; all of them are read")
+
+
+# ---- Writing OpenSim's tables of numbers over time, .mot and .sto -------------------------------------------------
+
+
+RESERVED = ("version", "nrows", "ncolumns", "indegrees", "endheader")  # entries that the writer itself gives
+
+
+def write_motion(
+    frame: "pd.DataFrame",
+    path: str | Path,
+    *,
+    in_degrees: bool | None = None,
+    name: str | None = None,
+    header: Mapping[str, object] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a table with the index `time` [s] as a .mot or .sto file that reads back equal and opens in OpenSim.
+
+    in_degrees and name are the frame's own (`.attrs`) where they are not given; in_degrees None, if neither states it,
+    writes no such line. `header` has further entries. Numbers are written as they are. Raises FileExistsError for an
+    existing file unless `overwrite` is True. Raises ValueError for numbers that are not finite, and for labels that are
+    empty, repeated or hold a tab. It is raised too for entries that the writer itself gives, and for times that do not
+    increase.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from myoquat.data.storage import write_motion
+    >>> frame = pd.DataFrame({"knee_angle": [0.1, 0.2]}, index=pd.Index([0.0, 0.1], name="time"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_motion(frame, f"{folder}/knee.mot", in_degrees=False)
+    ...     lines = Path(f"{folder}/knee.mot").read_text().splitlines()
+    >>> lines[4], lines[-1].split()
+    ('inDegrees=no', ['0.1', '0.2'])
+    """
+    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    path = check_output(path, overwrite)
+    table = np.column_stack([frame.index.to_numpy(dtype=float), frame.to_numpy(dtype=float)])
+    labels = ["time", *map(str, frame.columns)]
+    check_labels(path, 0, labels)
+    for label in labels:
+        if set(label) & set("\t\r\n"):
+            raise ValueError(f"the label {label!r} holds a tab or a line end")
+    if not np.isfinite(table).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+        raise ValueError(f"{labels[column]!r} is {table[row, column]} in row {row}; finite numbers are needed")
+    check_times(path, range(len(table)), table[:, 0])
+    degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
+    lines = [name or frame.attrs.get("name") or path.stem, "version=1"]
+    lines += [f"nRows={len(table)}", f"nColumns={len(labels)}"]
+    lines += [] if degrees is None else [f"inDegrees={'yes' if degrees else 'no'}"]
+    lines += [_entry(key, value) for key, value in (header or {}).items()]
+    write_text(path, "\n".join([*lines, "endheader", "\t".join(labels)]) + "\n" + format_rows(table))
+
+
+def _entry(key: str, value: object) -> str:
+    """A line of the header; ValueError for a key or a value that would end it."""
+    line = f"{key}={value}"
+    if "=" in key or set(line) & set("\r\n") or key.lower() in RESERVED:
+        raise ValueError(f"the entry {line!r} of the header holds a line end, or a name that the writer itself gives")
+    return line

@@ -1,0 +1,187 @@
+"""Marker files, .trc: read and written."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+
+from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.data.c3d.read_child import LENGTHS, unit_in
+from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.rows import (
+    AXES,
+    MAX_BYTES,
+    Line,
+    check_labels,
+    check_times,
+    distinct_labels,
+    format_rows,
+    parse_rows,
+    tell,
+    text_of,
+)
+from myoquat.joints.errors import ModelError
+
+__all__ = ["read_markers", "write_markers"]
+
+
+# ---- Reading marker files, .trc: positions of markers over time, as motion capture systems write them -------------
+#
+# A file has three lines of header (file type; names of the entries; their values). Then comes a line with the markers'
+# names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one. Then a row for each frame has
+# its
+# number, the time [s], and x, y, z of each marker. Columns are separated by tabs, or by blanks.
+
+
+_HEAD = re.compile(r"\s*frame\s*s?\s*#?\s*\btime(\s*[(\[]\s*s\w*\s*[)\]])?(?=\s|$)", re.IGNORECASE)
+_OVER_EACH = re.compile(
+    r"(?P<base>.+?)[ ._:-]?x\t(?P=base)[ ._:-]?y\t(?P=base)[ ._:-]?z|(?P<name>.*)\t(?P=name)\t(?P=name)", re.IGNORECASE
+)
+
+
+def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """A .trc file: columns (marker, "x" | "y" | "z") in metres, the index `time` [s]; a gap in a record is NaN.
+
+    `.attrs["header"]` keeps the header's entries, among them the file's own "Units". Raises ModelError with file and
+    line for an invalid header, unknown units, and another number of markers than the header states. A row of another
+    length, an entry that is no number and times that do not increase raise it too. All rows are read; another NumFrames
+    raises an ImplausibleWarning, or an error if `strict`. So do names that are empty or come again, which get a number,
+    and text that is not UTF-8, which is taken as Latin-1. A file holds at most 256 MiB.
+
+    >>> import tempfile
+    >>> from myoquat.data import Markers
+    >>> from myoquat.data.trc import read_markers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Markers([0.0, 0.01], ("heel",), [[[0.1, 0.02, 0]]] * 2).save(f"{folder}/walk.trc")
+    ...     frame = read_markers(f"{folder}/walk.trc")
+    >>> frame["heel"].iloc[0].to_dict()
+    {'x': 0.1, 'y': 0.02, 'z': 0.0}
+    """
+    check_types(path=(path, PATH))
+    path = Path(path)
+    lines = read_lines(path, MAX_BYTES, "surrogateescape")
+    mended = [partial(tell, path, strict, i + 1) for i in range(5)]
+    head = [text_of(text, mended[i]) for i, (_, text) in enumerate(islice(lines, 5))]
+    if len(head) < 5 or not head[0].startswith("PathFileType"):
+        problem = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
+        raise ModelError(problem, file=path, line=1)
+    header = _header(path, head[1], head[2])
+    try:
+        metres = unit_in(LENGTHS, header["Units"], "Units")
+    except ValueError:
+        raise ModelError(f"Units is one of m, cm, mm, not {header['Units']!r}", file=path, line=3) from None
+    axes = head[4].split()
+    names = _names(path, head[3], header["NumMarkers"], len(axes) // 3, mended[3])
+    labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
+    rest = chain([(5, head[4])], lines) if axes and axes[0][0].isdigit() else lines  # of a file without X1 Y1 Z1 ...
+    table, rows = parse_rows(path, _cells(rest), labels, gaps=True)
+    check_times(path, rows, table[:, 1])
+    for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
+        message = f"{key} is {header[key]}, but the table has {found}"
+        if header[key] != str(found) and (key == "NumMarkers" or not header[key].isdigit()):
+            raise ModelError(message, file=path, line=3)
+        if header[key] != str(found):
+            tell(path, strict, 3, f"{message} rows; all of them are read")
+    columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
+    frame = pd.DataFrame(table[:, 2:] * metres, pd.Index(table[:, 1], name="time"), columns)
+    frame.attrs = {"header": header}
+    return frame
+
+
+def _header(path: Path, keys: str, values: str) -> dict[str, str]:
+    header = dict(zip(keys.split(), values.split(), strict=False))
+    missing = [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]
+    if missing:
+        raise ModelError(f"the header lacks {', '.join(missing)}", file=path, line=3)
+    return header
+
+
+def _names(path: Path, text: str, count: str, triples: int, mended: Callable[[str], None]) -> list[str]:
+    """The markers' names. Each stands over the first of its three columns, or over all. In files where they are spaced
+    otherwise, as many names as the header announces are taken in their order, as OpenSim does. Names at the end are
+    empty where both the header and the line X1 Y1 Z1 ..., which names so many `triples`, know more markers."""
+    head = _HEAD.match(text)
+    if head is None:
+        begin = text.split("\t")[:2] if "\t" in text else text.split()[:2]
+        raise ModelError(f"the columns must begin with 'Frame#' and 'Time', not {begin}", file=path, line=4)
+    rest = text[head.end() :].rstrip()
+    cells = [cell.strip() for cell in rest.split("\t")][1:] if "\t" in rest else rest.split()
+    found = [cell for cell in cells if cell]
+    if str(len(found)) == count or "\t" not in rest:
+        return distinct_labels(found, mended)
+    names = []
+    for group in (cells[i : i + 3] for i in range(0, len(cells), 3)):
+        each = _OVER_EACH.fullmatch("\t".join(group))
+        stray = next((cell for cell in group[1:] if cell and not each), None)
+        if stray is not None:
+            raise ModelError(f"{stray!r} stands in a column that belongs to another marker", file=path, line=4)
+        names.append(each["base"] or each["name"] if each else group[0])
+    if str(triples) == count:
+        names += [""] * (triples - len(names))
+    return distinct_labels(names, mended)
+
+
+def _cells(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines with tabs in place of blanks between numbers."""
+    for number, text in lines:
+        yield (
+            number,
+            "\t".join(" ".join(cell.split()).replace(" ", "\t") for cell in text.split("\t")) if " " in text else text,
+        )
+
+
+# ---- Writing marker files, .trc -----------------------------------------------------------------------------------
+
+
+METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+ENTRIES = [
+    "DataRate",
+    "CameraRate",
+    "NumFrames",
+    "NumMarkers",
+    "Units",
+    "OrigDataRate",
+    "OrigDataStartFrame",
+    "OrigNumFrames",
+]
+
+
+def write_markers(frame: "pd.DataFrame", path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
+    """Write markers, columns (marker, axis) in metres over the index `time` [s], as a .trc file in `units`.
+
+    The data rate is that of evenly spaced times, else the mean one. A gap is written as nan: OpenSim does
+    not read an empty cell at the end of a row. Raises FileExistsError for an existing file unless
+    `overwrite` is True, ValueError for other columns, unknown units, or times that do not increase.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from myoquat.data.trc import read_markers, write_markers
+    >>> columns = pd.MultiIndex.from_product([["heel"], ["x", "y", "z"]])
+    >>> frame = pd.DataFrame([[0.1, 0.02, 0.0]] * 2, index=pd.Index([0.0, 0.01], name="time"), columns=columns)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_markers(frame, f"{folder}/walk.trc", units="mm")
+    ...     print(read_markers(f"{folder}/walk.trc")["heel"].iloc[0].to_dict())
+    {'x': 0.1, 'y': 0.02, 'z': 0.0}
+    """
+    check_types(frame=(frame, "pandas.DataFrame"), path=(path, PATH))
+    path = check_output(path, overwrite)
+    if units not in METRES:
+        raise ValueError(f"units is one of {', '.join(METRES)}, not {units!r}")
+    names = list(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+    if list(frame.columns) != [(name, axis) for name in names for axis in AXES]:
+        raise ValueError("the columns must be (marker, 'x'), (marker, 'y'), (marker, 'z'), marker by marker")
+    check_labels(path, 0, names)
+    times = frame.index.to_numpy(dtype=float)
+    check_times(path, range(len(times)), times)
+    rate = repr(float(f"{(len(times) - 1) / (times[-1] - times[0]):.9g}")) if len(times) > 1 else "1"
+    values = [rate, rate, str(len(times)), str(len(names)), units, rate, "1", str(len(times))]
+    head = [["PathFileType", "4", "(X/Y/Z)", path.name], ENTRIES, values]
+    head.append(["Frame#", "Time", *(cell for name in names for cell in (name, "", ""))])
+    head.append(["", "", *(f"{axis.upper()}{i + 1}" for i in range(len(names)) for axis in AXES)])
+    positions = format_rows(np.column_stack([times, frame.to_numpy(dtype=float) / METRES[units]]))
+    rows = "".join(f"{i}\t{row}\n" for i, row in enumerate(positions.splitlines(), start=1))
+    write_text(path, "\n".join("\t".join(cells) for cells in head) + "\n\n" + rows)

@@ -1,2 +1,0 @@
-from .read import read_markers as read_markers
-from .write import write_markers as write_markers

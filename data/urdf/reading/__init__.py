@@ -1,1 +1,0 @@
-"""Elements of a URDF as parts of a system."""

@@ -1,1 +1,0 @@
-"""Parts of a model as elements of a URDF."""
