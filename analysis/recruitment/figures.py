@@ -411,11 +411,12 @@ def _legend_above(figure: Figure) -> None:
 
 
 def plot_loads(
-    over: ArrayLike, forces: Mapping[str, ArrayLike], *, label: str = "elevation [degrees]", weight: float | None = None
+    over: ArrayLike, forces: Mapping[str, ArrayLike], *, label: str = "time [s]", weight: float | None = None
 ) -> Figure:
-    """A Figure of the sizes of forces (t, 3) [N] in a joint, by name, over an angle or the time (t,).
+    """A Figure of the sizes of forces (t, 3) [N] in a joint, by name, over the time or an angle (t,).
 
-    weight: of the body [N]; the forces are drawn in percent of it. ValueError for forces of another shape.
+    label: of the time or the angle. weight: of the body [N]; the forces are drawn in percent of it. ValueError for
+    forces of another shape.
 
     >>> import numpy as np
     >>> from myoquat.analysis import plot_loads

@@ -101,7 +101,11 @@ def force_law():
 
 
 def loads():
-    return plot_loads(90 * TIME, {name: np.outer(500 * TIME * k, [1, 0.5, 0]) for k, name in ((1, "a"), (2, "b"))})
+    return plot_loads(
+        90 * TIME,
+        {name: np.outer(500 * TIME * k, [1, 0.5, 0]) for k, name in ((1, "a"), (2, "b"))},
+        label="elevation [degrees]",
+    )
 
 
 def socket():

@@ -44,6 +44,7 @@ def test_the_lowest_axis_of_each_column_has_times(found):
 def test_loads_over_elevation():
     force = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 10.0]])
     line = plot_loads([0.0, 90.0], {"shoulder": force}, weight=50.0).axes[0].lines[0]
+    assert line.axes.get_xlabel() == "time [s]"
     np.testing.assert_allclose(line.get_ydata(), [10.0, 20.0])
     with pytest.raises(ValueError, match=r"forces 'shoulder' must have the shape \(3, 3\), not \(2, 3\)"):
         plot_loads([0.0, 45.0, 90.0], {"shoulder": force})
