@@ -15,6 +15,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import SimulationWarning, simulate
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
+from myoquat.muscle.actuators import delayed
 from myoquat.muscle.model import Model
 
 __all__ = ["Forward", "interval_errors", "run_forward"]
@@ -135,7 +136,10 @@ def _interval(
     rows = STEPS_PER_INTERVAL * (1 if stiff else 2) + 1  # fixed steps take the controls in their middle too
     at = np.linspace(start, end, rows)
     inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, rows) * (end - start)
-    given = _inputs(plant, at, plant.acting_controls(at, controls(inside)), w)
+    bounded = np.clip(controls(inside), *plant.control_bounds.T)  # polynomials leave them between nodes
+    given = _inputs(plant, at, plant.acting_controls(at, bounded), w)
+    starts = dict(zip((f"actuators.{a.name}.activation" for a in delayed(model).values()), w[last:], strict=True))
+    given["parameters"] = starts
     if stiff:
         given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
     else:

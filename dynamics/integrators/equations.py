@@ -205,7 +205,7 @@ class StateEquations:
         for name in self.own_inputs:
             names = model.control_names if name == "controls" else model.muscle_names
             if own := InputsOverTime(model.inputs, names).prescribed(t):
-                columns = [own.get(column, given[name][..., k]) for k, column in enumerate(names)]
+                columns = [own[c] if c in own else given[name][..., k] for k, c in enumerate(names)]
                 replaced[name] = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
         return replaced
 

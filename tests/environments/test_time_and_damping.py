@@ -9,7 +9,7 @@ import myoquat as mq
 from myoquat.environments import Environment, PoseTask, VectorEnvironment
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
-from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.laws import PathActuator
 
@@ -120,3 +120,18 @@ class ByAction(PoseTask):
 
     def excitations(self, actions):
         return (actions + 1.0) / 2.0
+
+
+def test_delayed_actuators_follow_inputs_beside_muscles_that_actions_move():
+    """The muscle ends on the axis, so that it has no moment; the motor's activation follows 10 t with a delay."""
+    motor = ActivationCoordinateActuator("ramp", "rod.angle", optimal_force=1.0, activation_time=0.1, activation=0.0)
+    path = PathPoint("ground", (0.0, 0.1, 0.0)), PathPoint("rod", (0.0, 0.0, 0.0))
+    muscle, ramp = mq.Muscle("m", path, PathActuator(10.0)), PrescribedInput("ramp", Linear(10.0, 0.0))
+    model = mq.Model(rod(motors=()).system, (muscle,), actuators=(motor,), inputs=(ramp,))
+    envs = VectorEnvironment(task(model), 2)
+    envs.reset(seed=0)
+    for _ in range(20):
+        envs.step([[-1.0], [1.0]])
+    t, tau = 0.4, 0.1  # u = integral of 10 (t - tau + tau exp(-t / tau)) / A
+    exact = 10.0 * (t**2 / 2 - tau * t + tau**2 * (1 - np.exp(-t / tau))) / INERTIA
+    assert np.allclose(envs.episodes.x[:, 1], exact, rtol=2e-2)

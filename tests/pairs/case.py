@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from myoquat.muscle.segments.lengths import lengths
 from .draft import Draft
 from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING
 
-__all__ = ["POINTS", "STEP", "WEIGHTS", "Case", "made"]
+__all__ = ["POINTS", "STATES", "STEP", "WEIGHTS", "Case", "made", "nearest", "stream"]
 
 STATES = 4  # of every case: the others are near the first
 STEP = 1e-4  # [s] of central differences
@@ -60,6 +60,12 @@ class Case:
         system = self.system
         self.torque = self.rng.normal(size=(STATES, system.nu))
         self.f_ext = self.rng.normal(size=(STATES, len(system.bodies), 6))
+
+    def of(self, **changes: Any) -> "Case":
+        """The case with other fields, and the same torques and wrenches."""
+        changed = Case(**{f.name: changes.get(f.name, getattr(self, f.name)) for f in fields(self) if f.init})
+        changed.torque, changed.f_ext = self.torque, self.f_ext
+        return changed
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -149,8 +155,8 @@ class Case:
 
 
 def rate_jacobian(held: Constraints, q: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """(STATES, k, nu) A: the rates of the constraints are linear in u."""
-    units = np.eye(held.system.nu)[:, None] * np.ones((STATES, 1))
+    """(..., k, nu) A: the rates of the constraints are linear in u."""
+    units = np.eye(held.system.nu).reshape(-1, *[1] * (q.ndim - 1), held.system.nu)
     rates = held.rate(np.broadcast_to(q, (len(units), *q.shape)), units, t) - held.rate(q, 0.0 * units[0], t)
     return np.moveaxis(rates, 0, -1)
 
@@ -193,12 +199,12 @@ def _with_states(model: Model, d: Draft, levels: Mapping[str, str], rng: np.rand
     t = np.full(STATES, d.options["start"])
     held = Constraints(system, tuple(constraints_of(model, ())), True)
     if held.parts:
-        q, u = _nearest(held, q, u, t)
+        q, u = nearest(held, q, u, t)
     start = {"start_q": tuple(map(float, q[0])), "start_u": tuple(map(float, u[0]))}
     return Case(replace(model, **start), q, u, t, d.options, levels, rng)
 
 
-def _nearest(held: Constraints, q: np.ndarray, u: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nearest(held: Constraints, q: np.ndarray, u: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The states on the constraints: Newton's method for q, then u."""
     system = held.system
     holonomic = Constraints(system, [c for c in held.parts if c.position(system, q, t).shape[-1]], True)
@@ -207,7 +213,8 @@ def _nearest(held: Constraints, q: np.ndarray, u: np.ndarray, t: np.ndarray) -> 
         phi = holonomic.position(q, t)
         if np.abs(phi).max() < 1e-12:
             break
-        moved = [system.integrate(q, step * np.eye(system.nu)[:, None]) for step in (1e-6, -1e-6)]
+        units = np.eye(system.nu).reshape(-1, *[1] * (q.ndim - 1), system.nu)
+        moved = [system.integrate(q, step * units) for step in (1e-6, -1e-6)]
         A = np.moveaxis((holonomic.position(moved[0], t) - holonomic.position(moved[1], t)) / 2e-6, 0, -1)
         q = system.integrate(q, -matvec(least(M, A), phi))
     return q, u - matvec(least(M, rate_jacobian(held, q, t)), held.rate(q, u, t))

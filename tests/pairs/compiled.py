@@ -1,8 +1,8 @@
 """Laws of functions that are compiled: simulation, parameters and derivatives. Each kernel takes about a second."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from myoquat.analysis.recruitment import joint_loads, redundancy
 from myoquat.data import Motion
 from myoquat.dynamics import (
     articulated,
+    composite,
     forward_dynamics_derivatives,
     forward_dynamics_hvp,
     inverse,
     inverse_dynamics_derivatives,
+    inverse_dynamics_hvp,
+    linearize,
     simulate,
     step_derivatives,
 )
@@ -26,21 +29,24 @@ from myoquat.muscle import Parameters, acting, parameter_names
 from myoquat.muscle.acting import Instant
 from myoquat.muscle.segments.lengths import velocity_jacobian
 
-from .case import POINTS, WEIGHTS, Case, stream
+from .case import POINTS, STATES, WEIGHTS, Case, least, nearest, rate_jacobian, stream
 from .checks import NotHere, close
+from .interpreted import interpreted
 
 __all__ = [
     "batches",
     "derivatives",
+    "linearization",
     "loads_in_joints",
     "parameters",
     "recruitment",
     "second_derivatives",
     "steps",
+    "varied",
 ]
 
 
-UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range")  # numbers that cannot change alone
+UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range", "inputs.")  # which cannot change alone
 
 
 def given(case: Case) -> dict[str, Any]:
@@ -101,149 +107,210 @@ def _method(case: Case) -> dict[str, str]:
 
 def parameters(case: Case) -> None:
     """Runs with numbers of their own equal runs of models that are built with these numbers."""
-    rng, group = case.rng, case.options["parameters"]
-    excluded = (".activation", "start_q.", "start_u.")
-    names = [n for n in parameter_names(case.model) if not any(word in n for word in excluded)]
-    names = [n for n in names if group == "any" or n.startswith(group)]
-    values = dict(zip(names, Parameters.of(case.model, names).defaults, strict=True))
-    usable = [n for n in names if values[n] and np.isfinite(values[n]) and not any(w in n for w in UNITS)]
-    if not usable:
+    numbers = varied(case, 3)
+    if not numbers:
         raise NotHere("no numbers")
-    chosen = [str(n) for n in rng.choice(usable, size=min(3, len(usable)), replace=False)]
     factors = np.array([1.0, 1.003])
     run = {"start_time": float(case.t[0]), "duration": 2e-3, "step": 1e-3, "method": "rk4"}
     one = at(given(case) | {"torque": case.torque}, 0)
+    built = Parameters.of(case.model, list(numbers)).bind([x * factors[1] for x in numbers.values()])
     try:
-        built = Parameters.of(case.model, chosen).bind([values[n] * factors[1] for n in chosen])
-        varied = simulate(case.model, case.q[0], case.u[0], **run, **one,
-                          parameters={n: values[n] * factors for n in chosen})  # fmt: skip
+        together = simulate(case.model, case.q[0], case.u[0], **run, **one,
+                          parameters={n: x * factors for n, x in numbers.items()})  # fmt: skip
     except ValueError as error:
-        raise NotHere(str(error)) from error
+        if "violates the constraints with its own parameters" in str(error):
+            raise NotHere(str(error)) from error
+        raise
     for i, model in enumerate((case.model, built)):
         rebuilt = simulate(model, case.q[0], case.u[0], **run, **one)
         for name in ("u", "torques", "acceleration", "energy"):
-            close(f"{name} of run {i} with {chosen}", getattr(varied, name)[i], getattr(rebuilt, name), 1e-9)
+            close(f"{name} of run {i} with {list(numbers)}", getattr(together, name)[i], getattr(rebuilt, name), 1e-9)
 
 
 # ---- derivatives --------------------------------------------------------------------------------------------------
 
+STEPS = 2e-4 * POINTS[:, None, None]  # of differences, over the states
+LAST = {"tau": "torque", "muscle_states": "own"}  # the names that the equations of motion have for them
 
-def _variables(case: Case) -> dict[str, np.ndarray]:
-    """A direction for every sort of variable of forward dynamics."""
-    rng = stream("directions")
-    shapes = {"q": case.u, "u": case.u, "tau": case.torque, "f_ext": case.f_ext, **case.inputs}
+
+def _directions(case: Case, last: str) -> dict[str, np.ndarray]:
+    """A direction for every sort of variable of forward ("tau") or inverse dynamics ("udot")."""
+    rng = stream("directions", last)
+    shapes = {"q": case.u, "u": case.u, last: case.u, **case.inputs}
+    if case.options["load"]:
+        shapes["f_ext"] = case.f_ext
     if case.own.shape[-1]:
         shapes["muscle_states"] = case.own
     return {name: rng.normal(size=x.shape) for name, x in shapes.items()}
 
 
-def _moved(case: Case, name: str, direction: np.ndarray, s: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """(what the equations take, wrenches) at steps s (k, 1, 1) along a direction of one variable."""
-    values = {"q": case.q, "u": case.u, **case.given()}
-    f_ext = case.f_ext
-    key = {"tau": "torque", "muscle_states": "own"}.get(name, name)
-    if name == "q":
-        values["q"] = case.system.integrate(case.q, s * direction)
-    elif name == "f_ext":
-        f_ext = f_ext + s[..., None] * direction
-    else:
-        values[key] = values[key] + s * direction
-    return values, f_ext
+def varied(case: Case, count: int) -> dict[str, float]:
+    """Some numbers of the model that may vary, with their values."""
+    excluded = (".activation", "start_q.", "start_u.", *UNITS)
+    names = [n for n in parameter_names(case.model) if not any(word in n for word in excluded)]
+    group = case.options["parameters"]
+    names = [n for n in names if n.startswith(group)] or names
+    values = dict(zip(names, Parameters.of(case.model, names).defaults, strict=True))
+    usable = [n for n in names if values[n] and np.isfinite(values[n])]
+    chosen = stream("parameters", *names).choice(usable, size=min(count, len(usable)), replace=False)
+    return {str(n): values[n] for n in chosen}
 
 
-def _acceleration(case: Case, values: dict[str, np.ndarray], f_ext: np.ndarray) -> np.ndarray:
-    """(..., nu) of the whole model under wrenches, constraints by their kernels."""
-    q, u = values["q"], values["u"]
-    rest = {name: x for name, x in values.items() if name not in ("q", "u")}
-    tau = case.equations.force(case.t, q, u, rest)
+def _along(case: Case, s: np.ndarray, directions: dict[str, np.ndarray], last: str) -> np.ndarray:
+    """udot or tau of the whole model at steps s (k, 1, 1) along directions of all variables but parameters."""
+    system, equations = case.system, case.equations
+    values = {"q": case.q, "u": case.u, "udot": case.udot, "f_ext": 0.0 * case.f_ext, **case.given()}
+    if case.options["load"]:
+        values["f_ext"] = case.f_ext
+    for name, d in directions.items():
+        key = LAST.get(name, name)
+        steps = s[..., None] if name == "f_ext" else s
+        values[key] = system.integrate(case.q, s * d) if name == "q" else values[key] + steps * d
+    q, u, udot, f_ext = (values.pop(name) for name in ("q", "u", "udot", "f_ext"))
+    if last == "udot":
+        values["torque"] = 0.0 * case.torque
+    force = equations.force(case.t, q, u, values) + inverse.external(system, q, f_ext)
+    if last == "tau":
+        if not case.constraints:
+            return articulated.forward(system, q, u, force)
+        shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, u, force)))
+        flat = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, force)]
+        return ConstraintArrays(case.held).motion(*flat, float(case.t[0])).acceleration.reshape(*shape, -1)
+    needed = inverse.inverse(system, q, u, udot) - force
     if not case.constraints:
-        return articulated.forward(case.system, q, u, tau, f_ext)
-    arrays = ConstraintArrays(case.held)
-    tau = tau + inverse.external(case.system, q, f_ext)
-    shape = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], tau.shape[:-1])
-    flat = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, tau)]
-    return arrays.motion(*flat, float(case.t[0])).acceleration.reshape(*shape, -1)
+        return needed
+    A = rate_jacobian(case.held, q, case.t)
+    carried = np.swapaxes(least(composite.mass(system, q), A) @ A, -1, -2)
+    return needed - matvec(carried, needed)
 
 
-def _slope(function: Callable[[np.ndarray], np.ndarray], h: float = 2e-4) -> np.ndarray:
-    values = function(h * POINTS[:, None, None])
-    return np.tensordot(WEIGHTS, np.broadcast_to(values, (len(POINTS), *values.shape[-2:])), 1) / h
+def _slope(values: np.ndarray) -> np.ndarray:
+    """The derivative of values at `STEPS`."""
+    return np.tensordot(WEIGHTS, np.broadcast_to(values, (len(POINTS), *values.shape[-2:])), 1) / 2e-4
 
 
 def derivatives(case: Case) -> None:
-    """Derivatives of forward and inverse dynamics, by every sort of variable, are differences of high order."""
-    directions = _variables(case)
-    inputs = Inputs(**given(case))
-    forward = forward_dynamics_derivatives(case.model, case.q, case.u, case.torque, case.f_ext, inputs=inputs)
-    for name, direction in directions.items():
-        found = getattr(forward, name, None)
-        found = forward.inputs.get(name) if found is None else found
-        if found is None:
-            continue
-        moved = matvec(found.reshape(*found.shape[:2], -1), direction.reshape(len(direction), -1))
-        slope = _slope(lambda s, n=name, d=direction: _acceleration(case, *_moved(case, n, d, s)))
-        close(f"derivative of udot by {name}", moved, slope, 2e-6)
+    """Derivatives of forward and inverse dynamics, by every sort of variable and by parameters, are differences of high
+    order."""
+    inputs, load, numbers = Inputs(**given(case)), case.f_ext if case.options["load"] else None, varied(case, 2)
+    with interpreted():
+        for function, last, x in (
+            (forward_dynamics_derivatives, "tau", case.torque),
+            (inverse_dynamics_derivatives, "udot", case.udot),
+        ):
+            found = function(case.model, case.q, case.u, x, load, inputs=inputs, parameters=list(numbers))
+            directions = _directions(case, last)
+            parts = {
+                name: matvec(J.reshape(*J.shape[:2], -1), directions[name].reshape(STATES, -1))
+                for name in directions
+                for J in (found.inputs[name] if name in found.inputs else getattr(found, name),)
+            }
+            slope = _slope(_along(case, STEPS, directions, last))
+            off = np.abs(slope - sum(parts.values())).max() > 2e-6 * max(1.0, np.abs(slope).max())
+            for name, part in parts.items() if off else ():  # which one it is
+                one = _slope(_along(case, STEPS, {name: directions[name]}, last))
+                close(f"derivative of {function.__name__} by {name}", part, one, 2e-6)
+            for name, value in numbers.items():
+                by_number = _slope(_of_number(case, name, value, last))
+                close(f"derivative of {function.__name__} by {name}", found.parameters[name] * value, by_number, 2e-6)
+
+
+def _of_number(case: Case, name: str, value: float, last: str) -> np.ndarray:
+    """udot or tau of models with a number that is changed by factors 1 + step."""
+    cases = [_with_numbers(case, {name: value * (1.0 + s)}) for s in STEPS[:, 0, 0]]
+    return np.stack([_along(changed, STEPS[:1], {}, last) for changed in cases])
+
+
+def _with_numbers(case: Case, numbers: dict[str, float]) -> Case:
+    """The case with other numbers of its model, and the same inputs and states of muscles."""
+    if not numbers:
+        return case
+    changed = case.of(model=Parameters.of(case.model, list(numbers)).bind(list(numbers.values())))
+    changed.inputs, changed.own, changed.udot = case.inputs, case.own, case.udot  # type: ignore[misc]
+    return changed
+
+
+def linearization(case: Case) -> None:
+    """The matrices of `linearize` are differences of its rates, which have the accelerations of the formula."""
+    nu, values, options = case.system.nu, given(case) | {"torque": case.torque}, {"time": float(case.t[0])}
+    with interpreted():
+        here = linearize(case.model, case.q, case.u, inputs=Inputs(**values), **options)
+        close("acceleration", here.rate[..., nu : 2 * nu], case.udot, 1e-7)
+        curve = _curve(case, values)
+        there = linearize(case.model, curve.q, curve.u, inputs=Inputs(**curve.inputs), **options)
+    wanted = matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names))
+    close("change of rates", wanted[..., nu:], _slope(there.rate)[..., nu:], 1e-5)
+
+
+class _Curve(NamedTuple):
+    """States and inputs at `STEPS` along a curve on the constraints, and its direction at the first states."""
+
+    q: np.ndarray
+    u: np.ndarray
+    inputs: dict[str, np.ndarray]
+    change: np.ndarray
+    torque: np.ndarray
+
+    def by(self, names: Sequence[str]) -> np.ndarray:
+        """(STATES, m) the change of inputs of these names: torques alone change."""
+        found = np.zeros((STATES, len(names)))
+        found[:, len(names) - self.torque.shape[-1] :] = self.torque
+        return found
+
+
+def _curve(case: Case, values: dict[str, Any]) -> _Curve:
+    rng = stream("curve")
+    dq, du, dt = (rng.normal(size=case.u.shape) for _ in range(3))
+    q, u = case.system.integrate(case.q, STEPS * dq), case.u + STEPS * du
     if case.constraints:
-        return
-    backward = inverse_dynamics_derivatives(case.model, case.q, case.u, case.udot, case.f_ext, inputs=inputs)
-
-    def torque(name: str, direction: np.ndarray, s: np.ndarray) -> np.ndarray:
-        values, f_ext = _moved(case, name, direction, s)
-        q, u = values["q"], values["u"]
-        rest = {k: x for k, x in values.items() if k not in ("q", "u")} | {"torque": 0 * case.torque}
-        return inverse.inverse(case.system, q, u, case.udot, f_ext) - case.equations.force(case.t, q, u, rest)
-
-    for name in ("q", "u"):
-        moved = matvec(getattr(backward, name), directions[name])
-        slope = _slope(lambda s, n=name: torque(n, directions[n], s))
-        close(f"derivative of tau by {name}", moved, slope, 2e-6)
+        q, u = nearest(case.held, q, u, case.t)
+    moved = case.system.difference(np.broadcast_to(case.q, q.shape), q)
+    stacked = {name: np.broadcast_to(x, (len(POINTS), *x.shape)) for name, x in values.items()}
+    stacked["torque"] = case.torque + STEPS * dt
+    change = np.concatenate([_slope(moved), _slope(u), np.zeros((STATES, case.own.shape[-1]))], axis=-1)
+    return _Curve(q, u, stacked, change, dt)
 
 
 def steps(case: Case) -> None:
     """The matrices of a step are differences of its result."""
-    rng, values = stream("steps"), given(case) | {"torque": case.torque}
-    options = {**_method(case), "time": float(case.t[0])}
-
-    def step(q: np.ndarray, u: np.ndarray, v: dict[str, Any]) -> Any:
-        return step_derivatives(case.model, q, u, 1e-3, inputs=Inputs(**v), **options)
-
-    here = step(case.q, case.u, values)
-    nu = case.system.nu
-    du, dq, dt = (rng.normal(size=case.u.shape) for _ in range(3))
-    s = 3e-4 * POINTS[:, None, None]
-    change = np.zeros((*case.u.shape[:-1], len(here.state_names)))
-    change[..., :nu], change[..., nu : 2 * nu] = dq, du
-    by_input = np.zeros((*case.u.shape[:-1], len(here.input_names)))
-    by_input[..., [n.startswith("torque.") for n in here.input_names]] = dt
-    wanted = matvec(here.A, change) + matvec(here.B, by_input)
-    stacked = {name: np.broadcast_to(x, (len(POINTS), *x.shape)) for name, x in values.items()}
-    stacked["torque"] = case.torque + s * dt
-    there = step(case.system.integrate(case.q, s * dq), case.u + s * du, stacked)
+    values, options = given(case) | {"torque": case.torque}, {**_method(case), "time": float(case.t[0])}
+    with interpreted():
+        here = step_derivatives(case.model, case.q, case.u, 1e-3, inputs=Inputs(**values), **options)
+        curve = _curve(case, values)
+        there = step_derivatives(case.model, curve.q, curve.u, 1e-3, inputs=Inputs(**curve.inputs), **options)
     moved = case.system.difference(np.broadcast_to(here.q, there.q.shape), there.q)
     result = np.concatenate([moved, there.u, there.muscle_states], axis=-1)
-    close("change after a step", wanted, np.tensordot(WEIGHTS, result, 1) / 3e-4, 1e-5)
+    wanted = matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names))
+    close("change after a step", wanted, _slope(result), 1e-5)
 
 
 def second_derivatives(case: Case) -> None:
-    """The Hessian product along a direction is the second difference, and the Hessian is symmetric."""
-    rng = stream("hessian")
-    weights = rng.normal(size=case.u.shape)
-    d, e = ([rng.normal(size=case.u.shape) for _ in range(3)] for _ in range(2))
-    inputs = Inputs(**given(case))
-    by_d, by_e = (
-        forward_dynamics_hvp(case.model, case.q, case.u, case.torque, weights, tuple(x), inputs=inputs) for x in (d, e)
-    )
-    products = [
-        sum(np.sum(x * y, axis=-1) for x, y in zip(v, h[:3], strict=True)) for v, h in ((e, by_d), (d, by_e), (d, by_d))
-    ]
-    close("Hessian is symmetric", products[0], products[1], 1e-8)
-    h = 5e-4
-    s = h * np.array([-3.0, -2, -1, 0, 1, 2, 3])[:, None, None]
-    values = {**case.given(), "torque": case.torque + s * d[2]}
-    q, u = case.system.integrate(case.q, s * d[0]), case.u + s * d[1]
-    udot = _acceleration(case, {"q": q, "u": u, **values}, np.zeros(case.f_ext.shape))
-    second = np.array([2.0, -27, 270, -490, 270, -27, 2]) / 180 / h**2
-    close("second derivative", products[2], np.tensordot(second, np.sum(weights * udot, axis=-1), 1), 1e-4)
+    """Hessian products along directions of all variables are second differences, and the Hessian is symmetric."""
+    rng, inputs, numbers = stream("hessian"), Inputs(**given(case)), varied(case, 1)
+    weights, load = rng.normal(size=case.u.shape), case.f_ext if case.options["load"] else None
+    second = np.array([2.0, -27, 270, -490, 270, -27, 2]) / 180 / 5e-4**2
+    for function, last, x in ((forward_dynamics_hvp, "tau", case.torque), (inverse_dynamics_hvp, "udot", case.udot)):
+        directions, products = [], []
+        for share in (0.3, 0.7):
+            change = {name: rng.normal(size=case.u.shape) for name in ("q", "u", last)}
+            by_number = np.array([share * value for value in numbers.values()])
+            shares = (*change.values(), *([np.tile(by_number, (STATES, 1))] if numbers else []))
+            with interpreted():
+                found = function(case.model, case.q, case.u, x, weights, shares, load, inputs=inputs,
+                                 parameters=list(numbers))  # fmt: skip
+            products.append(np.concatenate([*found[:3], *(p[:, None] for p in found.parameters.values())], axis=-1))
+            directions.append(np.concatenate(shares, axis=-1))
+            if share == 0.3:
+                moved = [
+                    _along(_with_numbers(case, {n: v * (1.0 + share * h) for n, v in numbers.items()}),
+                           np.full((1, 1, 1), h), change, last)[0]
+                    for h in 5e-4 * np.arange(-3.0, 4.0)
+                ]  # fmt: skip
+                expected = np.tensordot(second, np.sum(weights * np.stack(moved), axis=-1), 1)
+                along = np.sum(products[0] * directions[0], axis=-1)
+                close(f"{function.__name__} along a direction", along, expected, 1e-4)
+        mixed = (np.sum(directions[i] * products[1 - i], axis=-1) for i in (0, 1))
+        close(f"{function.__name__} is symmetric", *mixed, 1e-8)
 
 
 # ---- motions ------------------------------------------------------------------------------------------------------

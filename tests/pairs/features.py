@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.analysis.control import TRANSCRIPTIONS
 from myoquat.dynamics import constraints as held
 from myoquat.joints import Body, random_quaternions
 from myoquat.joints.functions import (
@@ -100,8 +101,8 @@ def _joint(make: Callable[[Draft], Joint], own: tuple[str, ...] | None = None) -
     return level
 
 
-def _sampled(kind: str) -> Callable[[Draft], None]:
-    return _joint(lambda d: KINDS[kind](d.rng))
+def _sampled(sort: str) -> Callable[[Draft], None]:
+    return _joint(lambda d: KINDS[sort](d.rng))
 
 
 def _follower(d: Draft) -> None:
@@ -304,7 +305,7 @@ def _scalars(d: Draft) -> list[str]:
 
 
 def _spline(d: Draft, x: float, y: float) -> SimmSpline:
-    knots = np.array([-8.0, -1.0, 0.0, 1.0, 8.0])
+    knots = np.array([-8.3, -1.3, -0.3, 0.7, 7.7])  # none at the state: the third derivative jumps there
     return SimmSpline(numbers(x + knots), numbers(y + 0.1 * np.array([-2.0, -0.7, 0.0, 0.5, 1.0])))
 
 
@@ -383,8 +384,8 @@ FUNCTIONS = {
 TEXTS = {"moments": ("2*theta_x+theta_y*delta_x", "3*theta_y", "0"), "forces": ("20*delta_x", "0", "10*delta_z^3")}
 
 
-def _bushing(kind: Any, **elastic: Any) -> Callable[[Draft], None]:
-    return _force(lambda d: kind("disc", "b0", "b2", **elastic, **_frames(d), **DAMPED))
+def _bushing(bushing: Any, **elastic: Any) -> Callable[[Draft], None]:
+    return _force(lambda d: bushing("disc", "b0", "b2", **elastic, **_frames(d), **DAMPED))
 
 
 BUSHING = {
@@ -417,12 +418,12 @@ def _smooth_contact(d: Draft) -> forces.SmoothSphereHalfSpace:
 
 
 def _linear_contact(d: Draft) -> forces.LinearContact:
-    kind, size = d.choice(
+    surface, size = d.choice(
         (forces.ContactSphere, {"radius": 0.08}),
         (forces.ContactCapsule, {"radius": 0.05, "half_length": 0.04}),
         (forces.ContactEllipsoid, {"radii": (0.05, 0.06, 0.07)}),
     )
-    made, floor = _touching(d, kind, **size)
+    made, floor = _touching(d, surface, **size)
     return forces.LinearContact("contact", made, floor, 2e3, 5.0, 0.5, 0.002, 0.01, 0.3)
 
 
@@ -462,8 +463,9 @@ TIMED = {
 }
 
 
-def _actuator(kind: Any, make: Callable[[Draft], dict[str, Any]], **more: float) -> Callable[[Draft], None]:
-    return lambda d: d.add("actuators", kind("motor", **make(d), **more))
+def _actuator(actuator: Any, make: Callable[[Draft], dict[str, Any]], **more: float) -> Callable[[Draft], None]:
+    bounds = {"lower": -1.0, "upper": 1.0} if hasattr(actuator, "lower") else {}
+    return lambda d: d.add("actuators", actuator("motor", **make(d), **bounds, **more))
 
 
 def _on_coordinate(d: Draft) -> dict[str, Any]:
@@ -705,7 +707,7 @@ SETTING: dict[str, Mapping[str, Level]] = {
     "parameters": _option("parameters", **{p: p for p in ("bodies", "muscles", "forces", "actuators", "any")}),
     "integrator": _option("integrator", **{m: m for m in INTEGRATORS}),
     "stabilization": _option("stabilization", **{s: s for s in ("projection", "baumgarte", "norm", "none")}),
-    "transcription": _option("transcription", **{s: s for s in ("trapezoidal", "hermite_simpson", "midpoint")}),
+    "transcription": _option("transcription", **{name: name for name in TRANSCRIPTIONS}),
     "start": _option("start", zero=0.0, later=0.37, before=-0.2),
 }  # fmt: skip
 FEATURES: dict[str, Mapping[str, Level]] = BODIES | BESIDE | SETTING  # in the order in which a draft takes them

@@ -34,12 +34,12 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
-from . import compiled
+from . import analyses, compiled
 from .case import POINTS, STEP, WEIGHTS, Case
 from .checks import Broken, NotHere, close
 from .features import FEATURES
 
-__all__ = ["IN_MJCF", "IN_OSIM", "LAWS", "Law", "redescribed", "saved"]
+__all__ = ["GROUPS", "IN_MJCF", "IN_OSIM", "LAWS", "Law", "factors", "redescribed", "saved"]
 
 
 def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
@@ -80,7 +80,7 @@ def momentum(case: Case) -> None:
         force = force + weight + wrench[:, :3]
         torque = torque + at + wrench[:, 3:] + np.cross(p, wrench[:, :3])
     rate = along(case, lambda q, u: _momentum(s, q, u))
-    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-6)
+    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-7)
 
 
 def _momentum(s: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -107,8 +107,8 @@ def work(case: Case) -> None:
     m, s = case.model, case.system
     needed = inverse.inverse(s, case.q, case.u, case.udot) if case.constraints else case.force
     rate = along(case, lambda q, u: energy.kinetic(s, q, u) + energy.potential(s, q))
-    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-6)
-    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-6)
+    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-7)
+    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
     storing = tuple(f for f in m.forces if not isinstance(f, STORE_NOTHING))
     bands = acting.elastic_muscles(m)
     only = replace(m, forces=storing, actuators=(), inputs=(), muscles=bands)
@@ -168,11 +168,11 @@ def charts(case: Case) -> None:
         raise NotHere(str(error)) from error
     if other.system == case.system:
         raise NotHere("no other description")
-    told = redescribed(case, other)
+    described = redescribed(case, other)
     if case.model.muscles:
-        close("lengths", *(lengths(c.system, c.model.muscles, c.q) for c in (told, case)))
-    close("power", *(np.sum((c.force - c.torque) * c.u, axis=-1) for c in (told, case)), 1e-7)
-    same_motion(case, told)
+        close("lengths", *(lengths(c.system, c.model.muscles, c.q) for c in (described, case)))
+    close("power", *(np.sum((c.force - c.torque) * c.u, axis=-1) for c in (described, case)), 1e-7)
+    same_motion(case, described)
 
 
 def redescribed(case: Case, other: Model) -> Case:
@@ -180,24 +180,17 @@ def redescribed(case: Case, other: Model) -> Case:
     if set(other.system.body_names) != set(case.system.body_names):
         raise NotHere(f"other bodies: {other.system.body_names}")
     q, u = in_system(case.system, other.system, case.q, case.u)
-    made = replace_case(case, model=other, q=q, u=u)
+    made = case.of(model=other, q=q, u=u)
     made.torque = np.zeros(u.shape)
     return made
 
 
-def replace_case(case: Case, **changes: Any) -> Case:
-    """The case with other fields."""
-    made = Case(**{f.name: changes.get(f.name, getattr(case, f.name)) for f in fields(case) if f.init})
-    made.torque, made.f_ext = case.torque, case.f_ext
-    return made
-
-
-def same_motion(case: Case, told: Case, tolerance: float = 1e-6) -> None:
-    """Both have the same accelerations without external torques, in the description of `told`."""
-    plain = replace_case(case)
+def same_motion(case: Case, described: Case, tolerance: float = 1e-6) -> None:
+    """Both have the same accelerations without external torques, in the description of `described`."""
+    plain = case.of()
     plain.torque = 0.0 * case.torque
-    rate = along(plain, lambda q, u: in_system(case.system, told.system, q, u)[1])
-    close("accelerations", told.udot, rate, tolerance)
+    rate = along(plain, lambda q, u: in_system(case.system, described.system, q, u)[1])
+    close("accelerations", described.udot, rate, tolerance)
 
 
 ROTATIONS = (SphericalJoint, FloatingJoint, EulerJoint, GimbalJoint)
@@ -208,10 +201,10 @@ def in_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(q, u) of the same bodies with joints of another description or order: coordinates of a ball joint that is
     described otherwise are converted, the others are the same."""
-    places = {body.name: (body, *at) for body, *at in zip(a.bodies, a.q_slices, a.u_slices, strict=True)}
+    by_body = {body.name: (body, *at) for body, *at in zip(a.bodies, a.q_slices, a.u_slices, strict=True)}
     parts = []
     for body in b.bodies:
-        own, at_q, at_u = places[body.name]
+        own, at_q, at_u = by_body[body.name]
         x, v = q[..., at_q], u[..., at_u]
         if own.joint != body.joint and any(isinstance(one.joint, ROTATIONS) for one in (own, body)):
             pair = [
@@ -333,19 +326,33 @@ def _times(value: Any, factor: float) -> Any:
 
 
 class Law(NamedTuple):
-    """What holds, and the levels of features of which it speaks; where a row has another level, one of these."""
+    """What holds, and the levels of features of which it speaks."""
 
     check: Callable[[Case], None]
     levels: Mapping[str, Sequence[str]] = MappingProxyType({})
-    every: int = 1  # of so many rows it takes one, since its kernels take seconds
 
-    def row(self, row: Mapping[str, str]) -> dict[str, str]:
-        """The row with levels of which the law speaks: others are replaced, by one that follows from the row."""
-        found = dict(row)
-        for k, (name, levels) in enumerate(self.levels.items()):
-            if row[name] not in levels:
-                found[name] = levels[(len("".join(row.values())) + k) % len(levels)]
-        return found
+    def speaks(self, row: Mapping[str, str]) -> bool:
+        """Whether all levels of a row are those of the law."""
+        return all(row[name] in levels for name, levels in self.levels.items())
+
+
+class Group(NamedTuple):
+    """Rows over some levels of features, and laws that are checked there alone, by turns; others are checked wherever
+    they speak of a row."""
+
+    levels: Mapping[str, Sequence[str]]
+    laws: Sequence[str] = ()
+    rows: int = 1  # in each cycle of the groups
+
+    @property
+    def factors(self) -> dict[str, Sequence[str]]:
+        """The levels of every feature."""
+        return factors(self.levels)
+
+
+def factors(levels: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """These levels, and all of other features."""
+    return {name: levels.get(name, tuple(every)) for name, every in FEATURES.items()}
 
 
 BALLS = (
@@ -389,23 +396,30 @@ ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")
 POINTS_ONLY = {"path": ("straight", "via", "pulley")}
 MUSCLES = {"law": tuple(name for name in FEATURES["law"] if name != "none")}
 
+DIFFERENCES = ("derivatives", "linearize", "steps", "Hessian")
+FEW = {"root": ("hinge", "weld", "slide")}  # velocities, since kernels are as large as matrices over them
 FREE = {"constraint": ("none",), "coupler": ("none",), "lock": ("none",)}
-SMOOTH = {
+SMOOTH = FEW | {
     "joint": tuple(name for name in FEATURES["joint"] if name not in ("custom", "reversed")),
     "path": ("straight", "via", "moving", "pulley", "polynomial", "fitted"),
     "wrap": ("none", "sphere", "cylinder"),
     "activation": ("none", "smooth", "quintic"),
     "contact": ("none", "smooth"),
+    "law": ("none", "degroote elastic", "degroote rigid", "exponential", "cubic", "path actuator", "spring"),
     "integrator": ("rk4", "lie_rk4", "semi_implicit_euler", "variational", "radau"),
+    "start": ("zero",),
 }
-SMOOTH_LAWS = {"law": ("none", "degroote elastic", "degroote rigid", "exponential", "cubic", "path actuator", "spring"),
-               "start": ("zero",)}  # fmt: skip
-
 ON_BONES = {"path": ("straight", "via", "conditional", "pulley")}
 RECRUITED = {
     "lock": ("none",),
     "law": ("thelen elastic", "thelen rigid", "millard elastic", "millard rigid", "degroote elastic", "degroote rigid",
             "rigid tendon", "exponential", "cubic", "mujoco", "path actuator"),
+}  # fmt: skip
+BOUNDED = {"actuator": tuple(name for name in FEATURES["actuator"] if name != "body")}  # controls that have bounds
+CONTROLLED = ONE_SURFACE | FREE | FEW | ON_BONES | {
+    "law": ("millard rigid", "degroote rigid", "rigid tendon", "exponential", "cubic", "mujoco", "path actuator"),
+    **dict.fromkeys(("activation", "actuator", "input"), ("none",)),
+    "transcription": tuple(name for name in FEATURES["transcription"] if name != "shooting"),
 }  # fmt: skip
 
 LAWS: dict[str, Law] = {
@@ -419,11 +433,27 @@ LAWS: dict[str, Law] = {
     "osim": Law(osim, ONE_SURFACE | IN_OSIM),
     "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
     "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
-    "joint loads": Law(compiled.loads_in_joints, ONE_SURFACE | FREE | ON_BONES, 10),
-    "redundancy": Law(compiled.recruitment, ONE_SURFACE | FREE | RECRUITED, 10),
-    "batches": Law(compiled.batches, ONE_SURFACE, 10),
-    "parameters": Law(compiled.parameters, ONE_SURFACE | FREE, 10),
-    "derivatives": Law(compiled.derivatives, SMOOTH | SMOOTH_LAWS, 20),
-    "steps": Law(compiled.steps, SMOOTH | FREE | SMOOTH_LAWS, 20),
-    "Hessian": Law(compiled.second_derivatives, SMOOTH | FREE | SMOOTH_LAWS, 20),
+    "joint loads": Law(compiled.loads_in_joints, ONE_SURFACE | FREE | ON_BONES),
+    "redundancy": Law(compiled.recruitment, ONE_SURFACE | FREE | RECRUITED),
+    "batches": Law(compiled.batches, ONE_SURFACE),
+    "parameters": Law(compiled.parameters, ONE_SURFACE),
+    "derivatives": Law(compiled.derivatives, SMOOTH),
+    "steps": Law(compiled.steps, SMOOTH),
+    "linearize": Law(compiled.linearization, SMOOTH),
+    "Hessian": Law(compiled.second_derivatives, SMOOTH),
+    "control": Law(analyses.prescribed_motion, CONTROLLED),
+    "solution": Law(analyses.solution_forward, SMOOTH | FREE),
+    "studies": Law(analyses.studies, ONE_SURFACE),
+    "environment": Law(analyses.environment, ONE_SURFACE | BOUNDED),
+}
+GROUPS: dict[str, Group] = {
+    "any": Group(ONE_SURFACE, rows=6),
+    "osim": Group(ONE_SURFACE | IN_OSIM, rows=3),
+    "mjcf": Group(ONE_SURFACE | IN_MJCF, rows=3),
+    "paths": Group(MUSCLES | POINTS_ONLY, rows=2),
+    "recruited": Group(ONE_SURFACE | ON_BONES | RECRUITED, ("joint loads", "redundancy"), 2),
+    "simulated": Group(ONE_SURFACE | FEW, ("batches", "parameters", "studies", "environment"), 2),
+    "controlled": Group(CONTROLLED, ("control",)),
+    "smooth": Group(SMOOTH | FREE, (*DIFFERENCES, "solution"), 2),
+    "smooth and held": Group(SMOOTH, DIFFERENCES),
 }

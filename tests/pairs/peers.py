@@ -67,12 +67,14 @@ def in_mujoco(case: Case) -> None:
     mujoco = pytest.importorskip("mujoco")
     with tempfile.TemporaryDirectory() as folder:
         path = saved(case, Path(folder) / "model.xml")
-        told, engine = redescribed(case, load_model(path)), mujoco.MjModel.from_xml_path(str(path))
+        described, engine = redescribed(case, load_model(path)), mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(engine)
-    for i in range(len(told.q)):
+    for i in range(len(described.q)):
         expected = []
-        for body, at_q, at_u in zip(told.system.bodies, told.system.q_slices, told.system.u_slices, strict=True):
-            x, v, a = _in_axes_of_frames(told.q[i, at_q], told.u[i, at_u], told.udot[i, at_u])
+        for body, at_q, at_u in zip(
+            described.system.bodies, described.system.q_slices, described.system.u_slices, strict=True
+        ):
+            x, v, a = _in_axes_of_frames(described.q[i, at_q], described.u[i, at_u], described.udot[i, at_u])
             first = engine.body(body.name).jntadr[0]
             if first >= 0:
                 q, u = engine.jnt_qposadr[first], engine.jnt_dofadr[first]
@@ -97,25 +99,27 @@ def written(case: Case, path: Path) -> list[dict[str, float]]:
     saved(case, path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        told = redescribed(case, load_model(path))
-    system, names = told.system, told.system.coordinate_names
+        described = redescribed(case, load_model(path))
+    system, names = described.system, described.system.coordinate_names
     if system.nq != system.nu:
         raise NotHere("a quaternion")
     rows: list[dict[str, Any]] = []
-    for i in range(len(told.q)):
+    for i in range(len(described.q)):
         states = {
             f"/forceset/{name.replace('.', '/')}": value
-            for name, value in zip(told.equations.own, told.own[i].tolist(), strict=True)
+            for name, value in zip(described.equations.own, described.own[i].tolist(), strict=True)
         }
-        controls = [told.given()[name][i].tolist() for name in ("excitation", "controls") if name in told.inputs]
+        controls = [
+            described.given()[name][i].tolist() for name in ("excitation", "controls") if name in described.inputs
+        ]
         rows.append(
             {
-                "t": float(told.t[i]),
-                "q": dict(zip(names, told.q[i].tolist(), strict=True)),
-                "u": dict(zip(names, told.u[i].tolist(), strict=True)),
+                "t": float(described.t[i]),
+                "q": dict(zip(names, described.q[i].tolist(), strict=True)),
+                "u": dict(zip(names, described.u[i].tolist(), strict=True)),
                 "states": states,
                 "controls": [x for part in controls for x in part],
             }
         )
     Path(f"{path}.json").write_text(json.dumps(rows))
-    return [dict(zip(names, row.tolist(), strict=True)) for row in told.udot]
+    return [dict(zip(names, row.tolist(), strict=True)) for row in described.udot]

@@ -3,19 +3,22 @@
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from itertools import count, cycle
 
 import numpy as np
 
 from .array import covering_array
 from .case import Case, made
 from .checks import Broken, NotHere
-from .features import FEATURES, PLAIN
-from .laws import LAWS
+from .features import PLAIN
+from .laws import GROUPS, LAWS
 
 __all__ = ["Failure", "Report", "check", "run"]
+
+COMPILED = {law for group in GROUPS.values() for law in group.laws}  # which take seconds
 
 
 @dataclass
@@ -50,66 +53,60 @@ class Report:
         return f"{self.checked} cases checked, {len(self.failures)} broken; held: {each}"
 
 
-@cache
-def _block(seed: int, number: int) -> Sequence[dict[str, str]]:
-    return covering_array(
-        {name: tuple(levels) for name, levels in FEATURES.items()}, np.random.default_rng((seed, number))
-    )
-
-
-def _rows(seed: int) -> Iterator[dict[str, str]]:
+def _of_group(seed: int, group: str) -> Iterator[dict[str, str]]:
     """The rows of one covering array after the other."""
-    number = 0
+    for number in count():
+        rng = np.random.default_rng((seed, list(GROUPS).index(group), number))
+        yield from covering_array(GROUPS[group].factors, rng)
+
+
+def _rows(seed: int) -> Iterator[tuple[dict[str, str], set[str]]]:
+    """(row, laws): of the groups in turn, each row with the laws that every row has and one of its group's own."""
+    everywhere = set(LAWS) - COMPILED
+    groups = [(_of_group(seed, name), cycle(group.laws or [""]), group.rows) for name, group in GROUPS.items()]
     while True:
-        yield from _block(seed, number)
-        number += 1
+        for rows, own, number in groups:
+            for _ in range(number):
+                yield next(rows), everywhere | {next(own)}
 
 
-def run(count: int, seed: int = 0, laws: Sequence[str] = tuple(LAWS), *, first: int = 0, only: int | None = None,
+def run(wanted: int, seed: int = 0, laws: Collection[str] = tuple(LAWS), *, first: int = 0, end: float = np.inf,
         tell: Callable[[Failure], None] = lambda _: None) -> Report:  # fmt: skip
-    """Check `count` cases of `laws` from number `first` on, or `only` one: its row is number // len(LAWS).
+    """Check `wanted` cases of `laws` with numbers from `first` on, below `end`; the row is number // len(LAWS).
 
-    A case is a row of a covering array and a law, numbered by the laws of each row. Cases of which the law does not
-    speak are not counted.
+    A case is a row of a covering array and a law that speaks of it, numbered by the laws of each row. Cases in which
+    the law finds nothing to check are not counted.
     """
-    # Reducing a case of a compiled law takes minutes: only a case that is asked for is reduced.
-    report, names = Report(), list(LAWS)
-    for k, row in enumerate(_rows(seed)):
-        if report.checked >= count:
-            break
-        cases: dict[tuple[str, ...], Case] = {}
-        for i, name in enumerate(names):
-            number = k * len(names) + i
-            if number < first or name not in laws or (only is not None and number != only):
-                continue
-            if only is None and (k + i) % LAWS[name].every:
-                continue
-            levels = LAWS[name].row(row)
-            outcome, message = check(name, levels, (seed, k), cases)
-            report.counts[name, outcome] += 1
-            if outcome == "broken":
-                needed = (
-                    _needed(name, levels, (seed, k)) if LAWS[name].every == 1 or only is not None else _named(levels)
-                )
-                failure = Failure(number, name, message, needed)
-                report.failures.append(failure)
-                tell(failure)
-        if only is not None and number >= only:
-            break
+    report = Report()
+    with suppress(KeyboardInterrupt):  # which leaves what was counted
+        for k, (row, here) in enumerate(_rows(seed)):
+            if report.checked >= wanted or k * len(LAWS) >= end:
+                break
+            cases: list[Case] = []
+            for i, (name, law) in enumerate(LAWS.items()):
+                number = k * len(LAWS) + i
+                if not first <= number < end or name not in here & {*laws} or not law.speaks(row):
+                    continue
+                outcome, message = check(name, row, (seed, k), cases)
+                report.counts[name, outcome] += 1
+                if outcome == "broken":
+                    # a compiled law takes minutes without each feature in turn: only where one case is asked for
+                    reduced = name not in COMPILED or end == first + 1
+                    levels = _needed(name, row, (seed, k)) if reduced else _named(row)
+                    report.failures.append(Failure(number, name, message, levels))
+                    tell(report.failures[-1])
     return report
 
 
-def check(
-    name: str, levels: dict[str, str], key: tuple[int, int], cases: dict[tuple[str, ...], Case] | None = None
-) -> tuple[str, str]:
-    """("holds" or "broken" or "not here", message) of a law; `cases` keeps models that several laws share."""
-    kept, at = {} if cases is None else cases, tuple(levels.values())
+def check(name: str, levels: dict[str, str], key: tuple[int, int], cases: list[Case] | None = None) -> tuple[str, str]:
+    """("holds" or "broken" or "not here", message) of a law; `cases` keeps the model that the laws of a row share."""
+    kept = [] if cases is None else cases
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            if at not in kept:
-                kept[at] = made(levels, key)
-            LAWS[name].check(kept[at])
+            if not kept:
+                kept.append(made(levels, key))
+            LAWS[name].check(kept[0])
         except NotHere as error:
             return "not here", str(error)
         except Broken as error:

@@ -96,9 +96,10 @@ class MuscledPlant(Plant):
 
     @property
     def _least(self) -> dict[str, float]:
-        """Of every muscle with activation dynamics the activation below which nothing changes."""
+        """Of every muscle the excitation or, without activation dynamics, activation below which nothing changes."""
         muscles = self.equations.muscled.muscles if self.muscle_names else ()
-        return {m.name: m.activation_dynamics.minimum_activation for m in muscles if m.activation_dynamics is not None}
+        limited = {m.name: m.law if m.activation_dynamics is None else m.activation_dynamics for m in muscles}
+        return {name: getattr(limit, "minimum_activation", 0.0) for name, limit in limited.items()}
 
     @property
     def jumping(self) -> tuple[str, ...]:

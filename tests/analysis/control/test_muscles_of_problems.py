@@ -98,6 +98,9 @@ def test_least_activations_bound_excitations_and_activations():
     assert problem.plant.control_bounds.tolist() == problem.plant.state_bounds.tolist() == [[0.02, 1.0]]
     with pytest.raises(ValueError, match=r"initial: 'muscle.activation' is 0.01 to 0.01, outside its bounds 0.02 to 1"):
         Problem(model, 0.2, (Effort(),), 4, "midpoint", initial={"muscle.activation": 0.01})
+    law = replace(model.muscles[0].law, minimum_activation=0.03)  # which `redundancy` keeps to
+    plain = replace(model, muscles=(replace(model.muscles[0], law=law, activation_dynamics=None),))
+    assert Problem(plain, 0.2, (Effort(),), 4, "midpoint").plant.control_bounds.tolist() == [[0.03, 1.0]]
 
 
 def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():

@@ -1,0 +1,109 @@
+"""Laws of optimal control, studies and environments: each equals a simulation or another analysis of the same model."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from myoquat.analysis.control import Effort, Ipopt, Problem
+from myoquat.analysis.recruitment import redundancy
+from myoquat.analysis.studies import Study
+from myoquat.data import Motion
+from myoquat.dynamics import simulate
+from myoquat.environments import PoseTask, VectorEnvironment
+from myoquat.environments.stepping import with_implicit_damping
+
+from .case import STATES, Case
+from .checks import Broken, NotHere, close
+from .compiled import varied
+
+__all__ = ["environment", "prescribed_motion", "solution_forward", "studies"]
+
+STRENGTH = 1000.0  # [N m, N] of reserves
+
+
+def prescribed_motion(case: Case) -> None:
+    """Optimal control of a prescribed motion is muscle redundancy, at the points of every transcription."""
+    m, system, start = case.model, case.system, float(case.t[0])
+    t = np.linspace(0.0, 0.1, 11)[:, None]
+    motion = Motion(m, start + t[:, 0], system.integrate(case.q[0], t * case.u[0] + t * t / 2 * case.udot[0]))
+    problem = Problem(m, 0.1, (Effort(),), 2, case.options["transcription"], start, prescribed=motion,
+                      torques=dict.fromkeys(system.velocity_names, STRENGTH))  # fmt: skip
+    solution = problem.solve(solver=Ipopt(tolerance=1e-11))
+    if not solution.success:
+        raise Broken(str(solution.status))
+    frames = problem.plant.motion_at(solution.control_time)
+    expected = redundancy(m, frames, reserves=STRENGTH, backend="numpy")
+    n = len(m.muscles)
+    close("activations", solution.controls[:, :n], expected.activation, 1e-4)
+    close("reserves", solution.controls[:, n:], expected.reserve / STRENGTH, 1e-4)
+
+
+def solution_forward(case: Case) -> None:
+    """A solution, simulated forward, reproduces itself, or comes nearer to that with more intervals."""
+    m, system, start, duration = case.model, case.system, float(case.t[0]), 0.02
+    free = simulate(m, case.q[0], case.u[0], duration, step=1e-3, start_time=start)
+    ends = {"initial": {"q": case.q[0], "u": case.u[0]}, "final": {"u": free.u[-1] + 0.1}}
+    errors = []
+    for intervals in (4, 16):
+        torques = dict.fromkeys(system.velocity_names, 10.0)
+        solution = Problem(m, duration, (Effort(),), intervals, "radau", start, torques=torques, **ends).solve()
+        if not solution.success:
+            raise NotHere(str(solution.status))
+        errors.append(solution.simulate().largest)
+        if errors[0] < 1e-6:
+            return
+    if not (errors[0] < 0.1 and errors[1] < errors[0] / 2):
+        raise Broken(f"a forward simulation is off by {errors[0]:.1e}, with 4 times the intervals by {errors[1]:.1e}")
+
+
+def studies(case: Case) -> None:
+    """A study equals simulations of its members, and one that was interrupted and resumed equals one that was not."""
+    numbers = varied(case, 1)
+    if not numbers:
+        raise NotHere("no numbers")
+    (name, value), (q, u) = *numbers.items(), (case.q[0], case.u[0])
+    options: dict[str, Any] = {"duration": 2e-3, "step": 1e-3, "start_q": q, "start_u": u, "times": 2}
+    study = Study(case.model, {name: [value, value * 1.003]}, design="grid", **options)
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "results"
+        whole = study.run(stored, block=1, progress=False).load()
+        for part in ("status", "q"):  # as if the second block had not been reached
+            shutil.rmtree(stored / part / "c" / "1", ignore_errors=True)
+            (stored / part / "c" / "1").unlink(missing_ok=True)
+        resumed = study.run(stored, resume=True, progress=False).load()
+    if not resumed.identical(whole):
+        raise Broken("resumed results differ")
+    for i, values in enumerate(study.values()):
+        alone = simulate(study.parameters.bind(values), q, u, 2e-3, step=1e-3)
+        for quantity in ("q", "u"):
+            close(f"{quantity} of member {i}", whole[quantity].values[i], getattr(alone, quantity)[1:], 1e-11)
+
+
+def environment(case: Case) -> None:
+    """Steps of an environment are a simulation with implicit damping of joints, from muscles at rest."""
+    m, h, system = case.model, 1e-3, case.system
+    if not {*m.muscle_names, *m.control_names} - {prescribed.name for prescribed in m.inputs}:
+        raise NotHere("nothing acts")
+    task = PoseTask(m, h, 3, low=m.start_q, high=m.start_q, start_time=float(case.t[0]))
+    envs = VectorEnvironment(task, STATES)
+    envs.reset(seed=0)
+    actions = np.linspace(-0.8, 0.8, STATES)[:, None] * np.ones(envs.action_space.shape)
+    envs.step(actions)
+    moved = envs.episodes.x
+    names = [name for name in m.muscle_names if name not in {given.name for given in m.inputs}]
+    inputs: dict[str, Any] = {}
+    if names:
+        excitation = np.asarray(task.excitations(actions[:, : len(names)]))
+        dynamics = bool(case.equations.excited)
+        inputs = {"activation": 0.0 * excitation, "excitation": excitation} if dynamics else {"activation": excitation}
+    if actions.shape[1] > len(names):
+        low, high = np.array([b for actuator in m.actuators for b in actuator.bounds]).T
+        inputs["controls"] = low + (actions[:, len(names) :] + 1) / 2 * (high - low)
+    q, u = np.broadcast_to(m.start_q, (STATES, system.nq)), np.zeros((STATES, system.nu))
+    run = simulate(with_implicit_damping(m, h), q, u, 3 * h, step=h, method="semi_implicit_euler",
+                   start_time=float(case.t[0]), **inputs)  # fmt: skip
+    state = np.concatenate([run.q[:, -1], run.u[:, -1]], axis=-1)
+    close("state after a step", moved[:, : state.shape[-1]], state, 1e-10)
