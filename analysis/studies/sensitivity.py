@@ -47,7 +47,7 @@ def study_of(results: xr.Dataset | str | Path, model: Model | None = None) -> St
 
 
 def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None = None, **changes: Any) -> xr.Dataset:
-    """A Dataset of one sample, computed anew from its stored values: the same bits on a machine of the same kind.
+    """A Dataset of one sample, computed anew from its stored values: the same bits on a machine of the same processor.
 
     `changes` of what is kept (`times=1000`, `summaries=...`) or of anything else of the `Study` show more of the same
     sample. Raises IndexError for a sample that the study does not have, StoreError for one whose values differ from

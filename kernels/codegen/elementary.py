@@ -167,7 +167,7 @@ def tanh(b: Builder, x: Value) -> str:
 
 
 def asinh(b: Builder, x: Value) -> str:
-    """ln(1 + t), t = a + a^2 / (1 + sqrt(a^2 + 1)), of a = |x|; ln(a) + ln(2) where a^2 + 1 rounds to a^2."""
+    """ln(1 + t), t = a + a^2 / (1 + sqrt(a^2 + 1)), of a = |x|; ln(a) + ln(2) where a^2 + 1 is a^2 in floats."""
     a = b.abs(x)
     far = b.compare("ogt", a, 2.0**28)
     near = b.select(far, 1.0, a)
