@@ -2,8 +2,8 @@
 
 import importlib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from myoquat.joints.conversion.convert import convert_coordinates, convert_veloc
 from myoquat.joints.conversion.pose import by_name, named_system
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, check_state
+from myoquat.joints.types import EulerJoint
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
@@ -215,6 +216,9 @@ class Model(Record):
         left out. Where the ranges hold both triples of angles of a rotation, that is meant which is nearer to the
         start's (`myoquat.joints.with_branches`). A joint with a locked or a prescribed angle stays as it is unless its
         body is named, since an angle of a quaternion cannot be locked alone.
+
+        Raises ModelError where a coupler, a force or another part is of an angle that has no name of its own (such as
+        "arm.p1") and another sequence takes its place: the same name would be another angle.
         """
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
         driven = [coupler.dependent for coupler in self.couplers]
@@ -223,7 +227,13 @@ class Model(Record):
         followed = {name for name, (_, place) in system.angle_names.items() if place >= 3}
         couplers = tuple(c for c in self.couplers if c.dependent not in followed)
         start_q = self.start
-        known = {*system.coordinate_names, *system.angle_names}
+        renamed = _renamed(self.system, system)
+        if used := sorted(renamed & {*_texts(self._acting)}):
+            raise ModelError(
+                f"{used[0]!r} is an angle of the former sequence without a name of its own, and a part of the model "
+                "depends on it: give Body.coordinate_names"
+            )
+        known = {*system.coordinate_names, *system.angle_names} - renamed
         kept = tuple(coordinate for coordinate in self.coordinates if coordinate.name in known)
         changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept, "couplers": couplers}
         with warnings.catch_warnings():  # the start's angles become those of reference
@@ -370,6 +380,30 @@ def _check_plain(constraint: Constraint) -> None:
                 "takes it",
                 element=constraint.label,
             )
+
+
+def _renamed(before: ArticulatedSystem, after: ArticulatedSystem) -> set[str]:
+    """Names of coordinates that both systems have, but as angles of two sequences."""
+    return {
+        name
+        for old, new in zip(before.bodies, after.bodies, strict=True)
+        if isinstance(old.joint, EulerJoint) and isinstance(new.joint, EulerJoint)
+        if old.joint.sequence != new.joint.sequence
+        for name in {*old.names_of_coordinates} & {*new.names_of_coordinates}
+    }
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """Every text in records, tuples and mappings."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, Mapping):
+        yield from _texts((*part.keys(), *part.values()))
+    elif isinstance(part, (tuple, list)):
+        for item in part:
+            yield from _texts(item)
+    elif is_dataclass(part) and not isinstance(part, type):
+        yield from _texts([getattr(part, f.name) for f in fields(part)])
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

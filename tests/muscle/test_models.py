@@ -11,7 +11,9 @@ from scipy.spatial.transform import Rotation
 from myoquat import joints, kernels
 from myoquat.data import UnwrittenWarning, library_models, load_model
 from myoquat.dynamics import mass_matrix
+from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ArticulatedSystem, Body, ModelError, SphericalJoint
+from myoquat.joints.functions import Linear
 from myoquat.muscle import (
     CubicExponentialMuscle,
     ExponentialMuscle,
@@ -23,6 +25,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
+from myoquat.muscle.coordinates import Coordinate, Coupler
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
 STRAIGHT = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")  # without surfaces
@@ -286,3 +289,22 @@ def test_urdf_holds_a_model_without_its_muscles(tmp_path):
     np.testing.assert_allclose(mass_matrix(found, model.start), mass_matrix(model, model.start), atol=1e-12)
     with pytest.raises(ModelError, match="6 muscles"):
         model.save(tmp_path / "n.urdf", strict=True)
+
+
+@pytest.mark.parametrize("names", [None, ("plane", "elevation", "rotation")])
+def test_a_coupler_never_follows_an_angle_of_another_sequence(names):
+    arm = Body("arm", "ground", joints.EulerJoint("YZY"), coordinate_names=names)
+    hand = Body("hand", "arm", joints.RevoluteJoint((0, 1, 0)), coordinate_names=("wrist",))
+    first = "arm.p1" if names is None else "plane"
+    coupler = Coupler("follows", "wrist", first, Linear(2.0))
+    ranged = Coordinate(first, range=(-1.0, 1.0))
+    given = Model(ArticulatedSystem((arm, hand)), couplers=(coupler,), coordinates=(ranged,))
+    if names is None:
+        with pytest.raises(ModelError, match=r"'arm\.p1' is an angle of the former sequence"):
+            given.with_rotations("ZXY")
+        assert not replace(given, couplers=()).with_rotations("ZXY").coordinates, "the range is that of another angle"
+        return
+    turned = given.with_rotations("ZXY")
+    q = joints.convert_coordinates(given.system, turned.system, np.array([0.3, 0.5, -0.2, 0.6]))
+    (constraint,) = constraints_of(turned)
+    assert np.abs(constraint.position(turned.system, q, np.zeros(()))).max() < 1e-12
