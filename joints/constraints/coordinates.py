@@ -51,7 +51,8 @@ class CoordinateCoupler(Holonomic):
 class PolynomialCoupler(Holonomic):
     """phi = q_dependent - scale sum_k c_k prod_i x_i^(powers_ki) (1): a coordinate as a polynomial of several, x.
 
-    coefficients (k,) c; powers (k, i) of the coordinates `independent` (i,), whole numbers that are not negative.
+    coefficients (k,) c; powers (k, i) of the coordinates `independent` (i,), whole numbers that are not negative. Of no
+    coordinate, it is a constant.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -76,7 +77,7 @@ class PolynomialCoupler(Holonomic):
     def check(self, system: ArticulatedSystem) -> None:
         check_coordinates(system, self.dependent, *self.independent)
         whole = all(len(row) == len(self.independent) and min(row, default=0) >= 0 for row in self.powers)
-        if not whole or len(self.powers) != len(self.coefficients) or not self.independent:
+        if not whole or len(self.powers) != len(self.coefficients):
             raise ModelError(
                 f"of {len(self.independent)} coordinates and {len(self.coefficients)} coefficients, powers must be "
                 f"{len(self.coefficients)} rows of {len(self.independent)} whole numbers that are not negative",
@@ -88,9 +89,9 @@ class PolynomialCoupler(Holonomic):
     def value(self, system: ArticulatedSystem, q: Array) -> Array:
         """(...) what the dependent coordinate has to be at q (..., nq)."""
         x = [system.coordinate(name, q) for name in self.independent]
-        total: Array = 0.0 * x[0]
+        total: Array = 0.0 * system.coordinate(self.dependent, q)
         for coefficient, powers in zip(self.coefficients, self.powers, strict=True):
-            term: Array = coefficient + 0.0 * x[0]
+            term: Array = coefficient + 0.0 * total
             for base, power in zip(x, powers, strict=True):
                 for _ in range(power):
                     term = term * base

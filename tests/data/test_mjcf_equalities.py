@@ -31,6 +31,23 @@ def read(tmp_path, equality):
     return load_model(path, strict=True)
 
 
+def test_the_only_joint_of_a_file_is_held(tmp_path):
+    path = tmp_path / "x.xml"
+    path.write_text(
+        """<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" axis="0 1 0" ref="0.2"/>
+        <geom size="0.1" pos="0.1 0 0"/></body></worldbody><equality><joint joint1="j" polycoef="0.3"/></equality>
+        </mujoco>
+        """
+    )
+    model = load_model(path, strict=True)
+    way = mq.simulate(model, [0.5], [0.0], 0.1, step=1e-2)  # under gravity, at ref + 0.3
+    assert way.q[-1] == pytest.approx([0.5], abs=1e-9)
+    model.save(tmp_path / "y.xml")
+    assert load_model(tmp_path / "y.xml").constraints[0].coefficients == pytest.approx((0.5,))
+    with pytest.raises(ModelError, match="depend on a coordinate, and this one on none"):
+        model.save(tmp_path / "y.osim")
+
+
 @pytest.mark.peers
 @needs_mujoco
 @pytest.mark.parametrize(

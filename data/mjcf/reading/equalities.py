@@ -48,7 +48,7 @@ def read_equalities(
             continue
         if element.tag == "joint" and values.has("joint2"):
             couplers.append(_coupler(values, skeleton))
-        elif element.tag == "joint" and len(skeleton.refs) > 1:
+        elif element.tag == "joint":
             constraints.append(_fixed(values, skeleton))
         elif element.tag in ("connect", "weld"):
             poses = system.poses(np.array(skeleton.start)) if poses is None else poses
@@ -67,14 +67,20 @@ def read_equalities(
 
 
 def _fixed(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
-    """A joint that is held where it is: a polynomial of degree zero of another coordinate."""
+    """A joint that is held where it is: a polynomial of degree zero, of another coordinate if there is one."""
     name = values.text("joint1")
     _check_joint(values, name, skeleton)
-    other = next(joint for joint in skeleton.refs if joint != name)
+    others = _another(skeleton, name)
     offset = values.numbers("polycoef", 1, 5, (0.0,))[0]
     return PolynomialCoupler(
-        name, (other,), (skeleton.refs[name] + offset,), ((0,),), name=values.text("name", f"{name}_held")
+        name, others, (skeleton.refs[name] + offset,), ((0,) * len(others),), name=values.text("name", f"{name}_held")
     )
+
+
+def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:
+    """Another joint than this one, of which a constant is a polynomial as OpenSim's files have it; none if it is the
+    only one."""
+    return tuple(joint for joint in skeleton.refs if joint != name)[:1]
 
 
 def _of_tendons(values: Values, skeleton: Skeleton, unnamed: str) -> PolynomialCoupler | None:
@@ -139,7 +145,7 @@ def _solved(
     dependent = max(straight, key=lambda key: abs(straight[key]))
     others = [other for other in straight if other != dependent]
     if curve.any() or not others:
-        others.append(driver if curve.any() else next(joint for joint in skeleton.refs if joint != dependent))
+        others += [driver] if curve.any() else _another(skeleton, dependent)
     rows, coefficients = [(0,) * len(others)], [constant + float(curve[0])]
     for k, other in enumerate(others):
         terms = {1: -straight[other]} if other in straight else {i: float(c) for i, c in enumerate(curve) if i and c}

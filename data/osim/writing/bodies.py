@@ -368,6 +368,8 @@ def _write_coupler(entry: Element, constraint: CoordinateCoupler) -> None:
 
 def _write_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
     """All terms up to the order of the greatest, those that are not given with coefficient 0."""
+    if not constraint.independent:
+        raise ModelError("OpenSim's couplers depend on a coordinate, and this one on none", element=constraint.label)
     order = max(map(sum, constraint.powers), default=0)
     terms = dict.fromkeys(powers_of(len(constraint.independent), order), 0.0)
     for powers, coefficient in zip(constraint.powers, constraint.coefficients, strict=True):
