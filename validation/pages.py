@@ -81,7 +81,7 @@ def shoulder_page(folder: Path, output: Path, options: PageOptions) -> None:
     lines += carried
     tables = {"Computed and measured force": shoulder.table_of(compared)}
     if options.published and (folder / f"published_ik_{name}.mot").is_file():
-        table, gap = at_published_angles(folder, trial, options.rules)
+        table, gap = at_published_angles(folder, trial, options.rules, file)
         lines.append(f"The published angles leave the constraint open by up to {gap * 1e3:.1f} mm.")
         if len(table):
             tables["Activations and force at the published angles"] = table

@@ -49,7 +49,9 @@ class LoopForce(ScalarActuator):
         return [Load(self.loop.first, first, force), Load(self.loop.second, second, -force)]
 
 
-def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tuple[pd.DataFrame, float]:
+def at_published_angles(
+    folder: Path, trial: Trial, names: Sequence[str], model_file: str | None = None
+) -> tuple[pd.DataFrame, float]:
     """For each rule, how far activations and forces are from the published ones; and the gap [m] of the constraint.
 
     A row has the RMS difference of all activations, that of the muscle that differs the most, and the mean efforts. It
@@ -59,7 +61,7 @@ def at_published_angles(folder: Path, trial: Trial, names: Sequence[str]) -> tup
     The study evaluated muscles and masses at its own angles and at the speeds that it set (`solver_steps`), which are
     not on the constraint. The constraint acts there by its force alone, on the two points where they are.
     """
-    model, _ = study_model(folder, trial.name, "file", trial.changes is not None)
+    model = study_model(folder, trial.name, "file", model_file)
     loops = [c for c in model.constraints if isinstance(c, PointLoop)]
     recorded = load_motion(folder / f"published_ik_{trial.name}.mot", model, start=model.start)
     arrays = ConstraintArrays(Constraints(model.system, model.constraints))

@@ -187,7 +187,8 @@ def _compared(
 def _of_motion(model: Model, motion: Motion | str | Path, count: int) -> PoseSample:
     """At most `count` frames of a motion, evenly spread, brought onto the constraints."""
     if not isinstance(motion, Motion):
-        motion, source = load_motion(motion, model, start=model.start), Path(motion).name
+        source = Path(motion).name
+        motion = load_motion(motion, model, start=model.start)
     else:
         source = "the motion"
         if motion.system != model.system:

@@ -126,7 +126,9 @@ def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
             own = motion[:, columns]
             free = np.linalg.svd(own, compute_uv=False)[:, -1] > MIN_OWN_SHARE
             taken = motion[free] @ np.linalg.inv(own[free])
-            found[np.ix_(free, range(flat.shape[1]), part)] = flat[free][..., moving] @ taken
+            found[np.ix_(np.flatnonzero(free), np.arange(flat.shape[1]), np.array(part))] = (
+                flat[free][..., moving] @ taken
+            )
     return found.reshape(arms.shape)
 
 

@@ -95,7 +95,7 @@ class AdaptiveProblem:
             return equations.project(x)
         formula = lambda x, t, *p: equations.fixed(p[0] if p else None).project(x, t)  # noqa: E731
         p = () if self.numbers is None else (self.numbers,)
-        sizes: dict[str, Any] = {"x": equations.size, "t": (), **({"p": self.numbers.shape} if p else {})}
+        sizes: dict[str, Any] = {"x": equations.size, "t": (), **({"p": p[0].shape} if p else {})}
         key = ("projected", equations.key)
         kernel = kernel_for(
             key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", lanes=1, content=content)
