@@ -217,8 +217,8 @@ class Model(Record):
         start's (`myoquat.joints.with_branches`). A joint with a locked or a prescribed angle stays as it is unless its
         body is named, since an angle of a quaternion cannot be locked alone.
 
-        Raises ModelError where a coupler, a force or another part is of an angle that has no name of its own (such as
-        "arm.p1") and another sequence takes its place: the same name would be another angle.
+        Raises ModelError where a coupler, a force or another part is of an angle without a name of its own, such as
+        "arm.p1", whose sequence is replaced. The same name would be another angle.
         """
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
         driven = [coupler.dependent for coupler in self.couplers]

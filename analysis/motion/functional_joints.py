@@ -53,6 +53,12 @@ class Segment:
 
     names (n,) of the markers; reference (n, 3) [m], where they are in the segment's own axes
     rotations (t, 3, 3), origins (t, 3) [m]: the poses, NaN in frames that show fewer than three of the markers
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.motion import Segment
+    >>> thigh = Segment(("a", "b", "c"), np.eye(3), np.eye(3)[None], np.array([[0.0, 0.0, 1.0]]))
+    >>> thigh.at(np.array([0.1, 0.2, 0.0])).tolist()
+    [[0.1, 0.2, 1.0]]
     """
 
     names: tuple[str, ...]
@@ -80,6 +86,13 @@ class JointCenter:
                             that are independent from frame to frame. Skin that slides with the joint is not, so that
                             the deviations are then a lower bound
     noise                   [m] deviation of what is left over, in each direction
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.motion import JointCenter, Segment
+    >>> one = Segment(("a", "b", "c"), np.eye(3), np.eye(3)[None], np.zeros((1, 3)))
+    >>> hip = JointCenter(np.zeros(1), one, one, np.array([0.1, 0.0, 0.0]), None, 1e-6 * np.eye(3), 0.001)
+    >>> hip.positions.tolist(), hip.deviations.round(6).tolist()
+    ([[0.1, 0.0, 0.0]], [[0.001, 0.001, 0.001]])
     """
 
     time: Array
@@ -142,6 +155,13 @@ class JointAxis:
     deviations                            (2,) [rad] standard errors of the directions in the segments, as in
                                           `JointCenter`
     noise                                 [m] deviation of what is left over, in each direction
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.motion import JointAxis, Segment
+    >>> one, z = Segment(("a", "b", "c"), np.eye(3), np.eye(3)[None], np.zeros((1, 3))), np.array([0.0, 0.0, 1.0])
+    >>> knee = JointAxis(np.zeros(1), one, one, z, z, 0 * z, 0 * z, np.full(2, 0.01), 0.001)
+    >>> knee.directions.tolist()
+    [[0.0, 0.0, 1.0]]
     """
 
     time: Array

@@ -217,6 +217,7 @@ def test_a_search_over_a_whole_trial_is_refused(model, motion):
         redundancy(model, motion, reserves=5.0, cones=[PlanarPenalty(JOINT, INTO)], dynamics=Coupled())
 
 
-def test_a_study_takes_round_cones_only(motion):
-    with pytest.raises(ValueError, match="JointCone"):
-        MuscleTrial(motion, cones=[CentralForce(JOINT, INTO)])
+def test_a_study_takes_no_rule_that_is_searched(motion):
+    assert MuscleTrial(motion, cones=[CentralForce(JOINT, INTO)]).cones
+    with pytest.raises(ValueError, match="PlanarPenalty"):
+        MuscleTrial(motion, cones=[PlanarPenalty(JOINT, INTO)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion.smoothing import _filtered, smooth_angles
+from myoquat.analysis.motion.smoothing import _filtered_angles, smooth_angles
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, ModelError, SphericalJoint, convert_coordinates, convert_velocities
 
@@ -44,7 +44,7 @@ def test_the_filter_is_opensims(rng):
     y = x.copy()
     for i in range(3, len(x)):
         y[i] = a @ x[i : i - 4 if i > 3 else None : -1] - b @ y[i - 1 : i - 4 if i > 3 else None : -1]
-    assert np.allclose(_filtered(x, fs, cutoff), y, atol=1e-12)
+    assert np.allclose(_filtered_angles(x, fs, cutoff), y, atol=1e-12)
 
 
 def test_derivatives_of_a_known_motion(leg):
