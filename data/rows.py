@@ -4,6 +4,7 @@ import math
 import re
 import warnings
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -102,14 +103,15 @@ def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> lis
     names: list[str] = []
     unnamed: list[str] = []
     repeated: list[str] = []
-    known = set(labels)
+    known, taken = set(labels), set[str]()
+    counts: Counter[str] = Counter()  # the last number of each label: one that comes a million times takes one pass
     for i, label in enumerate(labels):
         name = base = label or f"unnamed_{i + 1}"
-        count = 1
-        while name in names or (name != label and name in known):
-            count += 1
-            name = f"{base}_{count}"
+        while name in taken or (name != label and name in known):
+            counts[base] += 1
+            name = f"{base}_{counts[base] + 1}"
         names.append(name)
+        taken.add(name)
         if name != label:
             (repeated if label else unnamed).append(name)
     for what, called in (("have no name", unnamed), ("repeat a name", repeated)):
