@@ -17,6 +17,10 @@ from typing import Any
 # further threads, which only wait for each other (the optimizer of wrapping/shortest.py took five times as long).
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Kernels of most tests run a few times, and a third of the time of the tests went into compiling them. Level 0 takes
+# half of that, for code with the same bits. tests/kernels compiles as users do.
+os.environ.setdefault("MYOQUAT_OPTIMIZATION", "0")
+
 import casadi
 import numpy as np
 import pytest
