@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count, cycle
 
 import numpy as np
@@ -53,11 +54,16 @@ class Report:
         return f"{self.checked} cases checked, {len(self.failures)} broken; held: {each}"
 
 
+@lru_cache(maxsize=2 * len(GROUPS))  # runs of a few cases each begin with the same arrays
+def _array(seed: int, group: str, number: int) -> list[dict[str, str]]:
+    rng = np.random.default_rng((seed, list(GROUPS).index(group), number))
+    return covering_array(GROUPS[group].factors, rng)
+
+
 def _of_group(seed: int, group: str) -> Iterator[dict[str, str]]:
     """The rows of one covering array after the other."""
     for number in count():
-        rng = np.random.default_rng((seed, list(GROUPS).index(group), number))
-        yield from covering_array(GROUPS[group].factors, rng)
+        yield from _array(seed, group, number)
 
 
 def _rows(seed: int) -> Iterator[tuple[dict[str, str], set[str]]]:
