@@ -411,7 +411,6 @@ SMOOTH = FEW | {
 }
 ON_BONES = {"path": ("straight", "via", "conditional", "pulley")}
 RECRUITED = {
-    "lock": ("none",),
     "law": ("thelen elastic", "thelen rigid", "millard elastic", "millard rigid", "degroote elastic", "degroote rigid",
             "rigid tendon", "exponential", "cubic", "mujoco", "path actuator"),
 }  # fmt: skip
@@ -433,8 +432,8 @@ LAWS: dict[str, Law] = {
     "osim": Law(osim, ONE_SURFACE | IN_OSIM),
     "mjcf": Law(mjcf, ONE_SURFACE | IN_MJCF),
     "symmetry": Law(path_symmetry, MUSCLES | POINTS_ONLY),
-    "joint loads": Law(compiled.loads_in_joints, ONE_SURFACE | FREE | ON_BONES),
-    "redundancy": Law(compiled.recruitment, ONE_SURFACE | FREE | RECRUITED),
+    "joint loads": Law(compiled.loads_in_joints, ONE_SURFACE | ON_BONES),
+    "redundancy": Law(compiled.recruitment, ONE_SURFACE | RECRUITED),
     "batches": Law(compiled.batches, ONE_SURFACE),
     "parameters": Law(compiled.parameters, ONE_SURFACE),
     "derivatives": Law(compiled.derivatives, SMOOTH),

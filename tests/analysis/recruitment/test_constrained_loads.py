@@ -27,7 +27,7 @@ from myoquat.dynamics.constraints import (
 from myoquat.joints import ArticulatedSystem, Body, frame_acceleration, frame_velocity
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.types import EulerJoint, FloatingJoint, RevoluteJoint
+from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint, RevoluteJoint
 from myoquat.joints.vectors import full
 from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -392,3 +392,14 @@ def test_derivatives_of_a_consistent_motion_belong_to_its_poses(arm):
     independent = [k for k, n in enumerate(arm.system.coordinate_names) if n not in ("c2", "e")]
     for name, given in (("q", q), ("u", rates[0]), ("udot", rates[1])):
         np.testing.assert_array_equal(getattr(kept, name)[:, independent], given[:, independent])
+
+
+def test_redundant_constraints_of_coordinates_leave_no_joint_open():
+    """They act within joints: two masses on a rail, coupled twice, carry their weight."""
+    bodies = tuple(Body(name, "ground", PrismaticJoint((1, 0, 0)), mass=2.0) for name in ("a", "b"))
+    couple = CoordinateCoupler("b.position", "a.position")
+    model = Model(ArticulatedSystem(bodies), constraints=(couple, couple))
+    still = Motion(model, [0.0], np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+    found = joint_loads(model, still)
+    assert found.undetermined == ()
+    np.testing.assert_allclose(found.wrench[0, :, :3], [[0, 0, 2 * 9.81]] * 2, atol=1e-12)
