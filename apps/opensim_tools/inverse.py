@@ -10,7 +10,7 @@ import pandas as pd
 from lxml import etree
 
 from myoquat.analysis.motion.fitted import FittedMotion
-from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
@@ -32,12 +32,14 @@ from myoquat.data.files import file_name, write_text
 from myoquat.data.library import with_markers
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
+from myoquat.data.osim.read import child_frames
 from myoquat.data.osim.reading.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.sequences import axis_rotation
+from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -169,6 +171,18 @@ def run_inverse_dynamics(
     setup: InverseDynamicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
 ) -> None:
     """Find the generalized forces and note their file."""
+    found = _inverse_dynamics(setup, rotations)
+    torques = found.of_coordinates()
+    tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
+    outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)
+    if setup.joints:
+        own = found if rotations == "file" else _inverse_dynamics(setup, "file")
+        table, name = _forces_at_joints(setup, own), "Inverse Dynamics Body Forces at Specified Joints"
+        outputs.table(setup.body_forces, table, name, False)
+
+
+def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorques:
+    """The generalized forces of the setup's motion."""
     model = load_model(setup.model, rotations)
     words = {word.lower() for word in setup.excluded}
     if model.muscles and not words & {"muscles", "all"}:
@@ -182,9 +196,48 @@ def run_inverse_dynamics(
     moving = smooth_angles(whole, setup.cutoff)
     _, motion = cut_motion(moving, setup.times, setup.path)
     warn_of_missing_times(moving.time, setup.times, setup.path)
-    torques = inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time)).of_coordinates()
-    tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
-    outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)
+    return inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time))
+
+
+def _forces_at_joints(setup: InverseDynamicsSetup, found: JointTorques) -> pd.DataFrame:
+    """The equivalent force [N] and moment [N m] on the child of each reported joint at its frame, in ground axes."""
+    system, frames = found.motion.system, child_frames(setup.model)
+    every = any(name.lower() == "all" for name in setup.joints)
+    names = list(frames) if every else [name for name in setup.joints if name in frames]
+    for name in (name for name in setup.joints if name not in (*frames, *(setup.joints if every else ()))):
+        message = f"<joints_to_report_body_forces> names {name!r}, which is no joint of the model; it is left out"
+        warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
+    poses = system.poses(found.motion.q)
+    columns: dict[str, Array] = {}
+    for name in names:
+        total = np.zeros((2, len(found.motion.time), 3))
+        for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+            if name == body.joint_name and body.joint.nu:
+                R = poses[body.name][0]
+                parts = equivalent_force(body.joint.subspace(found.motion.q[:, iq]), found.torque[:, iu])
+                total += [matvec(R, part) for part in parts]
+        for letter, values in zip("FM", total, strict=True):
+            columns |= {f"{name}_{frames[name]}_{letter}{axis}": values[:, k] for k, axis in enumerate("XYZ")}
+    return pd.DataFrame(columns, pd.Index(found.motion.time, name="time"))
+
+
+def equivalent_force(subspace: tuple[Array, Array], tau: Array) -> tuple[Array, Array]:
+    """The force and the moment (t, 3) on a body that do the work of generalized forces tau (t, nu) of its joint.
+
+    subspace: (S_omega, S_v), each (t, 3, nu). One of the two, force or moment, comes first: its least-squares solution
+    of S^T F = tau. The other one takes the rest. First is the one that gives more for its own size. This is the rule of
+    `Joint::calcEquivalentSpatialForce` in OpenSim 4.6; where the axes of a joint allow several answers, others exist.
+    """
+    moment_rows, force_rows = (np.swapaxes(S, -1, -2) + np.zeros((len(tau), 1, 1)) for S in subspace)
+    inverses = [np.linalg.pinv(rows) for rows in (force_rows, moment_rows)]
+    alone = [matvec(inverse, tau) for inverse in inverses]
+    given = [matvec(rows, x) for rows, x in zip((force_rows, moment_rows), alone, strict=True)]
+    sizes = [np.linalg.norm(x, axis=-1) for x in (*alone, *given)]
+    force_size, moment_size, by_force, by_moment = sizes
+    moment_first = (by_moment * force_size > by_force * moment_size)[:, None]
+    force = np.where(moment_first, matvec(inverses[0], tau - given[1]), alone[0])
+    moment = np.where(moment_first, alone[1], matvec(inverses[1], tau - given[0]))
+    return force, moment
 
 
 def run_sensor_placer(setup: SensorPlacerSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:

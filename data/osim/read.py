@@ -29,7 +29,7 @@ from myoquat.data.osim.reading.version import in_current_schema, read_document
 from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
 from myoquat.data.osim.tree import STARTS, is_blank
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
-from myoquat.data.xml import Element, boolean, located, numbers, objects, text
+from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Marker
@@ -91,6 +91,12 @@ def read_frame(path: Path, name: str) -> Frame:
     if found is None:
         raise ModelError(f"the model has no frame {name!r}", file=path)
     return found
+
+
+def child_frames(path: Path) -> dict[str, str]:
+    """The name of the frame that each joint of a model's file moves, as OpenSim's tables call it, by the joint's."""
+    joints = objects(read_document(path, ImplausibleValues()), "JointSet")
+    return {str(joint.get("name")): last_name(text(joint, "socket_child_frame")) for joint in joints}
 
 
 def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:

@@ -89,7 +89,10 @@ def read_inverse_kinematics(document: SetupDocument) -> InverseKinematicsSetup:
 
 @dataclass(frozen=True)
 class InverseDynamicsSetup:
-    """Files, times and the cutoff [Hz] of an InverseDynamicsTool; `excluded` are forces that are left out."""
+    """Files, times and the cutoff [Hz] of an InverseDynamicsTool; `excluded` are forces that are left out.
+
+    `joints`: whose equivalent forces on bodies are written into `body_forces`, "all" for every joint.
+    """
 
     name: str
     path: Path
@@ -100,13 +103,18 @@ class InverseDynamicsSetup:
     cutoff: float | None
     times: tuple[float, float]
     output: Path
+    joints: tuple[str, ...]
+    body_forces: Path
 
 
 def read_inverse_dynamics(document: SetupDocument) -> InverseDynamicsSetup:
     """The setup of an <InverseDynamicsTool>."""
     root = document.root
     model, motion = document.model_file(root), document.needed_file(root, "coordinates_file")
-    output = document.output(root, "output_gen_force_file", document.results) or document.results / "inverse_dynamics"
+    forces, body_forces = (
+        document.output(root, f"output_{tag}_file", document.results) or document.results / default
+        for tag, default in (("gen_force", "inverse_dynamics"), ("body_forces", "body_forces_at_joints"))
+    )
     return InverseDynamicsSetup(
         document.name,
         document.path,
@@ -116,8 +124,14 @@ def read_inverse_dynamics(document: SetupDocument) -> InverseDynamicsSetup:
         tuple(text(root, "forces_to_exclude", "").split()),
         document.cutoff(),
         document.times(root),
-        output if output.suffix in (".sto", ".mot") else output.with_name(f"{output.name}.sto"),
+        _table(forces),
+        tuple(text(root, "joints_to_report_body_forces", "").split()),
+        _table(body_forces),
     )
+
+
+def _table(path: Path) -> Path:
+    return path if path.suffix in (".sto", ".mot") else path.with_name(f"{path.name}.sto")
 
 
 # ---- IMUPlacer and IMUInverseKinematicsTool: a model, orientations of sensors, and what is written ----------------

@@ -85,6 +85,27 @@ def test_times_that_a_recording_lacks_are_reported(folder):
 
 
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
+def test_forces_at_joints_of_a_setup(folder, rotations):
+    """A hinge's moment is about its axis; three turns determine the moment, three slides along axes the force."""
+    reported = "<joints_to_report_body_forces>foot ghost pelvis</joints_to_report_body_forces></InverseDynamicsTool>"
+    (folder / "id.xml").write_text(ID.replace("</InverseDynamicsTool>", reported))
+    with pytest.warns(MotionWarning, match=r"names 'ghost', which is no joint"):
+        run_setup(folder / "id.xml", rotations=rotations)
+    found, torques = (load_table(folder / "out" / name) for name in ("body_forces_at_joints.sto", "id.sto"))
+    motion = smooth_angles(load_motion(folder / "walk.mot", load_model(folder / "leg.osim")), 6.0).between(0.095, 0.405)
+    R, _ = motion.system.poses(motion.q)["foot"]
+    foot, pelvis = np.split(found.to_numpy(), 2, axis=1)
+    axis = R @ (0.1, 0.0, 0.9949874371066199)
+    assert list(found.columns)[:1] == ["foot_foot_offset_FX"]
+    assert np.allclose(foot, np.c_[0 * axis, axis * torques[["foot_angle_moment"]].to_numpy()], atol=1e-8)
+    assert np.allclose(pelvis[:, :3], torques[["tx_force", "ty_force", "tz_force"]], atol=1e-8)
+    tilt = motion.system.coordinate("tilt", motion.q)
+    assert np.allclose(pelvis[:, 5], torques["tilt_moment"], atol=1e-8)  # the first turn is about z of the ground
+    list_axis = np.c_[np.cos(tilt), np.sin(tilt)]
+    assert np.allclose((pelvis[:, 3:5] * list_axis).sum(axis=1), torques["list_moment"], atol=1e-8)
+
+
+@pytest.mark.parametrize("rotations", ["file", "quaternion"])
 def test_dynamics_of_a_setup(folder, rotations):
     run_setup(folder / "id.xml", rotations=rotations)
     run_setup(folder / "jr.xml", rotations=rotations)
@@ -140,9 +161,16 @@ answer = True
 
 @pytest.mark.peers
 def test_files_are_those_of_opensim(folder, in_opensim):
-    """Its tools on the same setups: torques and reactions agree, column by column."""
+    """Its tools on the same setups: torques, forces at joints and reactions agree, column by column."""
+    reported = "<joints_to_report_body_forces>ALL</joints_to_report_body_forces></InverseDynamicsTool>"
+    (folder / "id.xml").write_text(ID.replace("</InverseDynamicsTool>", reported))
     in_opensim(TOOL, str(folder))
-    for name, setup in (("id.sto", "id.xml"), ("walk_JointReaction_ReactionLoads.sto", "jr.xml")):
+    tables = {
+        "id.sto": "id.xml",
+        "body_forces_at_joints.sto": "id.xml",
+        "walk_JointReaction_ReactionLoads.sto": "jr.xml",
+    }
+    for name, setup in tables.items():
         run_setup(folder / setup)
         ours, theirs = load_table(folder / "out" / name), load_table(folder / "theirs" / name)
         assert set(ours.columns) == set(theirs.columns)
