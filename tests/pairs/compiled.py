@@ -30,7 +30,7 @@ from myoquat.muscle.acting import Instant
 from myoquat.muscle.segments.lengths import velocity_jacobian
 
 from .case import POINTS, STATES, WEIGHTS, Case, least, nearest, rate_jacobian, stream
-from .checks import NotHere, close
+from .checks import NotHere, close, from_one_start
 from .interpreted import interpreted
 
 __all__ = [
@@ -114,13 +114,9 @@ def parameters(case: Case) -> None:
     run = {"start_time": float(case.t[0]), "duration": 2e-3, "step": 1e-3, "method": "rk4"}
     one = at(given(case) | {"torque": case.torque}, 0)
     built = Parameters.of(case.model, list(numbers)).bind([x * factors[1] for x in numbers.values()])
-    try:
+    with from_one_start():
         together = simulate(case.model, case.q[0], case.u[0], **run, **one,
-                          parameters={n: x * factors for n, x in numbers.items()})  # fmt: skip
-    except ValueError as error:
-        if "violates the constraints with its own parameters" in str(error):
-            raise NotHere(str(error)) from error
-        raise
+                            parameters={n: x * factors for n, x in numbers.items()})  # fmt: skip
     for i, model in enumerate((case.model, built)):
         rebuilt = simulate(model, case.q[0], case.u[0], **run, **one)
         for name in ("u", "torques", "acceleration", "energy"):
@@ -176,12 +172,16 @@ def _along(case: Case, s: np.ndarray, directions: dict[str, np.ndarray], last: s
         shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, u, force)))
         flat = [np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, force)]
         return ConstraintArrays(case.held).motion(*flat, float(case.t[0])).acceleration.reshape(*shape, -1)
-    needed = inverse.inverse(system, q, u, udot) - force
+    return _free(case, q, inverse.inverse(system, q, u, udot) - force)
+
+
+def _free(case: Case, q: np.ndarray, torque: np.ndarray) -> np.ndarray:
+    """(..., nu) what is left of generalized forces at q without what constraints, couplers and locks carry."""
     if not case.constraints:
-        return needed
+        return torque
     A = rate_jacobian(case.held, q, case.t)
-    carried = np.swapaxes(least(composite.mass(system, q), A) @ A, -1, -2)
-    return needed - matvec(carried, needed)
+    carried = np.swapaxes(least(composite.mass(case.system, q), A) @ A, -1, -2)
+    return torque - matvec(carried, torque)
 
 
 def _slope(values: np.ndarray) -> np.ndarray:
@@ -337,12 +337,12 @@ def loads_in_joints(case: Case) -> None:
         lacking = inverse.inverse(case.system, case.q, case.u, case.udot) - case.force + case.torque
         within = held.motion.wrenches(held.motion.multipliers(lacking))
         if case.levels["coupler"] != "several":  # which is a constraint that acts on no body
-            close("wrenches of constraints", inverse.external(case.system, case.q, within), held.force, 1e-6)
+            close("wrenches of constraints", inverse.external(case.system, case.q, within), held.force, 1e-7)
         on_bodies = on_bodies + within
     expected = inverse.joint_wrenches(case.system, case.q, case.u, case.udot, on_bodies)
     known = ~np.isnan(found.wrench)
-    close("joint loads", np.where(known, found.wrench, 0.0), np.where(known, expected, 0.0), 1e-6)
-    close("residual", *(_free(case, x) for x in (found.residual.to_numpy(), case.torque)), 1e-6)
+    close("joint loads", np.where(known, found.wrench, 0.0), np.where(known, expected, 0.0), 1e-7)
+    close("residual", *(_free(case, case.q, x) for x in (found.residual.to_numpy(), case.torque)), 1e-7)
 
 
 def recruitment(case: Case) -> None:
@@ -356,12 +356,4 @@ def recruitment(case: Case) -> None:
     pull = -matvec(np.swapaxes(J, -1, -2), found.force)
     reserve = matvec(found.columns, found.reserve / np.array([r.strength for r in found.reserves]))
     needed = inverse.inverse(case.system, case.q, case.u, case.udot)
-    close("torques", _free(case, passive + pull + reserve), _free(case, needed), 1e-6)
-
-
-def _free(case: Case, torque: np.ndarray) -> np.ndarray:
-    """(STATES, nu) the part of generalized forces that no constraint, coupler or lock can give."""
-    if not case.constraints:
-        return torque
-    carried = np.linalg.pinv(case.A, rcond=1e-9) @ case.A
-    return torque - matvec(carried, torque)
+    close("torques", _free(case, case.q, passive + pull + reserve), _free(case, case.q, needed), 1e-6)
