@@ -282,16 +282,13 @@ def test_couplers_hold_in_every_order_scale_and_number(order, solver):
     assert np.abs(way.q).max() < 1e-14
 
 
-@pytest.mark.parametrize(("duration", "solver"), [(0.02, {"step": 5e-3}), (1e-9, {"rtol": 1e-6})])
-def test_constraints_that_contradict_each_other_warn(duration, solver):
-    """a = b and a = b + b^2 agree at zero, but ask for accelerations that differ by 2 b'^2: each misses half.
-
-    With error control the run is short: 0.02 s of it take 40 s.
-    """
+@pytest.mark.parametrize("solver", [{"step": 5e-3}, {"rtol": 1e-3}])  # rtol=1e-6 takes 40 s for the same run
+def test_constraints_that_contradict_each_other_warn(solver):
+    """a = b and a = b + b^2 agree at zero, but ask for accelerations that differ by 2 b'^2: each misses half."""
     both = [CoordinateCoupler("a.angle", "b.angle", f, name=n)
             for n, f in (("line", Linear(1.0)), ("curve", Polynomial((0.0, 1.0, 1.0))))]  # fmt: skip
     with pytest.warns(ConstraintWarning, match=r"contradict each other at 0 s: .*(line|curve).* by 0\.25"):
-        simulate(pendulums(), [0.0, 0.0], [0.5, 0.5], duration, constraints=both, **solver)
+        simulate(pendulums(), [0.0, 0.0], [0.5, 0.5], 0.02, constraints=both, **solver)
 
 
 def test_the_acceleration_obeys():
