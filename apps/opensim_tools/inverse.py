@@ -202,14 +202,13 @@ def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorqu
 def _forces_at_joints(setup: InverseDynamicsSetup, found: JointTorques) -> pd.DataFrame:
     """The equivalent force [N] and moment [N m] on the child of each reported joint at its frame, in ground axes."""
     system, frames = found.motion.system, child_frames(setup.model)
-    every = any(name.lower() == "all" for name in setup.joints)
-    names = list(frames) if every else [name for name in setup.joints if name in frames]
-    for name in (name for name in setup.joints if name not in (*frames, *(setup.joints if every else ()))):
+    names = list(frames) if any(name.lower() == "all" for name in setup.joints) else setup.joints
+    for name in (name for name in names if name not in frames):
         message = f"<joints_to_report_body_forces> names {name!r}, which is no joint of the model; it is left out"
         warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
     poses = system.poses(found.motion.q)
     columns: dict[str, Array] = {}
-    for name in names:
+    for name in (name for name in names if name in frames):
         total = np.zeros((2, len(found.motion.time), 3))
         for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
             if name == body.joint_name and body.joint.nu:

@@ -397,7 +397,7 @@ class ConstrainedMotion:
     def unit_wrenches(self) -> Array:
         """(t, k', bodies, 6) what a unit multiplier of each row of constraints on bodies does to the bodies."""
         n, k = len(self.q), self.count
-        unit = np.broadcast_to(np.eye(k), (n, k, k)).reshape(n * k, k)
+        unit = np.tile(np.eye(k), (n, 1))
         found = self._outer.wrenches(np.repeat(self.q, k, axis=0), np.repeat(self.time, k), unit) if k else np.zeros(0)
         result: Array = np.reshape(found, (n, k, len(self.model.system.bodies), 6))
         return result
