@@ -62,6 +62,8 @@ differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
 # ---- the array ---------------------------------------------------------------------------------------------
 
 
+# Functions of NumPy that answer object arrays without an error, as if no element were a NaN or equal to another.
+_DECIDED_BY_VALUE = (np.nan_to_num, np.isin, np.intersect1d, np.setdiff1d, np.setxor1d, np.union1d)
 _IGNORED_ARGUMENTS = ("dtype", "subok", "casting")  # arguments of ufuncs without a meaning on objects
 
 
@@ -112,9 +114,11 @@ class SymbolArray(np.ndarray):
             return _clip(*args, **kwargs)
         if func is np.linalg.norm:
             raise TypeError("np.linalg.norm has no meaning on symbols; write np.sqrt(np.sum(x * x, axis=-1))")
+        if func in _DECIDED_BY_VALUE:
+            raise TypeError(f"np.{func.__name__} has no meaning on symbols, which have no value; select with np.where")
         try:
             result = super().__array_function__(func, types, args, kwargs)
-        except (TypeError, RuntimeError) as error:
+        except (AttributeError, TypeError, RuntimeError) as error:
             raise TypeError(f"{func.__module__}.{func.__name__} on symbols: {error}") from error
         return _wrapped_results(result)
 

@@ -167,6 +167,9 @@ def test_what_has_no_meaning_says_so_and_names_the_way_out(make):
     floats = np.zeros((3, 3))
     with pytest.raises(TypeError, match="float64 cannot take symbols"):
         floats += x
+    for by_value in (np.nan_to_num, lambda x: np.isin(x, [0.5])):
+        with pytest.raises(TypeError, match="no meaning on symbols, which have no value"):
+            by_value(x)
 
 
 # ---- in and out --------------------------------------------------------------------------------------------
