@@ -27,7 +27,7 @@ from myoquat.data.osim.reading.forces import (
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.version import in_current_schema, read_document
 from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
-from myoquat.data.osim.tree import STARTS, is_blank
+from myoquat.data.osim.tree import STARTS, collinear_motions, is_blank
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints.errors import ModelError
@@ -108,6 +108,11 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
     for element in document.iterfind("BodySet/objects/Body"):
         if is_massless(element) and any(numbers(element, "inertia", 6, (0.0,) * 6)):
             implausible.count("an inertia without mass, taken as zero", str(element.get("name")))
+    for joint in document.iterfind("JointSet/objects/CustomJoint"):
+        for motion in collinear_motions(joint):
+            implausible.count(
+                f"joints with {motion} axes along one line, which OpenSim refuses", str(joint.get("name"))
+            )
     for coordinate in document.iterfind("JointSet/objects/*/coordinates/Coordinate"):
         for tag in STARTS:
             if is_blank(coordinate.find(tag)):

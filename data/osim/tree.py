@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from myoquat.joints.types import (
     RevoluteJoint,
     UniversalJoint,
 )
+from myoquat.joints.types.base import unit_axis
 from myoquat.joints.types.custom import Axis
 from myoquat.muscle.coordinates import Coordinate
 
@@ -40,6 +42,8 @@ __all__ = [
     "Link",
     "OsimJoint",
     "Way",
+    "are_collinear",
+    "collinear_motions",
     "complete_joint",
     "is_blank",
     "linked",
@@ -162,6 +166,7 @@ class _Growth:
 
 STARTS = ("default_value", "default_speed_value")
 DEFAULT_RANGE = (-10.0, 10.0)  # the range of OpenSim's coordinates where a file gives none
+COLLINEAR_SINE = 1e-6  # between two axes: OpenSim 4.6 takes 1e-5 and refuses 1e-7
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -286,6 +291,22 @@ def _custom(element: Any, names: tuple[str, ...]) -> Joint:
                 found.append(_axis(axis, names))
     rotations, translations = (tuple(filter(_moving, found)) for found in parts.values())
     return CustomJoint(names, rotations, translations)
+
+
+def are_collinear(directions: Iterable[Sequence[float]]) -> bool:
+    """Whether two unit directions are along one line. OpenSim's CustomJoint takes no such rotations or translations."""
+    return any(np.linalg.norm(np.cross(a, b)) < COLLINEAR_SINE for a, b in combinations(directions, 2))
+
+
+def collinear_motions(joint: Any) -> tuple[str, ...]:
+    """Of "rotation" and "translation", those of a <CustomJoint> with axes along one line, resting ones included."""
+    found = {axis.get("name"): axis for axis in joint.findall("SpatialTransform/TransformAxis")}
+    motions = []
+    for motion in ("rotation", "translation"):
+        named = [(found.get(f"{motion}{i}"), own) for i, own in enumerate((X, Y, Z), start=1)]
+        directions = [own if axis is None else unit_axis(triple(axis, "axis", own)) for axis, own in named]
+        motions += [motion] if are_collinear(directions) else []
+    return tuple(motions)
 
 
 def _moving(axis: Axis) -> bool:

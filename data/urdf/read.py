@@ -20,12 +20,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
-from myoquat.data.reports import UnsupportedElements
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.urdf import xml
 from myoquat.data.xml import Element, located
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.multibody.body import Body, Shape, Vector, check_body, check_mount
+from myoquat.joints.multibody.body import (
+    INERTIA_TOLERANCE,
+    Body,
+    Shape,
+    Vector,
+    check_body,
+    check_mount,
+    principal_moments,
+)
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.quaternion import rotation_matrix
@@ -163,6 +171,7 @@ def _positive(element: Element, sizes: tuple[float, ...]) -> tuple[float, ...]:
 
 
 Joints = dict[str, Element]  # the elements of hinges and sliders, by their names, which are those of their coordinates
+MAX_MOMENT_EXCESS = 0.25  # of the largest moment, over the sum of the others: rounded numbers and those of thin shells
 UNLIMITED = 1e9  # from here on a limit is none: what is written where URDF demands a number and there is no limit
 CHANGES = {
     "dynamics": "the joint moves without dry friction",
@@ -239,15 +248,16 @@ _PLAIN: dict[str, Callable[[], Joint]] = {"fixed": FixedJoint, "spherical": Sphe
 
 
 def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
-    """The model in a URDF file, without muscles, with the `options` of `read_system`.
+    """The model in a URDF file, without muscles, with the `options` of `load_urdf`.
 
     Ranges of joints become those of `Model.coordinates`, and efforts become bounds of actuators with the joints' names.
     Joints that mimic others become couplers, which the start satisfies. One UnsupportedWarning reports friction, speed
-    limits and elements of other tools; `strict` makes it an error.
+    limits and elements of other tools, and one ImplausibleWarning inertias that no body can have; `strict` makes them
+    errors.
     """
     path = Path(path)
-    robot, unsupported = xml.parse(path), UnsupportedElements()
-    system = read_system(robot, path, **options)
+    robot, unsupported, implausible = xml.parse(path), UnsupportedElements(), ImplausibleValues()
+    system = _system(robot, path, implausible, **options)
     names = set(system.coordinate_names)
     joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
     try:
@@ -263,6 +273,7 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
         )
     except ModelError as error:
         raise located(error, path, robot) from None
+    implausible.report(path, strict)
     unsupported.report(path, strict)
     return _obeying(model)
 
@@ -307,7 +318,10 @@ def load_urdf(
     check_types(path=(path, PATH))
     path = Path(path)
     robot = xml.parse(path)
-    system = read_system(robot, path, base, joint_order=joint_order, velocity_frame=velocity_frame, gravity=gravity)
+    implausible = ImplausibleValues()
+    options: dict[str, Any] = {"joint_order": joint_order, "velocity_frame": velocity_frame, "gravity": gravity}
+    system = _system(robot, path, implausible, base, **options)
+    implausible.report(path, strict=False)
     for joint in xml.children(robot, "joint"):
         if xml.child(joint, "mimic") is not None:
             message = f"joint {joint.get('name')!r} mimics another, which a system cannot hold: `load_model` reads it"
@@ -315,18 +329,20 @@ def load_urdf(
     return system
 
 
-def read_system(robot: Element, path: Path, base: str = "fixed", **options: Any) -> ArticulatedSystem:
+def _system(
+    robot: Element, path: Path, implausible: ImplausibleValues, base: str = "fixed", **options: Any
+) -> ArticulatedSystem:
     """The system in a file that has been parsed, with the options of an ArticulatedSystem."""
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
     try:
-        bodies, ground = _bodies(robot, base)
+        bodies, ground = _bodies(robot, base, implausible)
         return ArticulatedSystem(tuple(bodies), ground=ground, name=robot.get("name", path.stem), **options)
     except ModelError as error:
         raise located(error, path, robot) from None
 
 
-def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:
+def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[list[Body], str]:
     """Bodies of all links, and the name of the ground."""
     if robot.tag != "robot":
         xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
@@ -345,6 +361,12 @@ def _bodies(robot: Element, base: str) -> tuple[list[Body], str]:
     for joint in joints.values():
         parent, link = _ends(joint)
         bodies.append(_carried(links[link], colors, parent, joint))
+    for body in bodies:
+        if body.lenient_inertia:
+            reason = (
+                "with inertia and without mass" if body.mass == 0 else "whose inertia breaks the triangle inequality"
+            )
+            implausible.count(f"links {reason}", body.name)
     return bodies, ground
 
 
@@ -405,6 +427,7 @@ def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, 
         center_of_mass=inertial.center,
         inertia=inertial.inertia,
         shapes=read_shapes(link, colors),
+        lenient_inertia=_is_nearly_possible(inertial),
         **fields,
     )
     element = xml.child(link, "inertial")
@@ -413,6 +436,15 @@ def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, 
     except ModelError as error:
         xml.complain(link if element is None else element, error.message)
     return body
+
+
+def _is_nearly_possible(inertial: Inertial) -> bool:
+    """Whether no body has this inertia, but Pinocchio takes it as it stands: its moments break the triangle inequality
+    slightly, or there is no mass."""
+    low, middle, high = principal_moments(inertial.inertia)
+    excess, tolerance = high - middle - low, INERTIA_TOLERANCE * high
+    definite, slight = low >= -tolerance, excess <= MAX_MOMENT_EXCESS * high
+    return bool(definite and slight and (excess > tolerance or (inertial.mass == 0.0 and high > 0.0)))
 
 
 def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Element) -> Body:

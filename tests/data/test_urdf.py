@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from myoquat.data import load_model
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.joints import (
     ArticulatedSystem,
@@ -245,6 +247,29 @@ def test_a_link_may_be_called_world(tmp_path):
     path.write_text(f'<robot><link name="world"/><link name="b"/>{_joint("j", "world", "b")}</robot>')
     system = load_urdf(path)
     assert (system.ground, system.body_names) == ("world_", ("world", "b"))
+
+
+@pytest.mark.parametrize(
+    ("mass", "moments", "reason"),
+    [
+        ("1", ("1", "1", "2.0001"), "links whose inertia breaks the triangle inequality"),
+        ("1", ("0.0006", "0.0006", "0.0014"), "links whose inertia breaks the triangle inequality"),
+        ("0", ("1", "1", "1"), "links with inertia and without mass"),
+    ],
+)
+@pytest.mark.parametrize("read", [load_urdf, lambda path: load_model(path).system])
+def test_inertias_that_are_nearly_possible_warn(tmp_path, mass, moments, reason, read):
+    """Pinocchio reads them as they stand too (tests/dynamics/test_pinocchio_urdf.py); `strict` raises an error."""
+    path = tmp_path / "thin.urdf"
+    path.write_text(_robot(_inertial(mass=mass, moments=moments), TREE))
+    with pytest.warns(ImplausibleWarning, match=rf"thin\.urdf: .*{reason} \(b\)"):
+        system = read(path)
+    assert system.bodies[1].inertia[:3] == tuple(map(float, moments))
+    with pytest.raises(ModelError, match=reason):
+        load_model(path, strict=True)
+    write_urdf(system, tmp_path / "again.urdf")
+    with pytest.warns(ImplausibleWarning):
+        _same(system, load_urdf(tmp_path / "again.urdf"))
 
 
 def test_huge_numbers_do_not_overflow_silently(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from myoquat.data import ImplausibleWarning
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, frame_pose
@@ -109,6 +110,15 @@ def test_a_file_of_other_tools(tmp_path):
     path = tmp_path / "foreign.urdf"
     path.write_text(FOREIGN)
     _compare(path)
+
+
+def test_inertias_that_no_body_can_have(tmp_path):
+    """A thin wheel, whose moments break the triangle inequality, and a puck with inertia and without mass."""
+    path = tmp_path / "thin.urdf"
+    thin = FOREIGN.replace('iyy="0.005" iyz="0" izz="0.006"', 'iyy="0.005" iyz="0" izz="0.0095"')
+    path.write_text(thin.replace('<mass value="0.5"/>', '<mass value="0"/>'))
+    with pytest.warns(ImplausibleWarning, match=r"triangle inequality \(wheel\); links .* without mass \(puck\)"):
+        _compare(path)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.reading.bodies import ALONG_Y
 from myoquat.data.osim.reading.constraints import COUPLER, powers_of
+from myoquat.data.osim.tree import are_collinear
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, body_fixed, checked_name
 from myoquat.joints.constraints import (
@@ -74,7 +74,6 @@ OWN: tuple[tuple[Joint, str], ...] = (  # what is written for exactly these
 )
 
 SOCKETS = ("socket_parent_frame", "socket_child_frame")
-COLLINEAR_SINE = 1e-6  # sine between two axes
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
     transform = add(parent, "SpatialTransform")
     for motion, axes in (("rotation", joint.rotations), ("translation", joint.translations)):
         given = [axis.direction for axis in axes]
-        if any(np.linalg.norm(np.cross(a, b)) < COLLINEAR_SINE for a, b in combinations(given, 2)):
+        if are_collinear(given):
             raise ModelError(
                 f"OpenSim refuses {motion} axes along one line, {given}; `with_rotations` gives a ball joint another "
                 "sequence",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
+from myoquat.data import ImplausibleWarning, load_model
 from myoquat.joints.errors import ModelError
 
 TEXT = """<OpenSimDocument Version="40000"><Model name="m"><BodySet><objects><Body name="b"><mass>1</mass>
@@ -19,6 +19,17 @@ CONSTANT = "<Constant><value>0.7</value></Constant>"
 SCALED = f"<MultiplierFunction><function>{CONSTANT}</function><scale>3</scale></MultiplierFunction>"
 LINE = "<LinearFunction><coefficients>2 0.1</coefficients></LinearFunction>"
 CURVED = LINE.replace("LinearFunction", "PolynomialFunction")
+AXIS = (
+    '<TransformAxis name="translation2"><coordinates/><axis>AXIS</axis>'
+    "<Constant><value>0.1</value></Constant></TransformAxis>"
+)
+OPENS = """
+try:
+    opensim.Model(arguments[0]).initSystem()
+    answer = ""
+except Exception as error:
+    answer = str(error)
+"""
 SCRIPT = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()
@@ -53,6 +64,28 @@ def test_constants_are_those_of_opensim(tmp_path, turn, shift, coordinates, in_o
     model = load_model(path)
     R, p = model.system.poses(model.start)["b"]
     np.testing.assert_allclose(np.column_stack([R, p]), in_opensim(SCRIPT, str(path)), atol=1e-14)
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("axis", ["1 0 0", "-2 0 0", "1 1e-7 0", "1 1e-5 0", "0 1 1"])
+@pytest.mark.parametrize("motion", ["rotation", "translation"])
+def test_axes_along_one_line_that_opensim_refuses_warn(tmp_path, axis, motion, in_opensim):
+    """Here they are axes like others: the body turns about both. OpenSim does not open the file."""
+    text = TEXT.format(turn=CONSTANT, shift=CONSTANT, coordinates="<coordinates/>")
+    if motion == "translation":
+        text = text.replace("</SpatialTransform>", f"{AXIS}</SpatialTransform>")
+    else:
+        text = text.replace("<axis>0 1 0</axis>", f"<axis>{axis}</axis>", 1)
+    path = tmp_path / "m.osim"
+    path.write_text(text.replace("AXIS", axis))
+    if axis in ("1 1e-5 0", "0 1 1"):
+        assert in_opensim(OPENS, str(path)) == ""
+        load_model(path)
+        return
+    assert "collinear axes" in in_opensim(OPENS, str(path))
+    with pytest.warns(ImplausibleWarning, match=rf"joints with {motion} axes along one line, .* \(j\)"):
+        model = load_model(path)
+    assert model.system.nq == 1
 
 
 @pytest.mark.parametrize("function", [LINE, SCALED.replace(CONSTANT, LINE), CURVED])
