@@ -16,7 +16,7 @@ from myoquat.analysis.control.goals.base import (
     OwnGoal,
 )
 from myoquat.analysis.control.goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
-from myoquat.analysis.control.goals.muscles import Effort, MetabolicPower, TendonForceRates
+from myoquat.analysis.control.goals.muscles import ControlEffort, MetabolicEnergy, TendonForceRates
 from myoquat.analysis.control.goals.tracking import (
     TrackCoordinates,
     TrackMarkers,
@@ -31,7 +31,7 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.ipopt import Ipopt, Status
+from myoquat.analysis.control.solvers.ipopt import Ipopt, SolutionStatus
 from myoquat.analysis.control.solvers.progress import IterateHistory, Progress
 from myoquat.analysis.control.transcriptions import (
     TRANSCRIPTIONS,
@@ -49,9 +49,9 @@ __all__ = [
     "Accelerations",
     "BoundaryConstraint",
     "ChangeGoal",
+    "ControlEffort",
     "ControlRates",
     "Duration",
-    "Effort",
     "EndGoal",
     "Equations",
     "Explanation",
@@ -69,7 +69,7 @@ __all__ = [
     "JointLoad",
     "JointMoments",
     "MeasuredMesh",
-    "MetabolicPower",
+    "MetabolicEnergy",
     "Midpoint",
     "MocoTrajectory",
     "MultipleShooting",
@@ -86,7 +86,7 @@ __all__ = [
     "Radau",
     "Refinement",
     "Solution",
-    "Status",
+    "SolutionStatus",
     "TendonForceRates",
     "TrackContactForces",
     "TrackCoordinates",

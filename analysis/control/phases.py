@@ -17,7 +17,7 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.program import Block, BlockFormula, Program
 from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
-from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, Status, run_ipopt
+from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from myoquat.analysis.control.statement import Rows
 from myoquat.analysis.control.transcriptions.base import STATE
 from myoquat.core.arguments import check_types
@@ -296,7 +296,7 @@ class PhasedSolution(Solved):
     """
 
     phases: tuple[Solution, ...]
-    status: Status
+    status: SolutionStatus
     explanation: Explanation
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ class Problem:
     model           a Model or ArticulatedSystem, or `Equations` of one's own. Its muscles, actuators, limits and
                     passive forces act; activations and fiber lengths are states, with implicit equations.
     duration        [s], or (least, greatest) for an unknown one
-    goals           `TrackPose`, `Effort`, `OwnGoal` and others, each with its weight
+    goals           `TrackPose`, `ControlEffort`, `OwnGoal` and others, each with its weight
     intervals       of equal length, or their ends as fractions of the duration, from 0 to 1
     transcription   a name in `TRANSCRIPTIONS`, or an object such as Radau(4)
     start           [s] the time at which the motion begins
@@ -279,7 +279,7 @@ class Problem:
         solver  its options
         refine  solve again on finer meshes by the error measured in every interval. `Solution.meshes` has them.
         watch   called with the `Progress` at every iterate. Where it returns True, and after an interrupt from the
-                keyboard, the solver stops. It then returns the iterate with `Status.INTERRUPTED`.
+                keyboard, the solver stops. It then returns the iterate with `SolutionStatus.INTERRUPTED`.
 
         Without a guess the solver starts from the first tracked motion, or from the poses that fit tracked markers and
         sensors best, by inverse kinematics. If there are none, it starts evenly from the initial to the final pose, at

@@ -11,7 +11,7 @@ from myoquat.analysis.control.forward import Forward, interval_errors, run_forwa
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.points import field_of, interpolated_pose
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
-from myoquat.analysis.control.solvers.ipopt import Iterates, Status, status_of
+from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
@@ -62,7 +62,7 @@ class Solution(Shown, Solved):
     statement: Statement
     layout: Layout
     sites: Sites
-    status: Status
+    status: SolutionStatus
     objective: float
     goals: dict[str, float]
     explanation: Explanation

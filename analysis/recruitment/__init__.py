@@ -2,12 +2,12 @@
 
 from myoquat.analysis.recruitment.emg import (
     Calibration,
+    CalibrationTrial,
     MomentCalibration,
     MomentPosterior,
     MomentPriors,
     MomentTrial,
     MuscleTorques,
-    Trial,
     calibrate_moments,
     calibrate_muscles,
     emg_activations,
@@ -15,7 +15,7 @@ from myoquat.analysis.recruitment.emg import (
     emg_effort,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
+from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track_by_feedback
 from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
 from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.recruitment.metabolic_power import MetabolicPower, metabolic_power
@@ -44,10 +44,11 @@ from myoquat.analysis.recruitment.stability import (
     StabilityRule,
 )
 from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
-from myoquat.analysis.recruitment.surfaces import compare_models, moment_arm_surface
+from myoquat.analysis.recruitment.surfaces import moment_arm_surface
 
 __all__ = [
     "Calibration",
+    "CalibrationTrial",
     "CentralForce",
     "Coupled",
     "Effort",
@@ -73,11 +74,9 @@ __all__ = [
     "StabilityRule",
     "StaticOptimization",
     "Tracking",
-    "Trial",
     "WholeTrial",
     "calibrate_moments",
     "calibrate_muscles",
-    "compare_models",
     "computed_muscle_control",
     "consistent_derivatives",
     "consistent_motion",
@@ -95,5 +94,5 @@ __all__ = [
     "power_check",
     "redundancy",
     "static_optimization",
-    "track",
+    "track_by_feedback",
 ]

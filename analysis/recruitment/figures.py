@@ -352,7 +352,7 @@ def plot_activations(
 ) -> Figure:
     """A Figure of activations over time, an axis per muscle, the activity that was recorded in grey.
 
-    found   with `model`, `motion` and `activation`, such as results of `redundancy`, `emg_driven` or `track`
+    found   with `model`, `motion` and `activation`, such as results of `redundancy` or `emg_driven`
     emg     channels called as muscles, each drawn over its greatest value unless it is normalized
     others  further results by name, drawn beside the first
     label   name of the first result

@@ -1,4 +1,4 @@
-"""Moment arms over one or two coordinates, and two models side by side."""
+"""Moment arms over one or two coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,13 +8,11 @@ import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.core.arguments import check_types, real_array
-from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import ArrayLike
-from myoquat.joints import convert_coordinates
 from myoquat.muscle import Model, path_lengths
 
-__all__ = ["compare_models", "moment_arm_surface"]
+__all__ = ["moment_arm_surface"]
 
 
 def moment_arm_surface(
@@ -77,43 +75,3 @@ def moment_arm_surface(
     # a length over an angle is a length; over a slide, a plain number; other columns are torques of a unit tension
     found["moment_arm"].attrs["units"] = "1" if units.get(wanted) == "m" else "m"
     return found.sel(muscle=chosen).transpose("muscle", ...)
-
-
-def compare_models(
-    first: Model, second: Model, q: ArrayLike, coordinates: Sequence[str] | None = None
-) -> "pd.DataFrame":
-    """Greatest differences of two models or two descriptions of one: a row per muscle that both have.
-
-    q (..., nq) are coordinates of the first; where the second describes its joints otherwise they are converted.
-    Columns: 'length [m]', and 'moment arm <name>' of every column that `moment_arms` gives for both, or of those in
-    `coordinates`. Raises ValueError where no muscle, or no column asked for, is in both, and as
-    `convert_coordinates` does for systems that are not the same.
-
-    >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import compare_models
-    >>> arm = mq.load_model("two_link")
-    >>> table = compare_models(arm, arm.with_rotations("sequence"), [arm.start])
-    >>> bool((table["length [m]"].abs() < 1e-12).all())
-    True
-    """
-    check_types(first=(first, Model), second=(second, Model))
-    q = first.system.check_q(q).reshape(-1, first.system.nq)
-    same = first.system.coordinate_names == second.system.coordinate_names
-    q2 = q if same else convert_coordinates(first.system, second.system, q)
-    shared = [name for name in first.muscle_names if name in second.muscle_names]
-    if not shared:
-        raise ValueError(f"no muscle of {first.name!r} is in {second.name!r}")
-    lengths = [
-        pd.DataFrame(path_lengths(model, x), columns=list(model.muscle_names))[shared]
-        for model, x in ((first, q), (second, q2))
-    ]
-    found = {"length [m]": (lengths[0] - lengths[1]).abs().max()}
-    tables = [moment_arms(model, x) for model, x in ((first, q), (second, q2))]
-    columns = [name for name in tables[0].columns if name in tables[1].columns]
-    wanted = columns if coordinates is None else list(coordinates)
-    for name in wanted:
-        if name not in columns:
-            raise ValueError(f"coordinates: no moment arm {name!r} in both; those are {', '.join(columns)}")
-        apart = (tables[0][name] - tables[1][name]).abs()
-        found[f"moment arm {name}"] = apart.groupby(level="muscle").max()[shared]
-    return pd.DataFrame(found).loc[shared].rename_axis("muscle")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, Status
+from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, SolutionStatus
 from myoquat.analysis.control.discretization import Sites
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
@@ -63,7 +63,7 @@ def load_sites(path: Path, statement: Statement, layout: Layout) -> Sites:
 def solution_from_sites(statement: Statement, layout: Layout, sites: Sites, numbers: Mapping[str, Any]) -> Solution:
     """A solution that was stored: its motion, its status, and the `numbers` objective, violation, iterations and
     seconds; multipliers and explanations were not kept. ValueError where these are none."""
-    if not isinstance(numbers, Mapping) or numbers.get("status") not in {s.value for s in Status}:
+    if not isinstance(numbers, Mapping) or numbers.get("status") not in {s.value for s in SolutionStatus}:
         raise ValueError("the status of a solution is unknown")
     if not all(isinstance(numbers.get(name), (int, float)) for name in ("objective", "violation", "seconds")):
         raise ValueError("the numbers of a solution are missing")
@@ -75,7 +75,7 @@ def solution_from_sites(statement: Statement, layout: Layout, sites: Sites, numb
         none, none,
     )  # fmt: skip
     explanation = Explanation(float("nan"), float(numbers["violation"]), (), (), {})
-    status = next(s for s in Status if s.value == numbers["status"])
+    status = next(s for s in SolutionStatus if s.value == numbers["status"])
     return Solution(statement, layout, sites, status, float(numbers["objective"]), {}, explanation, iterates)
 
 
@@ -93,12 +93,12 @@ class ProblemStudy:
     ValueError for a problem of equations of one's own, and for parameters that the problem already has as unknowns.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.control import Effort, Problem
+    >>> from myoquat.analysis.control import ControlEffort, Problem
     >>> from myoquat.analysis.studies import ProblemStudy
     >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     >>> model = mq.Model(mq.ArticulatedSystem((block,)))
     >>> ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
-    >>> problem = Problem(model, 1.0, (Effort(),), 8, torques=("x_dot",), **ends)
+    >>> problem = Problem(model, 1.0, (ControlEffort(),), 8, torques=("x_dot",), **ends)
     >>> study = ProblemStudy(problem, {"bodies.block.mass": [1.0, 2.0, 3.0]}, design="grid")
     >>> study.run(progress=False).objective.values.round(4)  # 12 m^2
     array([ 12.,  48., 108.])
@@ -160,17 +160,17 @@ class ProblemStudy:
         check_types(output=(output, (*PATH, type(None))))
         place = None if output is None else _Folder(Path(output), self, resume)
         found: dict[int, Solution] = {} if place is None else place.read()
-        done = sum(s.status is not Status.INTERRUPTED for s in found.values())
+        done = sum(s.status is not SolutionStatus.INTERRUPTED for s in found.values())
         with progress_bar(len(self.values), "problem", progress, done) as bar:
             for sample in range(len(self.values)):
                 before = found.get(sample)
-                if before is not None and before.status is not Status.INTERRUPTED:
+                if before is not None and before.status is not SolutionStatus.INTERRUPTED:
                     continue
                 start = before or self._nearest(sample, found)
                 found[sample] = solution = self.problem_of(sample).solve(start, self.solver)
                 if place is not None:
                     place.write(sample, solution)
-                if solution.status is Status.INTERRUPTED:
+                if solution.status is SolutionStatus.INTERRUPTED:
                     break
                 bar.update(1)
         return _dataset(self, found)
@@ -245,7 +245,7 @@ NUMBERS = ("objective", "violation", "duration", "iterations", "seconds")
 def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
     """The solutions as one table over the samples."""
     n, nodes = len(study.values), len(study.problem.mesh)
-    status = [found[k].status.value if k in found else Status.FAILED.value for k in range(n)]
+    status = [found[k].status.value if k in found else SolutionStatus.FAILED.value for k in range(n)]
     data: dict[str, Any] = {"values": (("sample", "parameter"), study.values), "status": ("sample", status)}
     for name in NUMBERS:
         data[name] = "sample", [float(getattr(found[k], name)) if k in found else np.nan for k in range(n)]

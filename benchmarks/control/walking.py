@@ -21,9 +21,9 @@ from benchmarks.control.walking_picture import draw_walk, sole
 from myoquat.analysis.control import (
     Accelerations,
     BoundaryConstraint,
-    Effort,
+    ControlEffort,
     Ipopt,
-    MetabolicPower,
+    MetabolicEnergy,
     OwnGoal,
     Periodic,
     Point,
@@ -144,8 +144,9 @@ def walking_problem(model: Model, intervals: int) -> Problem:
     back = model.system.velocity_names[model.system.coordinate_names.index("lumbar_extension")]
     weight = total_mass(model.system) * 9.81
     goals = (
-        MetabolicPower(mean=True, scale=weight * SPEED, name="cost of transport"),
-        Effort(weight=0.5, mean=True), Accelerations(weight=2e-5, mean=True), OwnGoal(_lean, mean=True, name="trunk"),
+        MetabolicEnergy(mean=True, scale=weight * SPEED, name="cost of transport"),
+        ControlEffort(weight=0.5, mean=True), Accelerations(weight=2e-5, mean=True),
+        OwnGoal(_lean, mean=True, name="trunk"),
     )  # fmt: skip
     return Problem(
         model, DURATION, goals, intervals, "midpoint", torques={back: 30.0}, initial={"pelvis_tx": 0.0},

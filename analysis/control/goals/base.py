@@ -42,9 +42,9 @@ def check_weights(title: str, weights: Mapping[str, float]) -> None:
 class Goal(Record, ABC):
     """A term of the objective, times its `weight`. `name` names it in reports; by default that of its class.
 
-    >>> from myoquat.analysis.control import Effort
-    >>> Effort(weight=0.1).title
-    'Effort'
+    >>> from myoquat.analysis.control import ControlEffort
+    >>> ControlEffort(weight=0.1).title
+    'ControlEffort'
     """
 
     weight: float = field(default=1.0, kw_only=True)
@@ -70,8 +70,8 @@ class Goal(Record, ABC):
 class IntegralGoal(Goal):
     """A goal that is integrated over time, or, if `mean`, averaged over it: the base of goals with data of one's own.
 
-    >>> from myoquat.analysis.control import Effort, IntegralGoal
-    >>> Effort(mean=True).mean  # the integral over the duration
+    >>> from myoquat.analysis.control import ControlEffort, IntegralGoal
+    >>> ControlEffort(mean=True).mean  # the integral over the duration
     True
     """
 

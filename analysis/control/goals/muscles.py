@@ -19,18 +19,18 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost
 from myoquat.muscle.states import forces_of_laws, state_slices
 
-__all__ = ["Effort", "MetabolicPower", "TendonForceRates"]
+__all__ = ["ControlEffort", "MetabolicEnergy", "TendonForceRates"]
 
 
 @dataclass(frozen=True)
-class Effort(IntegralGoal):
+class ControlEffort(IntegralGoal):
     """The integral of sum_i w_i c_i^exponent over the controls c_i; of an odd exponent |c_i|^exponent.
 
     weights: w_i by the names of controls, 1 where a name is missing; `of` names the controls that count, all by
     default. Moco's MocoControlGoal is that without division by the displacement.
 
-    >>> from myoquat.analysis.control import Effort
-    >>> Effort(weights={"residual": 10.0}).exponent
+    >>> from myoquat.analysis.control import ControlEffort
+    >>> ControlEffort(weights={"residual": 10.0}).exponent
     2
     """
 
@@ -113,7 +113,7 @@ def tension_rates(plant: MuscledPlant, point: Point) -> Array:
 
 
 @dataclass(frozen=True)
-class MetabolicPower(IntegralGoal):
+class MetabolicEnergy(IntegralGoal):
     """The integral of the metabolic power [W] of all muscles, or its mean over time if `mean`.
 
     cost         a `MetabolicCost`
@@ -127,10 +127,10 @@ class MetabolicPower(IntegralGoal):
 
     Raises ValueError for a model without muscles, ModelError for a law without a fiber.
 
-    >>> from myoquat.analysis.control import MetabolicPower
+    >>> from myoquat.analysis.control import MetabolicEnergy
     >>> from myoquat.muscle.metabolics import Umberger2010
-    >>> MetabolicPower(Umberger2010(), scale=700.0, mean=True).title
-    'MetabolicPower'
+    >>> MetabolicEnergy(Umberger2010(), scale=700.0, mean=True).title
+    'MetabolicEnergy'
     """
 
     cost: MetabolicCost = field(default_factory=lambda: WITHOUT_CORNERS)

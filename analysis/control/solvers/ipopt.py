@@ -27,7 +27,7 @@ __all__ = [
     "Evaluation",
     "Ipopt",
     "Iterates",
-    "Status",
+    "SolutionStatus",
     "Timed",
     "check_options",
     "run_ipopt",
@@ -53,17 +53,17 @@ def check_options(given: Any) -> None:
 UNBOUNDED = -1e10  # an objective below it falls without bound
 
 
-class Status(Enum):
+class SolutionStatus(Enum):
     """How the solver ended; `sentence` says it in words, `success` whether the result is a solution.
 
-    >>> from myoquat.analysis.control import Status
-    >>> Status.INFEASIBLE.success, Status.INFEASIBLE.sentence
+    >>> from myoquat.analysis.control import SolutionStatus
+    >>> SolutionStatus.INFEASIBLE.success, SolutionStatus.INFEASIBLE.sentence
     (False, 'no motion near this one satisfies all constraints: the constraints named below contradict each other')
     """
 
     sentence: str
 
-    def __new__(cls, value: str, sentence: str) -> "Status":
+    def __new__(cls, value: str, sentence: str) -> "SolutionStatus":
         member = object.__new__(cls)
         member._value_, member.sentence = value, sentence
         return member
@@ -91,32 +91,32 @@ class Status(Enum):
     @property
     def success(self) -> bool:
         """Whether the result is a solution."""
-        return self in (Status.SOLVED, Status.ACCEPTABLE)
+        return self in (SolutionStatus.SOLVED, SolutionStatus.ACCEPTABLE)
 
 
 IPOPT = {
-    "Solve_Succeeded": Status.SOLVED,
-    "Feasible_Point_Found": Status.SOLVED,
-    "Solved_To_Acceptable_Level": Status.ACCEPTABLE,
-    "Infeasible_Problem_Detected": Status.INFEASIBLE,
-    "Maximum_Iterations_Exceeded": Status.ITERATIONS,
-    "Maximum_CpuTime_Exceeded": Status.TIME,
-    "Maximum_WallTime_Exceeded": Status.TIME,
-    "Search_Direction_Becomes_Too_Small": Status.STUCK,
-    "Error_In_Step_Computation": Status.STUCK,
-    "Restoration_Failed": Status.RESTORATION,
-    "Diverging_Iterates": Status.DIVERGING,
-    "Not_Enough_Degrees_Of_Freedom": Status.OVERDETERMINED,
-    "Invalid_Number_Detected": Status.NOT_FINITE,
-    "User_Requested_Stop": Status.INTERRUPTED,
+    "Solve_Succeeded": SolutionStatus.SOLVED,
+    "Feasible_Point_Found": SolutionStatus.SOLVED,
+    "Solved_To_Acceptable_Level": SolutionStatus.ACCEPTABLE,
+    "Infeasible_Problem_Detected": SolutionStatus.INFEASIBLE,
+    "Maximum_Iterations_Exceeded": SolutionStatus.ITERATIONS,
+    "Maximum_CpuTime_Exceeded": SolutionStatus.TIME,
+    "Maximum_WallTime_Exceeded": SolutionStatus.TIME,
+    "Search_Direction_Becomes_Too_Small": SolutionStatus.STUCK,
+    "Error_In_Step_Computation": SolutionStatus.STUCK,
+    "Restoration_Failed": SolutionStatus.RESTORATION,
+    "Diverging_Iterates": SolutionStatus.DIVERGING,
+    "Not_Enough_Degrees_Of_Freedom": SolutionStatus.OVERDETERMINED,
+    "Invalid_Number_Detected": SolutionStatus.NOT_FINITE,
+    "User_Requested_Stop": SolutionStatus.INTERRUPTED,
 }  # of IPOPT's return status
 
 
-def status_of(word: str, objective: float) -> Status:
+def status_of(word: str, objective: float) -> SolutionStatus:
     """The status by IPOPT's word for it. Where the objective fell too far that tells more than how IPOPT gave up."""
-    status = IPOPT.get(word, Status.FAILED)
-    ended = status.success or status in (Status.INTERRUPTED, Status.NOT_FINITE)
-    return Status.UNBOUNDED if objective < UNBOUNDED and not ended else status
+    status = IPOPT.get(word, SolutionStatus.FAILED)
+    ended = status.success or status in (SolutionStatus.INTERRUPTED, SolutionStatus.NOT_FINITE)
+    return SolutionStatus.UNBOUNDED if objective < UNBOUNDED and not ended else status
 
 
 Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out

@@ -1,6 +1,6 @@
 """Muscles whose activity was recorded: activations from EMG, torques from them, and muscles calibrated to a person."""
 
-from myoquat.analysis.recruitment.emg.calibration import Calibration, Trial, calibrate_muscles
+from myoquat.analysis.recruitment.emg.calibration import Calibration, CalibrationTrial, calibrate_muscles
 from myoquat.analysis.recruitment.emg.driven import MuscleTorques, emg_activations, emg_driven, emg_effort
 from myoquat.analysis.recruitment.emg.moment_calibration import (
     MomentCalibration,
@@ -13,12 +13,12 @@ from myoquat.analysis.recruitment.emg.moment_model import MomentPriors
 
 __all__ = [
     "Calibration",
+    "CalibrationTrial",
     "MomentCalibration",
     "MomentPosterior",
     "MomentPriors",
     "MomentTrial",
     "MuscleTorques",
-    "Trial",
     "calibrate_moments",
     "calibrate_muscles",
     "emg_activations",

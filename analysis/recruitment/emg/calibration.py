@@ -29,7 +29,7 @@ from myoquat.muscle.checks import check_laws
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.model import Model
 
-__all__ = ["Calibration", "Trial", "calibrate_muscles"]
+__all__ = ["Calibration", "CalibrationTrial", "calibrate_muscles"]
 
 FACTORS = {"strength": "max_isometric_force", "optimal_length": "optimal_fiber_length",
          "slack_length": "tendon_slack_length"}  # fmt: skip
@@ -39,15 +39,15 @@ BOUND_TOLERANCE = 1e-3  # of the range of logarithms: factors that close to a bo
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class CalibrationTrial:
     """A motion (q, u, udot) with the activations (t, m) of all muscles, in the model's order, and its external loads.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import Trial
+    >>> from myoquat.analysis.recruitment import CalibrationTrial
     >>> from myoquat.data import Motion
     >>> sled = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0),))
     >>> still = [[0.0]] * 2
-    >>> Trial(Motion(sled, [0.0, 0.1], still, still, still), [[]] * 2).loads is None
+    >>> CalibrationTrial(Motion(sled, [0.0, 0.1], still, still, still), [[]] * 2).loads is None
     True
     """
 
@@ -104,7 +104,7 @@ class Calibration(Solved):
 
 def calibrate_muscles(
     model: Model,
-    trials: Sequence[Trial],
+    trials: Sequence[CalibrationTrial],
     *,
     velocities: Sequence[str] | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -128,14 +128,14 @@ def calibrate_muscles(
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import Trial, calibrate_muscles
+    >>> from myoquat.analysis.recruitment import CalibrationTrial, calibrate_muscles
     >>> from myoquat.data import Motion
     >>> from myoquat.muscle import CubicExponentialMuscle, PathPoint
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
     >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, CubicExponentialMuscle(0.5, 100.0)),))
     >>> held = Motion(model, [0.0, 0.1], [[0.0]] * 2, [[0.0]] * 2, [[0.0]] * 2)  # needs 9.81 N m
-    >>> found = calibrate_muscles(model, [Trial(held, [[0.3]] * 2)], prior=1.0, torque_error=0.01)
+    >>> found = calibrate_muscles(model, [CalibrationTrial(held, [[0.3]] * 2)], prior=1.0, torque_error=0.01)
     >>> round(float(found.factors.strength["biceps"]), 2)
     1.33
     """
@@ -204,7 +204,7 @@ def _limits(given: Mapping[str, tuple[float, float]] | None) -> dict[str, tuple[
     return limits
 
 
-def _record(model: Model, trial: Trial, velocities: Sequence[str] | None) -> _Record:
+def _record(model: Model, trial: CalibrationTrial, velocities: Sequence[str] | None) -> _Record:
     motion, shape = trial.motion, (len(trial.motion.time), len(model.muscles))
     model = motion.check_system(model)
     activation = real_array("activation", trial.activation)

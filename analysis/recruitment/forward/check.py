@@ -17,15 +17,16 @@ from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["commands_of", "forward_check", "track", "tracked"]
+__all__ = ["commands_of", "forward_check", "track_by_feedback", "tracked"]
 
 
 def forward_check(
     found: Redundancy, loads: Forces | None = None, *, bandwidth: ArrayLike = 20.0, step: float | None = None
 ) -> Tracking:
-    """What `redundancy` found, simulated forward with `track`: its activations, cut to [0, 1], and its reserves.
+    """What `redundancy` found, simulated forward by `track_by_feedback`.
 
-    loads are those that it was found with. Raises as `track` does.
+    Its activations, cut to [0, 1], and its reserves act.
+    loads are those that it was found with. Raises as `track_by_feedback` does.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -43,10 +44,12 @@ def forward_check(
     check_types(found=(found, Redundancy), loads=(loads, (Forces, NoneType)))
     activation, torque = commands_of(found)
     elastic = found.states.shape[-1] > 0
-    return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
+    return track_by_feedback(
+        found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic
+    )
 
 
-def track(
+def track_by_feedback(
     model: Model,
     motion: MotionLike,
     activation: ArrayLike | None = None,
@@ -77,12 +80,12 @@ def track(
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import track
+    >>> from myoquat.analysis.recruitment import track_by_feedback
     >>> from myoquat.data import Motion
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
     >>> time = np.linspace(0.0, 2.0, 201)
     >>> way = Motion(mq.ArticulatedSystem((sled,)), time, time[:, None] ** 2, 2 * time[:, None])
-    >>> found = track(mq.Model(way.system), way)  # no one pushes: the feedback does
+    >>> found = track_by_feedback(mq.Model(way.system), way)  # no one pushes: the feedback does
     >>> float(found.help[-1, 0].round(2))
     4.0
     """

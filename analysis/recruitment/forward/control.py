@@ -46,8 +46,8 @@ def computed_muscle_control(
     displacement e is that from the pose to the motion's, of ball joints the rotation vector [D. G. Thelen, F. C.
     Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1]. Between frames activations and reserves go along straight lines.
     Muscles have rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The
-    arguments are those of `redundancy` and `track`, and so are the errors; `Tracking.help` holds what the reserves
-    gave. Frames without a solution take what violates its conditions the least, and the errors show it.
+    arguments and errors are those of `redundancy` and `track_by_feedback`; `Tracking.help` holds the reserves' moments.
+    Frames without a solution take what violates its conditions the least, and the errors show it.
 
     A velocity of bandwidth 0 is not tracked: from its start it moves as the forces take it, which tracked velocities
     alone determine. So OpenSim treats coordinates without a task. Reserves given as a number help tracked velocities.

@@ -6,13 +6,13 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     Accelerations,
+    ControlEffort,
     ControlRates,
-    Effort,
     Equations,
     Ipopt,
     Jerk,
     JointMoments,
-    MetabolicPower,
+    MetabolicEnergy,
     OwnGoal,
     Problem,
     TrackContactForces,
@@ -48,7 +48,7 @@ def forearm():
 def lifted():
     """A lift with all goals of forces and changes, after a few steps towards its solution by Hermite-Simpson."""
     goals = (
-        Effort(weight=1e-3), MetabolicPower(mean=True, **SLOW), JointMoments(**SLOW), Jerk(**SLOW),
+        ControlEffort(weight=1e-3), MetabolicEnergy(mean=True, **SLOW), JointMoments(**SLOW), Jerk(**SLOW),
         Accelerations(**SLOW), ControlRates(**SLOW), TrackMoments(("elbow_dot",), [0.0, 0.4], [[10.0], [0.0]], **SLOW),
         TrackCoordinates(EMG.names, EMG.time, EMG.signal, name="EMG", **SLOW),
     )  # fmt: skip
@@ -80,9 +80,9 @@ def test_goals_of_forces_have_the_values_of_the_packages_routines(lifted):
     assert found["EMG"] == pytest.approx(simpson((muscle - shown) ** 2, 0.4), rel=1e-9)
     motion = mq.data.Motion(problem.model.system, solution.control_time, sites.q, sites.fields["u"])
     power = metabolic_power(
-        problem.model, motion, muscle[:, None], cost=MetabolicPower().cost, basal_coefficient=0.0
+        problem.model, motion, muscle[:, None], cost=MetabolicEnergy().cost, basal_coefficient=0.0
     ).power[:, 0]
-    assert found["MetabolicPower"] == pytest.approx(simpson(power, 0.4) / 0.4, rel=1e-9)
+    assert found["MetabolicEnergy"] == pytest.approx(simpson(power, 0.4) / 0.4, rel=1e-9)
 
 
 def test_goals_of_changes_are_sums_of_squared_differences(lifted):
@@ -151,7 +151,7 @@ def test_orientations_of_sensors_are_followed_by_their_angle():
     recorded = Orientations(time, ("wrist",), Q[:, None])
     goal = TrackOrientations(recorded, (Sensor("wrist", "arm", tuple(mount)),))
     solution = Problem(
-        model, 1.0, (goal, Effort(weight=1e-8)), 5, "midpoint", torques=model.system.velocity_names
+        model, 1.0, (goal, ControlEffort(weight=1e-8)), 5, "midpoint", torques=model.system.velocity_names
     ).solve()
     assert solution.success
     turned = np.trace(rotation_matrix(solution.q[-1]) @ rotation_matrix(quaternion_exp([0, 0, 0.5])).T)

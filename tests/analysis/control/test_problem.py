@@ -10,8 +10,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     BoundaryConstraint,
+    ControlEffort,
     Duration,
-    Effort,
     Equations,
     Ipopt,
     IterateHistory,
@@ -21,7 +21,7 @@ from myoquat.analysis.control import (
     Periodic,
     Problem,
     Radau,
-    Status,
+    SolutionStatus,
     TrackCoordinates,
     TrackPose,
 )
@@ -60,8 +60,8 @@ BAD = {
     "mesh": ({"intervals": [0.0, 0.7, 0.5, 1.0]}, "increase from 0 to 1"),
     "transcription": ({"transcription": "euler"}, "transcription is one of midpoint"),
     "torques on equations": ({"torques": ("x",)}, "equations of one's own have none"),
-    "weight": ({"goals": (Effort(weight=np.inf),)}, "the weight must be finite"),
-    "goal of unknown": ({"goals": (Effort(of=("push",)),)}, "push"),
+    "weight": ({"goals": (ControlEffort(weight=np.inf),)}, "the weight must be finite"),
+    "goal of unknown": ({"goals": (ControlEffort(of=("push",)),)}, "push"),
     "data outside": ({"goals": (TrackCoordinates(("x",), [0.0, 0.5], [[0.0], [1.0]]),)}, "the data cover 0 to 0.5 s"),
     "data of free time": (
         {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]]),), "duration": (0.5, 1.0)},
@@ -77,9 +77,15 @@ BAD = {
     "infinite start": ({"initial": {"x": np.inf}}, "'initial: x' is fixed at inf"),
     "time of the start": ({"start": np.nan}, "start must be finite, not nan"),
     "flag in place of a number": ({"intervals": True}, "intervals must be a number"),
-    "part of an effort": ({"goals": (Effort(weights={"force": np.nan}),)}, "the weight of 'force' must be finite"),
-    "exponent": ({"goals": (Effort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
-    "exponent of no number": ({"goals": (Effort(exponent=np.nan),)}, "must be a whole number from 1 on, not nan"),
+    "part of an effort": (
+        {"goals": (ControlEffort(weights={"force": np.nan}),)},
+        "the weight of 'force' must be finite",
+    ),
+    "exponent": ({"goals": (ControlEffort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
+    "exponent of no number": (
+        {"goals": (ControlEffort(exponent=np.nan),)},
+        "must be a whole number from 1 on, not nan",
+    ),
     "negative part": (
         {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]], weights={"x": -1}),)},
         "the weight of 'x' must be finite and at least 0, not -1",
@@ -127,7 +133,7 @@ def test_goals_of_one_name_are_listed_apart():
 
 
 def test_arguments_of_models_are_checked():
-    model, goals = arm(), (Effort(),)
+    model, goals = arm(), (ControlEffort(),)
     for scale in (0.0, np.nan):
         with pytest.raises(ValueError, match=r"the scale of 'A.omega_x' must be finite and not 0"):
             Problem(model, 1.0, goals, torques={"A.omega_x": scale})
@@ -137,8 +143,8 @@ def test_arguments_of_models_are_checked():
         Problem(model, 1.0, goals, initial={"u": [1.0, 2.0]})
     with pytest.raises(ValueError, match="'A' is given twice, by its name and by 'q'"):
         Problem(model, 1.0, goals, initial={"q": model.start, "A": [1.0, 0, 0, 0]})
-    with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(Effort\(...\),\)"):
-        Problem(model, 1.0, Effort())
+    with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(ControlEffort\(...\),\)"):
+        Problem(model, 1.0, ControlEffort())
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_arguments_of_models_are_checked():
         (lambda: cart(bounds={5: (0.0, 1.0)}), "a name in bounds must be a str, not the int 5"),
         (lambda: cart(start="x"), "start must be a number, not the str 'x'"),
         (
-            lambda: Problem(arm(), 1.0, (Effort(),), torques=5),
+            lambda: Problem(arm(), 1.0, (ControlEffort(),), torques=5),
             "torques must be a mapping or a sequence of names, not 5",
         ),
         (lambda: OwnGoal(5), "formula must be a Callable, not the int 5"),
@@ -169,18 +175,18 @@ def test_loads_on_unknown_bodies_and_reversed_constraints_are_rejected_by_name()
         body, *others = frames
         load = Forces([0.0, 1.0], ("push",), (body,), zeros, zeros, zeros, *others)
         with pytest.raises(ValueError, match=f"loads: {entry} of 'push': the model has no body"):
-            Problem(arm(), 1.0, (Effort(),), loads=load)
+            Problem(arm(), 1.0, (ControlEffort(),), loads=load)
     with pytest.raises(ValueError, match="path constraint 'reach': the bounds contradict each other: lower 1 is above"):
         PathConstraint("reach", lambda point: point["x"], 1.0, 0.0)
     with pytest.raises(ValueError, match=r"parameters: bodies\.A\.mass': the bounds contradict each other"):
-        Problem(arm(), 1.0, (Effort(),), parameters={"bodies.A.mass": (2.0, 1.0)})
+        Problem(arm(), 1.0, (ControlEffort(),), parameters={"bodies.A.mass": (2.0, 1.0)})
 
 
 def test_quaternion_components_have_no_bounds():
     with pytest.raises(ValueError, match="component of a quaternion"):
-        Problem(arm(), 1.0, (Effort(),), bounds={"A.Q0": (0, 1)})
+        Problem(arm(), 1.0, (ControlEffort(),), bounds={"A.Q0": (0, 1)})
     with pytest.raises(ValueError, match="unit quaternion"):
-        Problem(arm(), 1.0, (Effort(),), initial={"A": [1.0, 1.0, 0, 0]})
+        Problem(arm(), 1.0, (ControlEffort(),), initial={"A": [1.0, 1.0, 0, 0]})
 
 
 def test_motion_of_another_system_is_rejected():
@@ -207,7 +213,7 @@ def test_formulas_that_are_not_finite_at_the_guess_are_named():
 def test_infeasible_problem_names_the_constraint():
     """In one second a force of at most 1 N brings a mass of 1 kg 0.25 m far, from rest to rest."""
     solution = cart(bounds={"force": (-1, 1)}, intervals=10).solve()
-    assert solution.status is Status.INFEASIBLE
+    assert solution.status is SolutionStatus.INFEASIBLE
     assert not solution.success
     assert solution.violation > 0.01
     words = solution.explain()
@@ -218,7 +224,7 @@ def test_infeasible_problem_names_the_constraint():
 
 def test_iterations_run_out_with_a_reason():
     solution = cart(goals=(OwnGoal(lambda point: np.cosh(point["force"])),)).solve(solver=Ipopt(max_iterations=1))
-    assert solution.status is Status.ITERATIONS
+    assert solution.status is SolutionStatus.ITERATIONS
 
 
 def test_an_objective_without_bound_is_named():
@@ -227,7 +233,7 @@ def test_an_objective_without_bound_is_named():
     cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
     problem = Problem(cart, 1.0, (far,), intervals=2, initial={"x": 0.0, "v": 0.0}, transcription="midpoint")
     solution = problem.solve(solver=Ipopt(max_iterations=40))
-    assert solution.status is Status.UNBOUNDED
+    assert solution.status is SolutionStatus.UNBOUNDED
     assert "the objective falls without bound" in solution.explain()
     assert problem.goal_values({"x": 2.0})["far"] == -2.0
 
@@ -238,8 +244,8 @@ def test_a_problem_refuses_short_data_and_efforts_of_nothing_at_once():
     falling = Equations(("x",), (), lambda point: (-point["x"],))
     with pytest.raises(ValueError, match=r"the data cover 0 to 0.5 s"):
         Problem(falling, 1.0, (short,), 4)
-    with pytest.raises(ValueError, match="goal 'Effort': the problem has no controls"):
-        Problem(falling, 1.0, (Effort(),), 4)
+    with pytest.raises(ValueError, match="goal 'ControlEffort': the problem has no controls"):
+        Problem(falling, 1.0, (ControlEffort(),), 4)
 
 
 def test_least_acceleration_is_a_cubic_and_parts_agree():
@@ -261,7 +267,7 @@ def test_iterates_play_one_after_another():
     system, turned = mq.ArticulatedSystem((ball,)), np.array([0.6, 0.0, 0.8, 0.0])
     torques = dict.fromkeys(system.velocity_names, 1.0)
     problem = Problem(
-        system, 1.0, (Effort(),), 4, torques=torques, initial={"ball": [1.0, 0, 0, 0], "u": 0.0},
+        system, 1.0, (ControlEffort(),), 4, torques=torques, initial={"ball": [1.0, 0, 0, 0], "u": 0.0},
         final={"ball": turned, "u": 0.0},
     )  # fmt: skip
     history = IterateHistory()
@@ -276,7 +282,7 @@ def test_iterates_play_one_after_another():
     assert "Greatest error of |Q|: ball" in solution.explain()
     assert history.violations[-1] < history.violations[0]
     stopped = problem.solve(watch=IterateHistory(show=lambda progress: progress.iteration == 1))
-    assert stopped.status is Status.INTERRUPTED
+    assert stopped.status is SolutionStatus.INTERRUPTED
     with pytest.raises(ValueError, match="no iterate was kept"):
         _ = IterateHistory().motion
     with pytest.raises(ValueError, match="every must be at least 1, not 0"):
@@ -317,7 +323,7 @@ def test_loads_of_a_file_and_torques_hold_a_pose(tmp_path):
     load = load_forces(tmp_path / "weight.xml")
     still = Motion(system, [0.0, 1.0], np.zeros((2, 1)))
     problem = Problem(
-        system, 1.0, (TrackPose(still), Effort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
+        system, 1.0, (TrackPose(still), ControlEffort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
         initial={"q": [0.0], "u": 0.0},
     )  # fmt: skip
     solution = problem.solve()
@@ -365,7 +371,7 @@ def test_two_link_has_the_optimum_of_casadi_alone():
     model, n, duration = arm(), 5, 0.25
     way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / 10)
     motion = Motion(model, way.time, way.q)
-    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
+    goals = TrackPose(motion, weight=10.0), ControlEffort(weight=0.01)
     problem = Problem(model, duration, goals, n, "midpoint", initial={"q": way.q[0], "u": way.u[0]})
     ours = problem.solve(solver=Ipopt(tolerance=1e-11))
     tracked = goals[0].samples(problem.plant, ours.control_time)
@@ -388,7 +394,7 @@ def test_an_infeasible_problem_names_the_control_that_is_too_weak():
     push = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
     rest = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
     weak = Problem(push, 1.0, (), 8, initial=rest[0], final=rest[1], bounds={"force": (-0.5, 0.5)}).solve()
-    assert weak.status is Status.INFEASIBLE
+    assert weak.status is SolutionStatus.INFEASIBLE
     assert "'force' is at a bound at" in weak.explain()
     assert "it may be too weak for what is asked." in weak.explain()
 
@@ -400,7 +406,7 @@ def swing():
     )  # fmt: skip
     rest = {"angle": 0.0, "angle_dot": 0.0}, {"angle": 1.5, "angle_dot": 0.0}
     return Problem(
-        mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
+        mq.ArticulatedSystem((rod,)), 1.0, (ControlEffort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
     )
 
 
@@ -412,7 +418,7 @@ def test_whoever_watches_sees_every_iterate_and_may_stop():
     assert np.allclose(seen[-1].motion().q, whole.q)
     assert "objective" in str(seen[0])
     early = swing().solve(watch=lambda progress: progress.iteration == 2)
-    assert early.status is Status.INTERRUPTED
+    assert early.status is SolutionStatus.INTERRUPTED
     assert early.iterations == 2
     assert early.objective == pytest.approx(seen[2].objective)
 
@@ -424,7 +430,7 @@ def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate(interruptible):
 
     before = signal.getsignal(signal.SIGINT)
     solution = swing().solve(watch=interrupt)
-    assert solution.status is Status.INTERRUPTED
+    assert solution.status is SolutionStatus.INTERRUPTED
     assert solution.iterations == 3
     assert signal.getsignal(signal.SIGINT) is before
 

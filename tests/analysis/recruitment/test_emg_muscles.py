@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from myoquat.analysis.recruitment import (
+    CalibrationTrial,
     Effort,
-    Trial,
     calibrate_muscles,
     emg_activations,
     emg_driven,
@@ -113,7 +113,7 @@ def test_known_muscles_are_found_again(arm, rng):
                     tendon_slack_length=m.law.tendon_slack_length * true["slack_length"][i])
             for i, m in enumerate(arm.muscles)]  # fmt: skip
     other = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
-    trials = [Trial(*caused(other, rng, 60)) for _ in range(2)]
+    trials = [CalibrationTrial(*caused(other, rng, 60)) for _ in range(2)]
     found = calibrate_muscles(arm, trials, prior=1.0, torque_error=1e-4)
     assert found.converged
     assert not found.at_bounds()
@@ -130,11 +130,13 @@ def test_what_trials_do_not_tell_stays(arm, rng):
     motion, a = caused(arm, rng, 10)
     other = replace(arm, muscles=tuple(replace(m, law=replace(m.law, max_isometric_force=3 * m.law.max_isometric_force))
                                        for m in arm.muscles))  # fmt: skip
-    strong = Trial(motion, a / 3)
+    strong = CalibrationTrial(motion, a / 3)
     vague = calibrate_muscles(arm, [strong], torque_error=1e6)
     np.testing.assert_allclose(vague.factors, 1.0, atol=1e-6)
     np.testing.assert_allclose(vague.deviations, 0.1, rtol=1e-6)
-    held = calibrate_muscles(arm, [Trial(*caused(other, rng, 10))], prior=0.5, bounds={"strength": (0.9, 1.1)})
+    held = calibrate_muscles(
+        arm, [CalibrationTrial(*caused(other, rng, 10))], prior=0.5, bounds={"strength": (0.9, 1.1)}
+    )
     assert len(held.at_bounds()) > 4
     assert held.factors.strength.between(0.9 - 1e-9, 1.1 + 1e-9).all()
 
@@ -146,7 +148,7 @@ def test_laws_without_fibers_have_strengths(rng):
     model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     still = np.zeros((2, 1))
     held = Motion(model, [0.0, 0.1], still, still, still)
-    found = calibrate_muscles(model, [Trial(held, still + 0.5)], prior=10.0, torque_error=1e-6)
+    found = calibrate_muscles(model, [CalibrationTrial(held, still + 0.5)], prior=10.0, torque_error=1e-6)
     assert found.factors.strength["biceps"] == pytest.approx(2 * 9.81 * 0.5 / 12.0, rel=1e-6)  # 100 N, 0.24 m, half
     assert found.factors.optimal_length.isna().all()
 
@@ -185,15 +187,15 @@ def test_calibrations_that_cannot_be(arm, rng):
     with pytest.raises(ValueError, match="at least one trial"):
         calibrate_muscles(arm, [])
     with pytest.raises(ValueError, match=r"must have the shape \(3, 8\)"):
-        calibrate_muscles(arm, [Trial(motion, a[:2])])
+        calibrate_muscles(arm, [CalibrationTrial(motion, a[:2])])
     with pytest.raises(ValueError, match="strenght"):
-        calibrate_muscles(arm, [Trial(motion, a)], bounds={"strenght": (0.5, 2.0)})
+        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds={"strenght": (0.5, 2.0)})
     with pytest.raises(ValueError, match="must be positive and hold 1"):
-        calibrate_muscles(arm, [Trial(motion, a)], bounds={"strength": (1.5, 2.0)})
+        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds={"strength": (1.5, 2.0)})
     with pytest.raises(ValueError, match="prior of 'strength' must be positive"):
-        calibrate_muscles(arm, [Trial(motion, a)], prior=0.0)
+        calibrate_muscles(arm, [CalibrationTrial(motion, a)], prior=0.0)
     with pytest.raises(ValueError, match="elbow"):
-        calibrate_muscles(arm, [Trial(motion, a)], velocities=["elbow"])
+        calibrate_muscles(arm, [CalibrationTrial(motion, a)], velocities=["elbow"])
     fixed = dict.fromkeys(("strength", "optimal_length", "slack_length"), (1.0, 1.0))
     with pytest.raises(ValueError, match="no number to calibrate"):
-        calibrate_muscles(arm, [Trial(motion, a)], bounds=fixed)
+        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds=fixed)

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import compare_models, moment_arm_surface, moment_arms
+from myoquat.analysis.recruitment import moment_arm_surface, moment_arms
 from myoquat.analysis.recruitment.figures import plot_surface
 from myoquat.apps.command import main
 from myoquat.data import load_model
 from myoquat.joints.functions import Linear
-from myoquat.muscle import PathPoint, WrapSphere
+from myoquat.muscle import WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import ExponentialMuscle
 
@@ -66,25 +66,6 @@ def test_pictures(euler, tmp_path, count):
         np.testing.assert_allclose(figure.axes[0].get_xlim(), reach)
 
 
-def test_two_descriptions_of_one_model_have_the_same_lengths(euler):
-    model = load_model("two_link")
-    q = model.system.random(30, np.random.default_rng(0))
-    table = compare_models(model, euler, q)
-    assert list(table.index) == list(model.muscle_names)
-    assert table["length [m]"].max() < 1e-14
-
-
-def test_a_moved_point_shows(euler):
-    first = euler.muscles[0]
-    moved = replace(first, path=(PathPoint("ground", (-1.0, 1.3, 0.0)), *first.path[1:]))
-    other = replace(euler, muscles=(moved, *euler.muscles[1:]))
-    name = euler.system.coordinate_names[0]
-    table = compare_models(euler, other, euler.start_q, [name])
-    assert list(table.columns) == ["length [m]", f"moment arm {name}"]
-    assert (table.loc["m1"] > 1e-3).all()
-    assert (table.loc["m2":] == 0).all(axis=None)
-
-
 def test_mistakes(euler):
     with pytest.raises(ValueError, match="one or two coordinates"):
         moment_arm_surface(euler, {})
@@ -92,10 +73,6 @@ def test_mistakes(euler):
         moment_arm_surface(euler, {"knee": VALUES})
     with pytest.raises(ValueError, match="'gastroc' does not exist"):
         moment_arm_surface(euler, {euler.system.coordinate_names[0]: VALUES}, muscles=["gastroc"])
-    with pytest.raises(ValueError, match="no moment arm 'knee'"):
-        compare_models(euler, euler, euler.start_q, ["knee"])
-    with pytest.raises(ValueError, match="no muscle of"):
-        compare_models(euler, replace(euler, muscles=()), euler.start_q)
 
 
 def test_info_says_what_a_model_holds(euler, tmp_path, capsys):
