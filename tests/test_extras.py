@@ -1,9 +1,12 @@
 """The base installation: what works without any extra, and what names the extra that it needs."""
 
+import ast
+import importlib
 import inspect
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -196,3 +199,13 @@ def test_a_namespace_with_a_missing_library_can_be_inspected():
     assert inspect.unwrap(missing) is missing
     with pytest.raises(ModuleNotFoundError, match="library_not_installed"):
         missing.anything  # noqa: B018
+
+
+def test_calls_of_the_portability_check_import_names_that_exist():
+    calls = runpy.run_path(str(ROOT / ".ci" / "portability"))["CALLS"]
+    imports = [
+        node for code in calls.values() for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)
+    ]
+    names = [(node.module, alias.name) for node in imports for alias in node.names if node.module.startswith("myoquat")]
+    assert len(names) > 5
+    assert not [pair for pair in names if not hasattr(importlib.import_module(pair[0]), pair[1])]
