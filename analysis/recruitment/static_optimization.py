@@ -8,13 +8,11 @@ It is the redundancy of frames that are independent of each other (`recruitment.
 motion.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.recruitment.free import free_velocities, named_columns
-from myoquat.analysis.recruitment.redundancy.actuators import Reserve
+from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.core.arguments import check_types
@@ -40,7 +38,7 @@ class StaticOptimization(Solved):
     force       (..., m) [N]
     torque      (..., n) [N m, N] on the free velocities: the sum of muscles, reserve and the model's limits is the
                 wanted torque
-    reserve     (..., n) [N m, N]
+    reserve     (..., n) [N m, N] what muscles leave to reserves; with what is missing where `converged` is False
     effort      (...)
     converged   (...) whether the torques are met and no activations nearby have less effort
 
@@ -99,7 +97,7 @@ def static_optimization(
     time: ArrayLike | None = None,
     *,
     power: float = 2.0,
-    reserves: float | Mapping[str, float] = 1.0,
+    reserves: Reserves = (),
     backend: str = "kernel",
 ) -> StaticOptimization:
     """Activations for the torques (..., nu) at q (..., nq), u (..., nu), all poses in one call.
@@ -109,7 +107,7 @@ def static_optimization(
     time      (...) [s] of the poses: forces that depend on it act, and controls and activations that the model
               prescribes by its `inputs` have their values. Activations do not lag behind excitations here.
     power     p, from 2 to 10.
-    reserves  R_j > 0 [N m, N]: one for all free velocities, or by name, 1 for those not named.
+    reserves  as in `redundancy`: R_j > 0 [N m, N] for all free velocities, or by name, and none by default.
     backend   "kernel" compiles the solver at its first use for each size of problem; "numpy" does without.
 
     Locked coordinates need no torque. Those driven by couplers or constraints pass theirs on to what drives them, and
@@ -153,8 +151,7 @@ def static_optimization(
     if given.keys() & {*model.control_names}:
         controls = np.stack([given.get(name, np.zeros(len(q))) for name in model.control_names], axis=-1)
         torque = torque - actuator_forces(model, q, u, controls)
-    names, _ = free_velocities(model, q[:1])
-    demands = Demands(model, (q, u), torque, _reserves(names, reserves))
+    demands = Demands(model, (q, u), torque, reserves)
     demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]
@@ -163,7 +160,7 @@ def static_optimization(
     rest = demands.torque - pulled
     parts = [x.reshape(*batch, x.shape[-1]) for x in (a, force, pulled, rest)]
     effort, converged = found.objective.reshape(batch), are_met(found.status).reshape(batch)
-    return StaticOptimization(model, names, parts[0], parts[1], parts[2], parts[3], effort, converged)
+    return StaticOptimization(model, demands.names, parts[0], parts[1], parts[2], parts[3], effort, converged)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
@@ -175,13 +172,3 @@ def _of_no_poses(model: Model, batch: tuple[int, ...]) -> StaticOptimization:
     muscles, free = np.zeros((*batch, len(model.muscles))), np.zeros((*batch, len(names)))
     none = np.zeros(batch)
     return StaticOptimization(model, names, muscles, muscles, free, free, none, none.astype(bool))
-
-
-def _reserves(names: tuple[str, ...], sizes: float | Mapping[str, float]) -> list[Reserve]:
-    given = dict(sizes) if isinstance(sizes, Mapping) else dict.fromkeys(names, sizes)
-    for name, size in given.items():
-        if name not in names:
-            raise ValueError(f"reserves: {name!r} is no free velocity; these are {', '.join(names)}")
-        if not (np.isfinite(size) and size > 0):
-            raise ValueError(f"reserves: that of {name!r} must be positive, not {size}")
-    return [Reserve(name, float(given.get(name, 1.0))) for name in names]

@@ -39,7 +39,7 @@ in_degrees = true                   # where the motion's file does not say it
 cutoff = 6.0                        # [Hz] of the filter; without it the motion is only differentiated
 consistent = true                   # optional: brought onto the model's couplers and constraints
 loads = "walk_grf.xml"              # optional: external loads
-reserves = 10.0                     # one strength for all free velocities, or [[trial.reserves]]
+reserves = 10.0                     # for all free velocities, {velocity = strength}, or [[trial.reserves]]
 dynamics = true                     # optional, or { rates = 1e-4 }, as `Coupled`, for the trial as one problem
 tendons = "elastic"                 # optional
 [trial.effort]                      # optional
@@ -67,6 +67,7 @@ from myoquat.analysis.recruitment.redundancy import (
     JointCone,
     MetabolicEffort,
     Reserve,
+    Reserves,
     consistent_motion,
 )
 from myoquat.analysis.studies.trial import METABOLIC_COSTS, MuscleTrial, stored_coupling
@@ -131,9 +132,9 @@ def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:
     return consistent_motion(model, motion) if table.get("consistent") else motion
 
 
-def _reserves(given: Any, check: Check) -> float | tuple[Reserve, ...]:
-    if isinstance(given, (int, float)):
-        return float(given)
+def _reserves(given: Any, check: Check) -> Reserves:
+    if isinstance(given, (int, float, Mapping)):
+        return given
     for one in given:
         check(_mapping(one, "reserves"), RESERVE, "trial.reserves")
     return tuple(Reserve(**one) for one in given)

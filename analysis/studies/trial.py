@@ -17,8 +17,10 @@ from myoquat.analysis.recruitment.redundancy import (
     MetabolicEffort,
     Reserve,
     ReserveActuator,
+    Reserves,
     Sequential,
 )
+from myoquat.analysis.recruitment.redundancy.actuators import reserves_of
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, StabilityRule
 from myoquat.core.arguments import check_types
@@ -74,7 +76,7 @@ class MuscleTrial:
     motion: Motion
     loads: Forces | None = None
     effort: Effort | None = None
-    reserves: float | Sequence[AnyReserve] = ()
+    reserves: Reserves = ()
     cones: Sequence[StabilityRule] = ()
     dynamics: FrameCoupling | None = None
     tendons: Literal["rigid", "elastic"] = "rigid"
@@ -87,17 +89,15 @@ class MuscleTrial:
                 raise ValueError(f"cones: those of a study's trial are {', '.join(RULES)}, not {type(cone).__name__}")
 
     def of_model(self, model: Model) -> "MuscleTrial":
-        """The trial with a reserve for every free velocity of the model, where reserves are a number."""
-        if not isinstance(self.reserves, (int, float)):
-            return self
+        """The trial with its reserves one by one, also where they are one strength, or strengths by name."""
         names, _ = free_velocities(model, self.motion.q[:1])
-        return replace(self, reserves=tuple(Reserve(name, float(self.reserves)) for name in names))
+        return replace(self, reserves=reserves_of(self.reserves, names))
 
     @property
     def listed(self) -> Sequence[AnyReserve]:
-        """The reserves; ValueError while they are a number, which `of_model` turns into reserves."""
-        if isinstance(self.reserves, (int, float)):
-            raise ValueError("reserves are a number; the reserves follow from a model")
+        """The reserves; ValueError while they are strengths, which `of_model` turns into reserves."""
+        if isinstance(self.reserves, (int, float, Mapping)):
+            raise ValueError("reserves are strengths; the reserves follow from a model")
         return self.reserves
 
     @property

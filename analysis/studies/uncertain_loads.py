@@ -11,7 +11,7 @@ from myoquat.analysis.motion import JointTorques, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment.convex import Solutions, are_met, solve_programs
 from myoquat.analysis.recruitment.joint_loads import JointLoads
 from myoquat.analysis.recruitment.redundancy import Effort
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
+from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
 from myoquat.analysis.recruitment.stability import StabilityRule
@@ -178,7 +178,7 @@ class LoadsWanted:
     'ground'
     """
 
-    reserves: float | Sequence[AnyReserve] = ()
+    reserves: Reserves = ()
     cones: Sequence[StabilityRule] = ()
     effort: Effort | None = None
     joints: Sequence[str] | None = None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
+from myoquat.analysis.recruitment.redundancy.actuators import Reserves, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.equations import (
     Demands,
     LawParameters,
@@ -69,7 +69,7 @@ class VariedDemands:
         model: Model,
         motion: Motion,
         loads: Forces | None,
-        actuators: tuple[float | Sequence[AnyReserve], Sequence[StabilityRule]],
+        actuators: tuple[Reserves, Sequence[StabilityRule]],
         parameters: Parameters,
     ) -> None:
         check_varied(parameters)

@@ -11,7 +11,7 @@ from myoquat.analysis.recruitment.forward.drive import Drive, Push, carried_load
 from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.analysis.recruitment.forward.tracking import Tracking
 from myoquat.analysis.recruitment.free import prescribed_controls
-from myoquat.analysis.recruitment.redundancy import AnyReserve, Effort, JointCone, Redundancy, consistent_motion
+from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Redundancy, Reserves, consistent_motion
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
@@ -33,7 +33,7 @@ def computed_muscle_control(
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
-    reserves: float | Sequence[AnyReserve] = (),
+    reserves: Reserves = (),
     cones: Sequence[JointCone] = (),
     bandwidth: ArrayLike = 20.0,
     step: float | None = None,

@@ -1,6 +1,6 @@
 """Which muscles pull: activations that produce a motion with the least effort, joints kept stable."""
 
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserve, ReserveActuator, Reserves
 from myoquat.analysis.recruitment.redundancy.assembled_motion import consistent_derivatives, consistent_motion
 from myoquat.analysis.recruitment.redundancy.coupled import Coupled, FrameCoupling, Sequential, WholeTrial
 from myoquat.analysis.recruitment.redundancy.equations import Effort
@@ -18,6 +18,7 @@ __all__ = [
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "Reserves",
     "Sequential",
     "WholeTrial",
     "consistent_derivatives",

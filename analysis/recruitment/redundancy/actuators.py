@@ -1,6 +1,6 @@
 """Reserves: actuators that help where muscles cannot produce what a motion needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.loads import body_wrenches
 
-__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "reserve_columns", "reserve_wrenches", "reserves_of"]
+__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "Reserves", "reserve_columns", "reserve_wrenches", "reserves_of"]
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,21 @@ class ReserveActuator:
 
 
 AnyReserve = Reserve | ReserveActuator
+Reserves = float | Mapping[str, float] | Sequence[AnyReserve]
 
 
-def reserves_of(given: float | Sequence[AnyReserve], free: Sequence[str]) -> tuple[AnyReserve, ...]:
-    """The reserves as they are given, or one of that strength on every free velocity."""
+def reserves_of(given: Reserves, free: Sequence[str]) -> tuple[AnyReserve, ...]:
+    """The reserves as they are given, one for each name with its strength, or one on every free velocity."""
     if isinstance(given, (int, float)):
         return tuple(Reserve(name, float(given)) for name in free)
+    if isinstance(given, Mapping):
+        return tuple(Reserve(name, float(strength)) for name, strength in given.items())
     for reserve in given:
         if not isinstance(reserve, AnyReserve):
-            raise TypeError(f"reserves are a strength or a sequence of Reserve and ReserveActuator, not {reserve!r}")
+            raise TypeError(
+                "reserves are a strength, strengths by name, or a sequence of Reserve and ReserveActuator, "
+                f"not {reserve!r}"
+            )
     return tuple(given)
 
 

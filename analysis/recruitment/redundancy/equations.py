@@ -17,7 +17,13 @@ from myoquat.analysis.recruitment.free import (
     prescribed_activations,
     prescribed_controls,
 )
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_columns, reserve_wrenches, reserves_of
+from myoquat.analysis.recruitment.redundancy.actuators import (
+    AnyReserve,
+    Reserves,
+    reserve_columns,
+    reserve_wrenches,
+    reserves_of,
+)
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
@@ -384,7 +390,7 @@ class Demands:
         model: Model,
         poses: tuple[Array, Array],
         torque: Array,
-        reserves: float | Sequence[AnyReserve],
+        reserves: Reserves,
         cones: Sequence[StabilityRule] = (),
         paths: Paths | None = None,
         untracked: Array | None = None,
@@ -415,7 +421,7 @@ class Demands:
         model: Model,
         motion: Motion,
         loads: Forces | None,
-        reserves: float | Sequence[AnyReserve],
+        reserves: Reserves,
         cones: Sequence[StabilityRule],
         *,
         controls: Array | None = None,

@@ -26,7 +26,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.free import named_columns
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
-from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, reserve_wrenches
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserves, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import (
     Coupled,
@@ -240,7 +240,7 @@ def redundancy(
     loads: Forces | None = None,
     *,
     effort: Effort | None = None,
-    reserves: float | Sequence[AnyReserve] = (),
+    reserves: Reserves = (),
     cones: Sequence[StabilityRule] = (),
     dynamics: FrameCoupling | None = None,
     tendons: Literal["rigid", "elastic"] = "rigid",
@@ -249,8 +249,8 @@ def redundancy(
     """Activations, reserves and muscle forces for a motion (q, u, udot) under external loads, all frames at once.
 
     effort    what is minimal; None for the sum of squares of activations and reserves.
-    reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`), or one strength
-              [N m, N] for one on every free velocity.
+    reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`); or strengths
+              [N m, N] by velocity, or one strength for all free velocities. None by default.
     cones     stability rules of joints, such as `JointCone`; one at most may be a `SearchedRule`.
     dynamics  None: frames are independent. `Sequential()`: activations of muscles with `activation_dynamics` change no
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.

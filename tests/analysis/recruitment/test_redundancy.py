@@ -166,8 +166,8 @@ def test_static_optimization_finds_the_same(shoulder, rng):
     for power in (2.0, 4.0):
         sizes = {name: 100.0 if name == "trunk.speed" else 3.0 for name in shoulder.system.velocity_names}
         theirs = static_optimization(shoulder, motion.q, motion.u, torque, power=power, reserves=sizes)
-        reserves = [Reserve(name, size) for name, size in sizes.items()]
-        found = redundancy(shoulder, motion, reserves=reserves, effort=Effort(power), backend="numpy")
+        found = redundancy(shoulder, motion, reserves=sizes, effort=Effort(power), backend="numpy")
+        assert found.reserves == tuple(Reserve(name, size) for name, size in sizes.items())
         np.testing.assert_allclose(found.effort, theirs.effort, rtol=1e-8)
         np.testing.assert_allclose(found.activation, theirs.activation, atol=2e-4)
         np.testing.assert_allclose(found.reserve, theirs.reserve, atol=2e-4)

@@ -77,8 +77,10 @@ def test_a_trial_in_a_file_is_that_of_the_arguments(folder):
                         [JointCone("arm", (0.0, 0.0, 1.0), 1.5)])  # fmt: skip
     assert Study.load(written(folder, FILE)).trial.plain() == trial.plain()
     head, _, tail = FILE.partition("[[trial.reserves]]")
-    plain = Study.load(written(folder, f"{head.replace('cutoff', 'reserves = 7.0 #')}{tail[tail.index('[[') :]}"))
-    assert plain.trial.reserves == (Reserve("arm.speed", 7.0),)
+    for strengths in ("7.0", "{'arm.speed' = 7.0}"):
+        text = f"{head.replace('cutoff', f'reserves = {strengths} #')}{tail[tail.index('[[') :]}"
+        plain = Study.load(written(folder, text))
+        assert plain.trial.reserves == (Reserve("arm.speed", 7.0),)
     np.testing.assert_array_equal(plain.trial.motion.u, smooth(load_motion(folder / "swing.mot", model), None).u)
 
 
