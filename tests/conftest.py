@@ -34,6 +34,10 @@ from myoquat import kernels
 # end: modules, trees of source code, 7,500 tests. It took a quarter of a worker's time at its default thresholds.
 gc.set_threshold(100_000, 50, 100)
 
+# Where it is installed, jsonschema checks the syntax of URIs with this package, which builds 39 grammars when plotly or
+# nbformat is imported: 4 s of each worker. No document of the tests has such a schema.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
 
 def pytest_collection_finish() -> None:
     """Objects of the collection stay until the end: the collector of garbage need not visit them again."""

@@ -87,12 +87,17 @@ def _definition(value: Any) -> Definition | None:
     value = inspect.unwrap(value) if callable(value) else value
     if not (inspect.isfunction(value) or inspect.isclass(value)):
         return None
-    tree = ast.parse(Path(inspect.getsourcefile(value) or "").read_text(encoding="utf-8"))
-    return next(
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == value.__name__
-    )
+    return _definitions(Path(inspect.getsourcefile(value) or ""))[value.__name__]
+
+
+@cache
+def _definitions(file: Path) -> dict[str, Definition]:
+    """The functions and classes of a file by name; of several with one name the outermost, and then the first."""
+    found: dict[str, Definition] = {}
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.setdefault(node.name, node)
+    return found
 
 
 def _function(name: str, node: ast.FunctionDef) -> str:

@@ -3,29 +3,23 @@
 import doctest
 import importlib
 import inspect
-import pkgutil
 from types import ModuleType
 
 import public_api
 import pytest
+from test_structure import FILES, ROOT
 
 import myoquat
 
-MODULES = sorted(module.name for module in pkgutil.walk_packages(myoquat.__path__, "myoquat."))
-OPTIONAL = {"myoquat.__main__"}  # runs the command line when it is imported
+
+def module_name(file):
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in ("myoquat", *parts[parts[0] == "myoquat" :]) if part != "__init__")
 
 
-def examples(name):
-    found = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
-    return [test for test in found if test.examples]
-
-
-WITH_EXAMPLES = [name for name in MODULES if name not in OPTIONAL and examples(name)]
-
-
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize("name", [module_name(file) for file in FILES if ">>> " in file.read_text(encoding="utf-8")])
 def test_examples_run(name):
-    for test in examples(name):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name):
         failed, _ = doctest.DocTestRunner().run(test)
         assert not failed, f"{failed} lines of the example of {test.name} print something else"
 
