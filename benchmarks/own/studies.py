@@ -2,7 +2,7 @@
 
 python -m benchmarks studies                 the table, 100,000 simulations by each route
 python -m benchmarks.own.studies kills           300 x kill -9 at files drawn by chance, verified and resumed each time
-python -m benchmarks.own.studies throughput      cost, bytes and messages per block, for docs/throughput.md
+python -m benchmarks.own.studies throughput      cost, bytes and messages per block, for docs/measurements/throughput.md
 """
 
 import importlib
