@@ -325,7 +325,7 @@ def band_figure(found: UncertainCurves) -> Figure:
     figure = Picture(figsize=(12.0, 0.4 + 1.9 * rows), layout="constrained")
     axes = figure.subplots(rows, CURVES_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, found.names, strict=False):
-        found.plot(axis, name)
+        found.draw(axis, name)
         axis.tick_params(labelsize=8)
         axis.set_xlabel("")
     for axis in axes[max(len(found.names) - CURVES_PER_ROW, 0) : len(found.names)]:

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from myoquat.analysis.control.points import field_of, interpolated_pose
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
 from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
@@ -31,7 +33,7 @@ ALTERNATING_SHARE = 0.05  # of the greatest velocity by which it does
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(Shown, Solved):
+class Solution(Shown, Curves, Solved):
     """What `Problem.solve` found: a solution if `success`, otherwise the last iterate, with the reason in `status`.
 
     time                [s] (t,) of the nodes
@@ -289,6 +291,26 @@ class Solution(Shown, Solved):
         columns = (*names, *plant.velocity_names, *plant.state_names, *plant.control_names)
         parts = (self.q, self.u, self.states, self.controls_at(self.time))
         return pd.DataFrame(np.concatenate(parts, axis=1), pd.Index(self.time, name="time"), pd.Index(columns))
+
+    def curves(self) -> dict[str, Curve]:
+        """q, u, states and controls at the nodes over (time, coordinate), (time, velocity) and so on."""
+        system = self.statement.plant.system
+        found = {
+            "u": Curve(("time", "velocity"), self.u, None if system is None else [*system.velocity_units.values()]),
+            "states": Curve(("time", "state"), self.states, None),
+            "controls": Curve(("time", "control"), self.controls_at(self.time), None),
+        }
+        if system is None:
+            return found
+        units = [system.coordinate_units[name] for name in system.coordinate_names]
+        return {"q": Curve(("time", "coordinate"), self.q, units)} | found
+
+    def labels(self) -> dict[str, Any]:
+        """Times of the nodes, and names of coordinates, velocities, states and controls."""
+        plant = self.statement.plant
+        names = {"velocity": plant.velocity_names, "state": plant.state_names, "control": plant.control_names}
+        names |= {} if plant.system is None else {"coordinate": plant.system.coordinate_names}
+        return {"time": self.time} | {axis: list(each) for axis, each in names.items()}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write states and controls at the nodes as a .sto file in radians and metres. FileExistsError for an existing

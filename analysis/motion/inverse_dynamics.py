@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from myoquat.analysis.motion.continuity import check_jumps
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -174,7 +175,7 @@ def _own_point(constraint: Constraint, on: str) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class JointTorques:
+class JointTorques(Curves):
     """Generalized forces on the velocities of a motion, and the external loads with which they were found.
 
     torque       (t, nu) [N m, N], whose power is torque . u. On a ball joint it is the torque vector in the joint's
@@ -211,6 +212,14 @@ class JointTorques:
     def to_dataframe(self) -> "pd.DataFrame":
         """A column per velocity of the system, over the index time [s]."""
         return pd.DataFrame(self.torque, self._index, pd.Index(self.motion.system.velocity_names))
+
+    def curves(self) -> dict[str, Curve]:
+        """The torques over (time, velocity)."""
+        return {"torque": Curve(("time", "velocity"), self.torque, [*self.motion.system.force_units.values()])}
+
+    def labels(self) -> dict[str, Any]:
+        """Times and names of the velocities."""
+        return {"time": self.motion.time, "velocity": list(self.motion.system.velocity_names)}
 
     def residuals(self) -> "pd.DataFrame":
         """The columns of the roots: forces [N] and torques [N m] that nothing in the model gives."""

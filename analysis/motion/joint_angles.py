@@ -17,10 +17,12 @@ Sources:
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -77,7 +79,7 @@ MIRROR = np.array([1.0, -1.0, -1.0, 1.0])  # of a quaternion, by z -> -z
 
 
 @dataclass(frozen=True, eq=False)
-class JointAngles:
+class JointAngles(Curves):
     """Angles of a joint over time, continuous from frame to frame.
 
     time        (t,) [s]
@@ -114,6 +116,14 @@ class JointAngles:
         frame["condition"] = self.condition
         frame.attrs = {"name": self.convention, "in_degrees": in_degrees}
         return frame
+
+    def curves(self) -> dict[str, Curve]:
+        """rotation over (time, angle), and the condition."""
+        return {"rotation": Curve(("time", "angle"), self.values, "rad"), "condition": Curve(("time",), self.condition)}
+
+    def labels(self) -> dict[str, Any]:
+        """Times and names of the angles."""
+        return {"time": self.time, "angle": list(self.names)}
 
 
 def joint_angles(

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from functools import cached_property
 from types import NoneType
+from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
 from myoquat.analysis.recruitment.free import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import is_imported
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
@@ -30,7 +32,7 @@ SIDES = ("child", "parent")
 
 
 @dataclass(frozen=True, eq=False)
-class JointLoads:
+class JointLoads(Curves):
     """Loads in the joints of a model along a motion.
 
     motion       with the accelerations that belong to the loads
@@ -120,6 +122,16 @@ class JointLoads:
             load = self.of(joint, on=on, frame=frame)
             columns |= load_columns(f"{self._name(i)}_on_{ends[on]}_in_{ends.get(frame, frame)}", load)
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+
+    def curves(self) -> dict[str, Curve]:
+        """force, moment and point of the loads on the children over (time, joint, axis), in the axes of the ground."""
+        parts = [np.stack(x, axis=1) for x in zip(*(self.of(joint) for joint in self.joints), strict=True)]
+        dims, units = ("time", "joint", "axis"), ("N", "N m", "m")
+        return {name: Curve(dims, x, unit) for name, x, unit in zip(Load._fields, parts, units, strict=True)}
+
+    def labels(self) -> dict[str, Any]:
+        """Times, names of the joints, and axes."""
+        return {"time": self.motion.time, "joint": list(self.joints), "axis": list("xyz")}
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """Fibers, metabolic power and energy of the muscles along a motion."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -87,7 +88,7 @@ BASAL_POWER = 1.2  # [W/kg] of the body, standing, as in OpenSim's probes after 
 
 
 @dataclass(frozen=True, eq=False)
-class MetabolicPower:
+class MetabolicPower(Curves):
     """power (t, m) [W] of the muscles `names`; basal [W], what the body needs besides.
 
     >>> import numpy as np
@@ -116,6 +117,14 @@ class MetabolicPower:
     def energy(self) -> float:
         """[J] over the whole time, by trapezoids."""
         return float(np.trapezoid(self.total, self.time))
+
+    def curves(self) -> dict[str, Curve]:
+        """The power over (time, muscle), and the total."""
+        return {"power": Curve(("time", "muscle"), self.power, "W"), "total": Curve(("time",), self.total, "W")}
+
+    def labels(self) -> dict[str, Any]:
+        """Times and names of the muscles."""
+        return {"time": self.time, "muscle": list(self.names)}
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A column per muscle, 'basal' and 'total' [W], over the index time [s]."""

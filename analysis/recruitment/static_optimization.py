@@ -8,6 +8,8 @@ It is the redundancy of frames that are independent of each other (`recruitment.
 motion.
 """
 
+from typing import Any
+
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import are_met
@@ -16,6 +18,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
 from myoquat.core.arguments import check_types
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
@@ -30,7 +33,7 @@ __all__ = ["StaticOptimization", "static_optimization"]
 
 
 @dataclass(frozen=True, eq=False)
-class StaticOptimization(Solved):
+class StaticOptimization(Curves, Solved):
     """Result of `static_optimization`.
 
     velocities  (n,) the free ones
@@ -86,6 +89,21 @@ class StaticOptimization(Solved):
         )  # fmt: skip
         rows = [(names, quantity, values.reshape(-1, values.shape[-1])) for names, quantity, values in parts]
         return pd.DataFrame(named_columns(rows))
+
+    def curves(self) -> dict[str, Curve]:
+        """activation and force over (..., muscle), torque and reserve over (..., velocity), and the efforts."""
+        batch = tuple(f"pose_{k}" for k in range(self.converged.ndim))
+        muscle, velocity = (*batch, "muscle"), (*batch, "velocity")
+        forces = [self.model.system.force_units[name] for name in self.velocities]
+        return {
+            "activation": Curve(muscle, self.activation), "force": Curve(muscle, self.force, "N"),
+            "torque": Curve(velocity, self.torque, forces), "reserve": Curve(velocity, self.reserve, forces),
+            "effort": Curve(batch, self.effort), "converged": Curve(batch, self.converged),
+        }  # fmt: skip
+
+    def labels(self) -> dict[str, Any]:
+        """Names of muscles and of the free velocities."""
+        return {"muscle": list(self.model.muscle_names), "velocity": list(self.velocities)}
 
 
 @traced_once()

@@ -1,8 +1,9 @@
 """Curves of a trial with bands, and the share of each source in their variance."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from myoquat.analysis.studies.uncertain_inputs import (
 )
 from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -36,6 +38,7 @@ from myoquat.muscle import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 __all__ = ["LoadsWanted", "UncertainCurves", "central_band", "uncertain_angles", "uncertain_loads", "uncertain_torques"]
@@ -50,7 +53,7 @@ def central_band(samples: Array, level: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class UncertainCurves:
+class UncertainCurves(Curves):
     """Curves of a recording, and those of all samples of uncertain inputs.
 
     time     (t,) [s]
@@ -128,6 +131,15 @@ class UncertainCurves:
             columns |= {name: self.values[:, k], f"{name}_low": low[:, k], f"{name}_high": high[:, k]}
         return pd.DataFrame(columns, index=pd.Index(self.time, name="time"))
 
+    def curves(self) -> dict[str, Curve]:
+        """value, low and high over (time, curve)."""
+        arrays = zip(("value", "low", "high"), (self.values, *self.bands()), strict=True)
+        return {name: Curve(("time", "curve"), x, self.units) for name, x in arrays}
+
+    def labels(self) -> dict[str, Any]:
+        """Times and names of the curves."""
+        return {"time": self.time, "curve": list(self.names)}
+
     def of(self, names: Sequence[str]) -> "UncertainCurves":
         """Only these curves; ValueError for one that is not there."""
         own = indices_of("curve", names, self.names)
@@ -145,7 +157,18 @@ class UncertainCurves:
         low, high = self.of([name]).bands()
         axes.fill_between(self.time, low[:, 0], high[:, 0], color=BAND_COLOR, lw=0, label=f"{self.level:.0%}")
 
-    def plot(self, axes: "Axes", name: str) -> None:
+    def plot(self) -> "Figure":
+        """A matplotlib Figure of the curves with their bands over time, an axis for each."""
+        figures = importlib.import_module("myoquat.core.figures")  # matplotlib takes half a second
+        low, high = self.bands()
+        panels = [
+            figures.Panel(name, self.units[k], (name,), self.values[:, [k]], reference={name: (low[:, k], high[:, k])})
+            for k, name in enumerate(self.names)
+        ]
+        figure: Figure = figures.draw_panels(self.time, panels)
+        return figure
+
+    def draw(self, axes: "Axes", name: str) -> None:
         """A curve and its band over time."""
         (k,) = indices_of("curve", [name], self.names)
         self.fill(axes, name)

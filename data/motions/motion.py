@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from myoquat.core.arguments import PATH, check_type, check_types, indices_of
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
@@ -354,13 +355,17 @@ class MotionLike(Protocol):
     def to_dataframe(self) -> "pd.DataFrame": ...
 
 
-class MotionResult(Shown):
+class MotionResult(Shown, Curves):
     """Base of the records that hold a `motion` and muscle forces along it: its members, so that they are `MotionLike`.
 
-    A subclass has the fields `model`, `motion`, `activation` and `force`.
+    A subclass has the fields `model`, `motion`, `activation`, `force` and `velocities`, the free ones.
     """
 
+    model: Model
     motion: Motion
+    activation: Array
+    force: Array
+    velocities: tuple[str, ...]
 
     @property
     def time(self) -> Array:
@@ -395,6 +400,23 @@ class MotionResult(Shown):
     def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
         """The motion itself; `run` as in `Motion.to_motion`."""
         return self.motion.to_motion(run)
+
+    def curves(self) -> dict[str, Curve]:
+        """activation and force over (time, muscle)."""
+        dims = ("time", "muscle")
+        return {"activation": Curve(dims, self.activation), "force": Curve(dims, self.force, "N")}
+
+    def labels(self) -> dict[str, Any]:
+        """Times, and names of muscles and free velocities."""
+        return {
+            "time": self.motion.time,
+            "muscle": list(self.model.muscle_names),
+            "velocity": list(self.velocities),
+        }
+
+    def _on_velocities(self, values: Array) -> Curve:
+        """Generalized forces on the free velocities."""
+        return Curve(("time", "velocity"), values, [self.system.force_units[name] for name in self.velocities])
 
 
 def motion_of(motion: MotionLike, run: int | tuple[int, ...] = (), name: str = "motion") -> Motion:

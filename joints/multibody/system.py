@@ -169,6 +169,18 @@ class ArticulatedSystem(Record):
             units |= dict(zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True))
         return units
 
+    @property
+    def velocity_units(self) -> dict[str, str]:
+        """The unit of every velocity."""
+        units = [unit for body in self.bodies for unit in body.joint.facts.velocity_units]
+        return dict(zip(self.velocity_names, units, strict=True))
+
+    @property
+    def force_units(self) -> dict[str, str]:
+        """The unit of the generalized force on every velocity, "N" or "N m"."""
+        units = [unit for body in self.bodies for unit in body.joint.facts.force_units]
+        return dict(zip(self.velocity_names, units, strict=True))
+
     @cached_property
     def angles(self) -> tuple[tuple[int, str], ...]:
         """Place in q and name of every coordinate that is an angle [rad]."""

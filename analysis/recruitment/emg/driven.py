@@ -17,6 +17,7 @@ from myoquat.analysis.recruitment.free import free_velocities, named_columns
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.curves import Curve
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -188,6 +189,10 @@ class MuscleTorques(MotionResult):
             (self.velocities, "torque", self.torque), (self.velocities, "needed", self.needed),
         )  # fmt: skip
         return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
+
+    def curves(self) -> dict[str, Curve]:
+        """Those of the muscles, and torque and needed over (time, velocity)."""
+        return super().curves() | {name: self._on_velocities(getattr(self, name)) for name in ("torque", "needed")}
 
 
 def emg_driven(

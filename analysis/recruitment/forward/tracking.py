@@ -1,9 +1,12 @@
 """How well a model that muscles drive follows a motion, and with how much help."""
 
+from typing import Any
+
 import numpy as np
 
 from myoquat.analysis.recruitment.forward.drive import Driven
 from myoquat.analysis.recruitment.free import free_velocities, named_columns
+from myoquat.core.curves import Curve
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -104,6 +107,19 @@ class Tracking(MotionResult):
             (self.velocities, "muscles", self.muscle_torque), (self.velocities, "help", self.help),
         )  # fmt: skip
         return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
+
+    def curves(self) -> dict[str, Curve]:
+        """Those of the muscles, muscle_torque and help over (time, velocity), and error of all velocities."""
+        units = [unit.removesuffix("/s") for unit in self.system.velocity_units.values()]
+        return {
+            **super().curves(),
+            **{name: self._on_velocities(getattr(self, name)) for name in ("muscle_torque", "help")},
+            "error": Curve(("time", "tracked"), self.error, units),
+        }
+
+    def labels(self) -> dict[str, Any]:
+        """Those of all results along a motion, and all velocities as "tracked"."""
+        return super().labels() | {"tracked": list(self.system.velocity_names)}
 
 
 def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:

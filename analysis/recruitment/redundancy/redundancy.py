@@ -41,8 +41,8 @@ from myoquat.analysis.recruitment.redundancy.searched import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.core.arguments import check_types
+from myoquat.core.curves import Curve
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
@@ -212,25 +212,25 @@ class Redundancy(MotionResult, Solved):
         columns = named_columns(parts) | {"effort": self.effort, "status": self.status}
         return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
 
-    def to_xarray(self) -> "xr.Dataset":
-        """The arrays over (time, muscle), (time, actuator), (time, velocity) and (time, joint), with units."""
-        axes = {"activation": "muscle", "force": "muscle", "reserve": "actuator", "residual": "velocity",
-                "price": "velocity", "margin": "joint"}  # fmt: skip
-        parts: dict[str, Any] = {name: (("time", axis), getattr(self, name)) for name, axis in axes.items()}
-        parts |= {name: (("time", "joint", "axis"), getattr(self, name)) for name in ("pressed", "pull")}
-        single = {name: (("time",), getattr(self, name)) for name in ("status", "effort", "bound")}
-        coordinates = {
-            "time": ("time", self.motion.time, {"units": "s"}),
-            "muscle": list(self.model.muscle_names),
-            "actuator": [reserve.name for reserve in self.reserves],
-            "velocity": list(self.velocities),
-            "joint": [cone.joint for cone in self.cones],
-            "axis": list("xyz"),
+    def curves(self) -> dict[str, Curve]:
+        """Those of the muscles, and arrays over (time, actuator), (time, velocity), and (time, joint, axis)."""
+        units = self.system.force_units
+        of_joints = ("time", "joint", "axis")
+        return {
+            **super().curves(),
+            "reserve": Curve(("time", "actuator"), self.reserve, [units.get(r.name, "N") for r in self.reserves]),
+            "residual": self._on_velocities(self.residual),
+            "price": Curve(("time", "velocity"), self.price, [f"1/({units[name]})" for name in self.velocities]),
+            "margin": Curve(("time", "joint"), self.margin, "rad"),
+            "pressed": Curve(of_joints, self.pressed, "N"),
+            "pull": Curve(of_joints, self.pull, "1/N"),
+            **{name: Curve(("time",), getattr(self, name)) for name in ("status", "effort", "bound")},
         }
-        data = xr.Dataset({**parts, **single}, coordinates)
-        for name, unit in (("force", "N"), ("pressed", "N"), ("margin", "rad"), ("activation", "1")):
-            data[name].attrs["units"] = unit
-        return data
+
+    def labels(self) -> dict[str, Any]:
+        """Those of all results along a motion, and names of reserves, of joints with cones, and axes."""
+        names = {"actuator": [r.name for r in self.reserves], "joint": [cone.joint for cone in self.cones]}
+        return super().labels() | names | {"axis": list("xyz")}
 
 
 @traced_once()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
@@ -50,7 +51,7 @@ OVER_TIME = ("q", "u", "activation", "torque", "muscle_states", "excitation", "c
 
 
 @dataclass(frozen=True)
-class Trajectory(Solved):
+class Trajectory(Curves, Solved):
     """A motion of a model, for a batch (...) of simulations.
 
     time           (t,) [s], the start first
@@ -397,6 +398,47 @@ class Trajectory(Solved):
         return columns.table()
 
     # ---- to look at, and to keep -----------------------------------------------------------------------------
+
+    def curves(self) -> dict[str, Curve]:
+        """What `to_dataframe` has, over runs, times, and coordinates, velocities, muscles and so on."""
+        system = self.system
+
+        def along(values: Array) -> Array:
+            return np.broadcast_to(values, (*self.q.shape[:-1], values.shape[-1]))
+
+        rows = (*(f"run_{k}" for k in range(len(self.batch))), "time")
+        units = [system.coordinate_units[name] for name in system.coordinate_names]
+        found = {
+            "q": Curve((*rows, "coordinate"), self.q, units),
+            "u": Curve((*rows, "velocity"), self.u, [*system.velocity_units.values()]),
+        }
+        if self.activation is not None:
+            of_muscles = zip(("activation", "length", "force"), "1mN", strict=True)
+            arrays = self.activation, self.lengths, self.forces
+            for (name, unit), values in zip(of_muscles, arrays, strict=True):
+                found[name] = Curve((*rows, "muscle"), along(values), unit)
+        if self.excitation is not None:
+            found["excitation"] = Curve((*rows, "muscle"), along(self.excitation))
+        if self.controls is not None:
+            found["control"] = Curve((*rows, "control"), along(self.controls), None)
+        if self.muscle_states is not None:
+            found["muscle_state"] = Curve((*rows, "state"), along(self.muscle_states), None)
+        if self.parameters is not None:
+            found["parameter"] = Curve((*rows, "name"), along(self._numbers), None)
+        return found
+
+    def labels(self) -> dict[str, Any]:
+        """Times, and the names along the other axes."""
+        names = {"coordinate": self.system.coordinate_names, "velocity": self.system.velocity_names}
+        if self.activation is not None:
+            names["muscle"] = self.muscled.muscle_names
+        if self.controls is not None:
+            names["control"] = self.muscled.control_names
+        if self.muscle_states is not None:
+            names["state"] = state_names(self.muscled)
+        if self.parameters is not None:
+            names["name"] = self.parameter_names
+        return {"time": self.time} | {axis: list(each) for axis, each in names.items()}
 
     def plot(self, run: int | tuple[int, ...] = ()) -> "Figure":
         """A matplotlib Figure over time: coordinates, velocities, tensions, energies. `run`: which of a batch."""
