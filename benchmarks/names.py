@@ -25,6 +25,7 @@ NAMES = {
     "fits": "benchmarks.own.fits",  # fitted paths: errors, times; MYOQUAT_SHOULDER, MYOQUAT_MOCO_WALK name folders
     "bits": "benchmarks.own.bits",  # no timing: digests of results, to compare two commits; both variables above
     "certificate": "benchmarks.wrapping.certificate",  # no timing: paths past 10,000 random surfaces against shooting
+    "symmetries": "benchmarks.wrapping.symmetries",  # no timing: paths and their reversed, mirrored, scaled copies
     "constraints": "benchmarks.own.constraints",  # the forms of Udwadia and Kalaba: cost, instability, contradictions
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "trials": "benchmarks.opensim.trials",  # recorded trials beside OpenSim's solver; MYOQUAT_TRIALS names a folder

@@ -29,7 +29,7 @@ from myoquat.muscle.wrapping.resolved_points import Site
 from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["certified", "lengths", "placed", "run", "scenes", "shot", "solved"]
+__all__ = ["NUMBERS", "TYPES", "Paths", "certified", "lengths", "paths", "placed", "run", "scenes", "shot", "solved"]
 
 Array = np.ndarray
 TYPES = {
@@ -211,18 +211,47 @@ def curves(types: tuple[str, ...], count: int, rng: np.random.Generator) -> tupl
 def lengths(types: tuple[str, ...], row: Array) -> tuple[Array, Array, Array]:
     """(n,) [m] the lengths of paths past surfaces (n, size), whether they are flagged with more than WRAPPED, and how
     many surfaces they touch. Rows hold both ends, and of each surface position, unit quaternion and sizes."""
-    y = _kernel(types)(row, threads=1)
-    return y[:, 0], y[:, 1] > 0, y[:, 2]
+    found = paths(types, row)
+    return found.length, found.flagged(NEAR), found.touched
+
+
+class Paths(NamedTuple):
+    """Paths of rows.
+
+    length    (n,) [m]
+    touched   (n,) how many surfaces each touches
+    inside    (n,) whether a surface is passed over
+    unsolved  (n,) whether a path is not certainly the shortest
+    jump      (n,) [m] about how far an end would have to move to make the length jump
+    """
+
+    length: Array
+    touched: Array
+    inside: Array
+    unsolved: Array
+    jump: Array
+
+    def flagged(self, near: float) -> Array:
+        """(n,) whether a path is flagged with more than WRAPPED."""
+        return np.asarray(self.inside | self.unsolved | (self.jump < near))
+
+
+def paths(types: tuple[str, ...], row: Array, backwards: bool = False) -> Paths:
+    """The paths past surfaces (n, size), or their reverse; rows are those of `lengths`."""
+    y = _kernel(types, backwards)(row, threads=1)
+    return Paths(y[:, 0], y[:, 1], y[:, 2] > 0, y[:, 3] > 0, y[:, 4])
 
 
 @cache
-def _kernel(types: tuple[str, ...]) -> Any:
+def _kernel(types: tuple[str, ...], backwards: bool) -> Any:
     def formula(row: Array) -> Array:
-        piece, total, touched = solved(placed(types, row), row[0:3], row[3:6])
-        flagged = np.where(piece.unsolved, 1.0, 0.0)
+        wraps, start, end = placed(types, row), row[0:3], row[3:6]
+        piece, total, touched = solved(wraps[::-1], end, start) if backwards else solved(wraps, start, end)
+        inside, jump = 0.0 * total, 0.0 * total + np.inf
         for c in piece.contacts:
-            flagged = flagged + np.where(c.inside | (np.minimum(c.jump[..., 0], c.jump[..., 1]) < NEAR), 1.0, 0.0)
-        return np.stack([total, flagged, touched], axis=-1)
+            inside = inside + np.where(c.inside, 1.0, 0.0)
+            jump = np.minimum(jump, np.minimum(c.jump[..., 0], c.jump[..., 1]))
+        return np.stack([total, touched, inside, np.where(piece.unsolved, 1.0, 0.0), jump], axis=-1)
 
     return kernels.compile(formula, {"row": 6 + sum(7 + NUMBERS[name] for name in types)}, ["out"])
 
@@ -230,10 +259,11 @@ def _kernel(types: tuple[str, ...]) -> Any:
 def placed(types: tuple[str, ...], row: Array) -> list[Wrap]:
     """The surfaces of rows (..., size)."""
     wraps, first = [], 6
-    for name in types:
+    for number, name in enumerate(types):
         last = first + 7 + NUMBERS[name]
         place = {"position": row[..., first : first + 3], "orientation": row[..., first + 3 : first + 7]}
-        wraps.append(unchecked(TYPES[name].shaped(row[..., first + 7 : last]), {"body": "ground", **place}))
+        named = {"body": "ground", "name": str(number)}
+        wraps.append(unchecked(TYPES[name].shaped(row[..., first + 7 : last]), {**named, **place}))
         first = last
     return wraps
 
