@@ -178,31 +178,39 @@ def save_figures(
     *,
     overwrite: bool = False,
 ) -> list[Path]:
-    """Draw the four figures for a muscle into the folder, as png (300 dpi), pdf or svg.
+    """Draw the four figures of `draw_figures` into the folder, as png (300 dpi), pdf or svg.
 
-    The default is the second muscle, as in the study, or the only one. Raises ValueError for a muscle that does not
-    exist, and OSError as `check_folder` does.
+    Raises ValueError for a muscle that does not exist, and OSError as `check_folder` does.
+    """
+    check_folder(folder, overwrite, suffix)
+    figures = draw_figures(model, report, muscle)
+    return [_save(figure, folder / f"{name}.{suffix}") for name, figure in figures.items()]
+
+
+def draw_figures(model: Model, report: MappingReport, muscle: str | None = None) -> dict[str, Figure]:
+    """The four figures for a muscle by name: moment arms, J_Q and J*_Q along a motion, and errors beside singularities.
+
+    The default is the second muscle, as in the study, or the only one. ValueError for a muscle that does not exist.
     """
     if muscle is not None and muscle not in model.muscle_names:
         raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
-    check_folder(folder, overwrite, suffix)
     number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)
     time, q = prescribed_path(model)
     balls = Pair.of(model).balls
     sequences = ", ".join(dict.fromkeys(ball.reading.label for ball in balls))
     title = figure_label(f"{model.name}, muscle {model.muscle_names[number]}, Euler angles {sequences}")
     title += "\nalong a motion past gimbal lock at half time"
-    paths = []
+    figures: dict[str, Figure] = {}
     for name, draw, width in zip(NAMES, (plot_moment_arms, plot_quaternion, plot_constrained), (3, 4, 3), strict=False):
         figure = Picture(figsize=(3.2 * width, 2.5 * len(balls) + 0.8), layout="constrained")
         draw(figure.subplots(len(balls), width, squeeze=False, sharex=True), model, time, q, number)
         figure.suptitle(title)
-        paths.append(_save(figure, folder / f"{name}.{suffix}"))
+        figures[name] = figure
     figure = Picture(figsize=(9.6, 3.8), layout="constrained")
     plot_singular(figure.subplots(1, 2, sharey=True), report.singular)
     figure.suptitle(figure_label(f"{model.name}: beside the singularities"))
-    paths.append(_save(figure, folder / f"{NAMES[-1]}.{suffix}"))
-    return paths
+    figures[NAMES[-1]] = figure
+    return figures
 
 
 def _save(figure: Figure, path: Path) -> Path:

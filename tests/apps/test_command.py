@@ -41,14 +41,19 @@ def run(capsys, *arguments):
 
 
 def test_mapping_prints_writes_and_draws(capsys, tmp_path):
-    outputs = ["--json", tmp_path / "m.json", "--figures", tmp_path / "figures"]
+    outputs = ["--json", tmp_path / "m.json", "--figures", tmp_path / "figures", "--report", tmp_path / "m.html"]
     code, out, _ = run(capsys, "mapping", "two_link", "--samples", 50, "--seed", 2, *outputs)
     assert code == 0
     assert "All mappings that should hold do" in out
     assert json.loads((tmp_path / "m.json").read_text())["n"] == 50
     names = {p.name for p in (tmp_path / "figures").iterdir()}
     assert names == {"moment_arms.png", "quaternion.png", "constrained.png", "singular.png"}
-    for output in (["--json", tmp_path / "m.json"], ["--figures", tmp_path / "figures"]):
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 4
+    assert (
+        page.index("The published analysis") < page.index("J_Q back from J_phi") < page.index("The corrected analysis")
+    )
+    for output in (outputs[:2], outputs[2:4], outputs[4:]):
         code, _, err = run(capsys, "mapping", "two_link", "--samples", 50, *output)
         assert code == 2
         assert "exists; --force" in err
