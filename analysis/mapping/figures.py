@@ -182,8 +182,8 @@ def save_figures(
 
     Raises ValueError for a muscle that does not exist, and OSError as `check_folder` does.
     """
-    check_folder(folder, overwrite, suffix)
     figures = draw_figures(model, report, muscle)
+    check_folder(folder, overwrite, suffix)
     return [_save(figure, folder / f"{name}.{suffix}") for name, figure in figures.items()]
 
 
