@@ -17,6 +17,7 @@ COMMANDS = {
     "convert": "Write a model in another file format: TOML, OpenSim, MuJoCo, URDF.",
     "derive": "Write l, its Jacobian and the muscle torques as a function file.",
     "film": "Write a motion as a film, without a browser.",
+    "gait": "Find gait events, cycles and spatiotemporal parameters.",
     "id": "Find the joint torques of a recorded motion.",
     "ik": "Find the motion that fits recorded markers.",
     "info": "Show what a model holds, or how kernels run on this machine.",

@@ -21,7 +21,7 @@ import myoquat as mq
 from myoquat import kernels
 from myoquat.analysis.control import ControlEffort, PathConstraint, Problem
 from myoquat.analysis.fits import JointForceFits, PathFits
-from myoquat.analysis.motion import FilteredMotion
+from myoquat.analysis.motion import FilteredMotion, GaitEvents
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
 from myoquat.apps.explorer import Explorer
 from myoquat.core.arguments import real_array_with_gaps
@@ -100,6 +100,7 @@ def values():
     markers, sensors = Markers(t, ("heel",), np.zeros((12, 1, 3))), Orientations(t, ("A_imu",), [[[1.0, 0, 0, 0]]] * 12)
     emg = Emg(t, (model.muscle_names[0],), np.full((12, 1), 0.1))
     shared = known | {
+        "markers": markers,
         "qdot": np.zeros(8),
         "qd": np.zeros(8),
         "q0": known["q"],
@@ -270,6 +271,8 @@ def own():
         "plot_moment_arms": over,
         "plot_lengths": over,
         "plot_tensions": over,
+        "gait_events_from_markers": {"feet": {"right": ("heel", "heel")}, "pelvis": ["heel"], "direction": np.ones(3)},
+        "gait_parameters": {"events": GaitEvents({}, {}, (0.0, 1.0), "forces"), "direction": np.ones(3)},
         "plot_cycles": {"trials": [values()["motion"]], "reference": {"A.Q0": (np.zeros(101), np.ones(101))}},
         "certify": {"fits": fits(), "poses": values()["q"][None]},
         "fit_paths": {"poses": values()["q"][None]},

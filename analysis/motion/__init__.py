@@ -1,8 +1,18 @@
-"""From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics."""
+"""From recorded motion to joint torques: inverse kinematics, smoothing, inverse dynamics; gait."""
 
 from myoquat.analysis.motion.continuity import continuous
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.functional_joints import JointAxis, JointCenter, Segment, joint_axis, joint_center
+from myoquat.analysis.motion.gait import (
+    GaitCycles,
+    GaitEvents,
+    GaitParameters,
+    gait_cycles,
+    gait_events_from_forces,
+    gait_events_from_markers,
+    gait_parameters,
+    landmarks,
+)
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
 from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
@@ -29,6 +39,9 @@ __all__ = [
     "FitOptions",
     "FittedMotion",
     "Forces",
+    "GaitCycles",
+    "GaitEvents",
+    "GaitParameters",
     "JointAngles",
     "JointAxis",
     "JointCenter",
@@ -47,12 +60,17 @@ __all__ = [
     "differentiate",
     "estimate_scale",
     "external_wrenches",
+    "gait_cycles",
+    "gait_events_from_forces",
+    "gait_events_from_markers",
+    "gait_parameters",
     "inverse_dynamics_of_motion",
     "inverse_kinematics",
     "joint_angles",
     "joint_axis",
     "joint_center",
     "kalman_filter",
+    "landmarks",
     "load_forces",
     "load_markers",
     "load_motion",

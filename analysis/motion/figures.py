@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from myoquat.analysis.motion.gait import PERCENT, curves_over_time, over_cycles
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.figures import Panel, draw_panels
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.figures import coordinate_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["plot_cycles"]
-
-PERCENT = np.linspace(0.0, 100.0, 101)
 
 
 def plot_cycles(
@@ -54,41 +52,20 @@ def plot_cycles(
     for name, given in (("spans", spans), *((f"events {key!r}", times) for key, times in (events or {}).items())):
         if given is not None and len(given) != len(trials):
             raise ValueError(f"{name}: {len(trials)} are needed, one for each trial, not {len(given)}")
-    tables = [_table(trial) for trial in trials]
+    tables = [curves_over_time(trial, "trials") for trial in trials]
     cycles = [_span(table, None if spans is None else spans[k]) for k, table in enumerate(tables)]
     chosen = list(tables[0].columns) if names is None else list(names)
     for table in tables:
         if unknown := [name for name in chosen if name not in table]:
             raise ValueError(f"names: {unknown[0]!r} does not exist; known: {', '.join(map(str, table.columns))}")
-    percent = [100 * (np.asarray(t.index, float) - a) / (b - a) for t, (a, b) in zip(tables, cycles, strict=True)]
-    each = np.array([
-        [np.interp(PERCENT, x, table[name].to_numpy(dtype=float)) for name in chosen]
-        for x, table in zip(percent, tables, strict=True)
-    ])  # (trials, curves, 101)  # fmt: skip
-    spread = each.std(axis=0, ddof=1).T if len(trials) > 1 else None
-    panels = _panels(chosen, tables[0].attrs["units"], each.mean(axis=0).T, spread, _bands(reference or {}))
+    each = np.concatenate([over_cycles(table[chosen], [cycle]) for table, cycle in zip(tables, cycles, strict=True)])
+    spread = each.std(axis=0, ddof=1) if len(trials) > 1 else None
+    panels = _panels(chosen, tables[0].attrs["units"], each.mean(axis=0), spread, _bands(reference or {}))
     percents = {
         name: float(np.mean([100 * (t - a) / (b - a) for t, (a, b) in zip(times, cycles, strict=True)]))
         for name, times in (events or {}).items()
     }
     return draw_panels(PERCENT, panels, "cycle [%]", percents)
-
-
-def _table(trial: Any) -> "pd.DataFrame":
-    """A trial as columns over the time [s], with units."""
-    if hasattr(type(trial), "to_motion"):
-        motion = trial.to_motion()
-        panels = coordinate_panels(motion.system, motion.q)
-        columns = {name: panel.values[:, k] for panel in panels for k, name in enumerate(panel.names)}
-        found = pd.DataFrame(columns, index=pd.Index(motion.time, name="time"))
-        found.attrs["units"] = {name: panel.unit for panel in panels for name in panel.names}
-    else:
-        check_types(trials=(trial, pd.DataFrame))
-        found = trial.copy()
-        found.attrs["units"] = {name: trial.attrs.get("units", {}).get(name, "") for name in trial.columns}
-    if not len(found):
-        raise ValueError("trials: one has no row")
-    return found
 
 
 def _span(table: "pd.DataFrame", span: tuple[float, float] | None) -> tuple[float, float]:

@@ -45,6 +45,7 @@ ARGUMENTS = {
     "computed_muscle_control": {"reserves": 20.0},
     "emg_driven": {"activations": EMG},
     "external_wrenches": {"loads": LOADS},
+    "landmarks": {"names": ["rod"]},
     "joint_angles": {"joint": "rod", "convention": "helical"},
     "metabolic_power": {"activation": np.full((len(TIME), 1), 0.2)},
     "redundancy": {"reserves": 20.0},

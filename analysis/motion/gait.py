@@ -1,0 +1,775 @@
+"""Gait: when the feet meet and leave the ground, curves over the gait cycle, and the numbers of each stride.
+
+Axes are those of models: y points up. The walk is straight, along one horizontal direction d, and d x y is
+to the right.
+
+From forces, a foot is in contact from the time at which the upward force passes `threshold` until it falls below
+`release`, a Schmitt trigger. So noise between the two makes no events. Thresholds of 10 to 20 N are usual [O. Tirosh,
+W. A. Sparrow, Identifying heel contact and toe-off using forceplate thresholds with a range of digital-filter cutoff
+frequencies, J. Appl. Biomech. 19, 2003].
+
+From markers, a heel strikes where the heel is farthest in front of the pelvis, and a toe leaves where the toe is
+farthest behind it:
+
+    heel strike: maximum of d . (heel - pelvis)        toe off: minimum of d . (toe - pelvis)
+
+This is the coordinate-based rule of [J. A. Zeni, J. G. Richards, J. S. Higginson, Two simple methods for determining
+gait events during treadmill and overground walking using kinematic data, Gait & Posture 27, 2008].
+
+A gait cycle, or stride, of a side lasts from one of its heel strikes to the next.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from myoquat.core.arguments import check_types, indices_of, real_array
+from myoquat.core.figures import Panel, Picture, curve_styles, draw_panels, plain_axis
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.records import dataclass
+from myoquat.core.solved import Solved
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
+from myoquat.data.motions.figures import coordinate_panels
+from myoquat.data.motions.series import check_cutoff, check_names, even_times, gaps_of
+from myoquat.data.tables import column_units
+from myoquat.muscle.model import Model
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "PERCENT",
+    "GaitCycles",
+    "GaitEvents",
+    "GaitParameters",
+    "curves_over_time",
+    "gait_cycles",
+    "gait_events_from_forces",
+    "gait_events_from_markers",
+    "gait_parameters",
+    "landmarks",
+    "over_cycles",
+]
+
+PERCENT = np.linspace(0.0, 100.0, 101)
+SIDES = ("right", "left")
+SUFFIXES = {"right": "_r", "left": "_l"}
+SIDE_IN_NAME = re.compile(r"(?:^|[_. ])(r|l|right|left)(?=$|[_. ])", re.IGNORECASE)
+UP = np.array([0.0, 1.0, 0.0])
+MIN_PROMINENCE = 0.25  # of the range of a coordinate: lower extrema are not those of a step
+MIN_STEP_S = 0.25  # [s] between two heel strikes of a foot, and two toe offs
+LONGEST_GAP_S = 0.1  # [s] without a marker that is bridged
+MIN_TRAVEL_M = 1.0  # of the pelvis; one that moves less walks on a treadmill
+LABEL_WIDTH = 20.0  # percent of the cycle that the label of an event covers in a figure
+LONG_STRIDE = 1.5  # times the median: an event is missing within
+UNITS = {
+    "stride_time": "s", "step_time": "s", "stance_time": "s", "swing_time": "s", "double_support_time": "s",
+    "cadence": "steps/min", "stance_share": "%", "double_support_share": "%",
+    "stride_length": "m", "step_length": "m", "step_width": "m", "speed": "m/s",
+}  # fmt: skip
+
+
+# ---- Events -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GaitEvents(Solved):
+    """Heel strikes and toe offs of the sides "right" and "left".
+
+    heel_strikes, toe_offs  by side, increasing times (n,) [s]
+    span                    first and last time [s] of the recording
+    source                  "forces" or "markers"
+
+    >>> from myoquat.analysis.motion import GaitEvents
+    >>> walk = GaitEvents({"right": [0.1, 1.2], "left": [0.6]}, {"right": [0.8], "left": [0.2]}, (0.0, 1.5), "forces")
+    >>> walk.strides("right").tolist(), walk.success
+    ([[0.1, 1.2]], True)
+    """
+
+    heel_strikes: Mapping[str, Array]
+    toe_offs: Mapping[str, Array]
+    span: tuple[float, float]
+    source: str
+
+    def __post_init__(self) -> None:
+        for name in ("heel_strikes", "toe_offs"):
+            times = {side: real_array(name, getattr(self, name).get(side, np.zeros(0))) for side in SIDES}
+            if unknown := set(getattr(self, name)) - set(SIDES):
+                raise ValueError(f"{name}: a side is 'right' or 'left', not {sorted(unknown)[0]!r}")
+            for side, values in times.items():
+                if values.ndim != 1 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
+                    raise ValueError(f"{name} of the {side} foot must be finite times that increase")
+            object.__setattr__(self, name, times)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self.strides(side))} strides of the {side} foot" for side in SIDES)
+        problems = self.problems()
+        return f"<GaitEvents from {self.source}, {counts}{'; ' + problems[0] if problems else ''}>"
+
+    @property
+    def success(self) -> bool:
+        """Whether heel strikes and toe offs alternate on each side, and some side has a stride. See `problems`."""
+        return not self.problems()
+
+    def problems(self) -> tuple[str, ...]:
+        """A sentence for each event that is missing: two heel strikes without a toe off between them, two toe offs
+        without a heel strike, and strides of more than 1.5 times the median."""
+        found = []
+        for side in SIDES:
+            rows = self._merged(side)
+            for (a, one), (b, two) in pairwise(rows):
+                if one == two:
+                    other = "toe off" if one == "heel strike" else "heel strike"
+                    found.append(f"the {side} foot has no {other} between {a:.3f} and {b:.3f} s")
+            strides = self.strides(side)
+            lengths = strides[:, 1] - strides[:, 0]
+            for (a, b), length in zip(strides, lengths, strict=True):
+                if length > LONG_STRIDE * np.median(lengths):
+                    found.append(f"a stride of the {side} foot from {a:.3f} to {b:.3f} s is longer than others")
+        if not any(len(self.strides(side)) for side in SIDES):
+            found.append("no foot has two heel strikes")
+        return tuple(found)
+
+    def strides(self, side: str) -> Array:
+        """(n, 2) [s] first and last time of each gait cycle of a side."""
+        strikes = self.heel_strikes[side]
+        return np.stack([strikes[:-1], strikes[1:]], axis=-1)
+
+    def contacts(self, side: str) -> Array:
+        """(n, 2) [s] from each heel strike to the toe off that follows; ends are those of the recording where the foot
+        is on the ground there. Contacts that miss an event are left out."""
+        rows = [(self.span[0], "heel strike"), *self._merged(side), (self.span[1], "toe off")]
+        pairs = [(a, b) for (a, one), (b, two) in pairwise(rows) if (one, two) == ("heel strike", "toe off")]
+        return np.array(pairs if len(rows) > 2 else []).reshape(-1, 2)
+
+    def _merged(self, side: str) -> list[tuple[float, str]]:
+        """All events of a side with their names, by time."""
+        rows = [(float(t), "heel strike") for t in self.heel_strikes[side]]
+        return sorted([*rows, *((float(t), "toe off") for t in self.toe_offs[side])])
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns "time" [s], "side" and "event", by time."""
+        rows = sorted((time, side, event) for side in SIDES for time, event in self._merged(side))
+        return pd.DataFrame(rows, columns=["time", "side", "event"])
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The time [s] of each event, with its side and its name."""
+        table = self.to_dataframe()
+        words = {name: ("event", table[name].to_list()) for name in ("side", "event")}
+        coordinates = {"side": words["side"], "name": words["event"]}
+        return xr.Dataset({"time": ("event", table["time"].to_numpy(dtype=float), {"units": "s"})}, coordinates)
+
+    def plot(self) -> "Figure":
+        """A matplotlib Figure of the contacts of both feet over time."""
+        figure = Picture(figsize=(7.5, 1.7), layout="constrained")
+        axis = figure.subplots()
+        for row, (side, style) in enumerate(zip(SIDES, curve_styles(2), strict=True)):
+            bars = [(a, b - a) for a, b in self.contacts(side)]
+            axis.broken_barh(bars, (row - 0.3, 0.6), facecolors=style["color"], alpha=0.35)
+            axis.plot(self.heel_strikes[side], np.full(len(self.heel_strikes[side]), row), "|", color=style["color"],
+                      markersize=18, markeredgewidth=1.6, label="heel strike" if row == 0 else None)  # fmt: skip
+            axis.plot(self.toe_offs[side], np.full(len(self.toe_offs[side]), row), "o", color=style["color"],
+                      markersize=4, label="toe off" if row == 0 else None)  # fmt: skip
+        plain_axis(axis)
+        axis.set_yticks(range(len(SIDES)), SIDES)
+        axis.invert_yaxis()
+        axis.set_xlim(*self.span)
+        axis.set_xlabel("time [s]")
+        axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=0.7)
+        return figure
+
+
+def gait_events_from_forces(
+    forces: Forces,
+    sides: Mapping[str, str] | None = None,
+    *,
+    threshold: float = 20.0,
+    release: float = 10.0,
+    shortest: float = 0.05,
+) -> GaitEvents:
+    """Heel strikes and toe offs from the upward forces on the feet.
+
+    sides      load -> "right" or "left"; forces of one side are added. By default loads on bodies that end in _r or _l
+    threshold  [N] at which a contact begins, linear between the rows
+    release    [N] below which it ends
+    shortest   [s] contacts that last less are left out, and so are gaps between two contacts of a foot
+
+    ValueError for loads that the record lacks or that no side is known of, and for forces in axes of bodies.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis import motion as mo
+    >>> time = np.linspace(0.0, 1.0, 101)
+    >>> push = np.zeros((101, 1, 3))
+    >>> push[20:81, 0, 1] = 800.0  # N
+    >>> plate = mo.Forces(time, ("plate1",), ("",), push, 0 * push, 0 * push)
+    >>> mo.gait_events_from_forces(plate, {"plate1": "right"}).heel_strikes["right"].round(5)
+    array([0.19025])
+    """
+    check_types(forces=(forces, Forces))
+    if not 0 < release <= threshold:
+        raise ValueError(f"0 < release <= threshold is needed, not {release:g} and {threshold:g} N")
+    chosen = dict(sides) if sides is not None else _sides_of_bodies(forces)
+    indices_of("load", chosen, forces.names)
+    for name, side in chosen.items():
+        if side not in SIDES:
+            raise ValueError(f"the load {name!r} is of the side 'right' or 'left', not {side!r}")
+        if (frame := forces.force_frames[forces.names.index(name)]) != "ground":
+            raise ValueError(f"the load {name!r} is in the axes of {frame!r}; forces in the ground's axes are needed")
+    strikes, offs = {}, {}
+    for side in SIDES:
+        columns = [forces.names.index(name) for name, own in chosen.items() if own == side]
+        upward = forces.force[:, columns, 1].sum(axis=1)
+        strikes[side], offs[side] = _contacts(forces.time, upward, threshold, release, shortest)
+    return GaitEvents(strikes, offs, _span(forces.time), "forces")
+
+
+def _sides_of_bodies(forces: Forces) -> dict[str, str]:
+    """The side of every load on a body that ends in _r or _l."""
+    found = {
+        name: side
+        for name, body in zip(forces.names, forces.bodies, strict=True)
+        for side in SIDES
+        if body.endswith(SUFFIXES[side])
+    }
+    if not found:
+        raise ValueError(
+            f"no load acts on a body that ends in _r or _l; sides={{load: 'right'}} says which foot it is of; there "
+            f"are {', '.join(forces.names)}"
+        )
+    return found
+
+
+def _contacts(time: Array, force: Array, threshold: float, release: float, shortest: float) -> tuple[Array, Array]:
+    """Times of heel strikes and toe offs: the switching times of a Schmitt trigger."""
+    state, states = bool(len(force)) and force[0] >= threshold, np.zeros(len(force), dtype=bool)
+    for row, value in enumerate(force):
+        state = bool(value >= (release if state else threshold))
+        states[row] = state
+    for contact in (False, True):  # short gaps between two contacts, then short contacts
+        for a, b in gaps_of(states == contact):
+            if a > 0 and b < len(states) and time[b] - time[a] < shortest:
+                states[a:b] = not contact
+    contacts = gaps_of(states)
+    strikes = [_crossing(time, force, a, threshold) for a, _ in contacts if a > 0]
+    offs = [_crossing(time, force, b, release) for _, b in contacts if b < len(states)]
+    return np.array(strikes), np.array(offs)
+
+
+def _crossing(time: Array, force: Array, row: int, level: float) -> float:
+    """The time at which the force passes a level between a row and the one before, by a straight line."""
+    before, after = force[row - 1], force[row]
+    share = np.clip((level - before) / (after - before), 0.0, 1.0)
+    return float(time[row - 1] + share * (time[row] - time[row - 1]))
+
+
+def gait_events_from_markers(
+    markers: Markers,
+    feet: Mapping[str, tuple[str, str]],
+    pelvis: Sequence[str],
+    *,
+    direction: ArrayLike | None = None,
+    cutoff: float | None = 6.0,
+) -> GaitEvents:
+    """Heel strikes and toe offs from markers alone, by the coordinate-based rule of Zeni and others (2008).
+
+    feet       side -> (heel, toe): names of markers, {"right": ("RHEE", "RTOE"), "left": ("LHEE", "LTOE")}
+    pelvis     markers whose mean stands for the sacrum
+    direction  of the walk in the ground's axes, of which the horizontal part counts. By default the way of the pelvis,
+               or of the feet from heel to toe where it moves less than 1 m, as on a treadmill
+    cutoff     of a low-pass filter [Hz], 6 as in the source; None for none
+
+    Gaps of at most 0.1 s are bridged; near others there are no events. Times lie between frames, where a parabola
+    through three frames has its extremum. An extremum counts if its prominence is a quarter of the coordinate's range.
+    ValueError for markers that the recording lacks, and a direction that cannot be found.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis import motion as mo
+    >>> time = np.arange(0, 301) / 100
+    >>> swing = 0.3 * np.sin(2 * np.pi * time)
+    >>> x = np.stack([0 * time, swing, swing + 0.2], axis=-1)  # of the sacrum, the heel, the toe, on a treadmill
+    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, 0 * x, 0 * x], axis=-1))
+    >>> events = mo.gait_events_from_markers(walk, {"right": ("HEE", "TOE")}, ["SACR"], cutoff=None)
+    >>> events.heel_strikes["right"].round(6), events.toe_offs["right"].round(6)
+    (array([0.25, 1.25, 2.25]), array([0.75, 1.75, 2.75]))
+    """
+    check_types(markers=(markers, Markers))
+    along = None if direction is None else _unit(direction)
+    if unknown := set(feet) - set(SIDES):
+        raise ValueError(f"feet: a side is 'right' or 'left', not {sorted(unknown)[0]!r}")
+    if not feet or not pelvis:
+        raise ValueError("a heel, a toe and a marker of the pelvis are needed at least")
+    forward = _unit(_forward(markers, feet, pelvis)) if along is None else along
+    middle = markers.select(tuple(pelvis)).positions.mean(axis=1) @ forward
+    strikes, offs = {}, {}
+    for side, (heel, toe) in feet.items():
+        ahead = markers.select((heel, toe)).positions @ forward - middle[:, None]
+        strikes[side] = _peaks(markers.time, ahead[:, 0], cutoff)
+        offs[side] = _peaks(markers.time, -ahead[:, 1], cutoff)
+    return GaitEvents(strikes, offs, _span(markers.time), "markers")
+
+
+def landmarks(model: Model, motion: MotionLike, names: Sequence[str]) -> Markers:
+    """Positions of markers of a model, and of origins of its bodies, along a motion, for functions that take markers.
+
+    ValueError for a name that the model does not have.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis import motion as mo
+    >>> model = mq.load_model("two_link", rotations="sequence")
+    >>> still = mo.Motion(model, [0.0, 0.1], [model.start] * 2)
+    >>> mo.landmarks(model, still, ["A", "B"]).names
+    ('A', 'B')
+    """
+    check_types(model=(model, Model), names=(names, Sequence))
+    motion, names = motion_of(motion), check_names("landmark", names)
+    points = {body: (body, np.zeros(3)) for body in model.system.body_names}
+    points |= {marker.name: (marker.body, np.array(marker.position)) for marker in model.markers}
+    indices_of("marker or body", names, list(points))
+    poses = motion.check_system(model).system.poses(motion.q)
+    positions = [poses[body][1] + poses[body][0] @ point for body, point in (points[name] for name in names)]
+    shape = (len(motion.time), 3)
+    return Markers(motion.time, tuple(names), np.stack([np.broadcast_to(x, shape) for x in positions], axis=1))
+
+
+def _forward(markers: Markers, feet: Mapping[str, tuple[str, str]], pelvis: Sequence[str]) -> Array:
+    """(3,) the way of the pelvis, or the feet's direction where it does not move on."""
+    way = _way(markers.select(tuple(pelvis)).positions.mean(axis=1))
+    if np.linalg.norm(way) >= MIN_TRAVEL_M:
+        return way
+    ends = [markers.select(tuple(names)).positions for names in feet.values()]
+    along = [(x[:, 1] - x[:, 0])[np.isfinite(x).all(axis=(1, 2))] for x in ends]
+    found: Array = np.sum([x.mean(axis=0) for x in along if len(x)], axis=0) * np.ones(3)
+    return found
+
+
+def _unit(direction: ArrayLike) -> Array:
+    """(3,) the horizontal part of a direction, of length 1; ValueError for one without such a part."""
+    along = real_array("direction", direction)
+    if along.shape != (3,):
+        raise ValueError(f"direction has shape {along.shape}; (3,) is needed")
+    length = np.linalg.norm(_level(along))
+    if not length > 0:
+        raise ValueError("the direction of the walk cannot be found: give direction=(x, 0, z)")
+    unit: Array = _level(along) / length
+    return unit
+
+
+def _level(vector: Array) -> Array:
+    """The horizontal part."""
+    level: Array = vector - (vector @ UP) * UP
+    return level
+
+
+def _peaks(time: Array, x: Array, cutoff: float | None) -> Array:
+    """Times of the prominent maxima of x (t,), NaN where it is not known."""
+    x = x.copy()
+    for a, b in gaps_of(np.isnan(x)):
+        if a > 0 and b < len(x) and time[b] - time[a - 1] <= LONGEST_GAP_S:
+            x[a:b] = np.interp(time[a:b], time[[a - 1, b]], x[[a - 1, b]])
+    height = MIN_PROMINENCE * (np.nanmax(x) - np.nanmin(x)) if np.isfinite(x).any() else np.inf
+    found: list[float] = []
+    for a, b in gaps_of(np.isfinite(x)):
+        if b - a < 16:  # frames: too few for the filter, and for a step
+            continue
+        at, curve = even_times(time[a:b]), x[a:b]
+        step = at[1] - at[0]
+        if cutoff is not None:
+            sections = scipy.signal.butter(2, cutoff, fs=check_cutoff(at, cutoff), output="sos")
+            curve = scipy.signal.sosfiltfilt(sections, curve)
+        rows, _ = scipy.signal.find_peaks(curve, prominence=height, distance=max(1, round(MIN_STEP_S / step)))
+        before, top, after = curve[rows - 1], curve[rows], curve[rows + 1]
+        bend = before - 2 * top + after
+        found += list(at[rows] + step * 0.5 * (before - after) / np.where(bend < 0, bend, -np.inf))
+    return np.array(found)
+
+
+def _span(time: Array) -> tuple[float, float]:
+    if not len(time):
+        raise ValueError("the recording has no frames")
+    return float(time[0]), float(time[-1])
+
+
+# ---- Curves over the gait cycle ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GaitCycles:
+    """Curves over 0 to 100 % of the gait cycle, for each side from its own heel strikes.
+
+    names     (k,) curves; those of a side have lost their suffix: `knee_angle` is `knee_angle_r` in cycles of the right
+    units     (k,) of them
+    values    by side, (cycles, 101, k)
+    spans     by side, (cycles, 2) [s]
+    toe_offs  by side, (cycles,) percent; NaN where none is known
+
+    >>> import numpy as np
+    >>> from myoquat.analysis.motion import GaitCycles
+    >>> lift = np.sin(np.linspace(0, np.pi, 101))[:, None]
+    >>> cycles = GaitCycles(("lift",), ("m",), {"right": np.stack([lift, 3 * lift])}, {}, {})
+    >>> cycles.mean("right")[50], cycles.deviation("right")[50].round(4)
+    (array([2.]), array([1.4142]))
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Mapping[str, Array]
+    spans: Mapping[str, Array] = field(default_factory=dict)
+    toe_offs: Mapping[str, Array] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(values)} of the {side} foot" for side, values in self.values.items())
+        return f"<GaitCycles of {len(self.names)} curves, cycles: {counts}>"
+
+    def mean(self, side: str) -> Array:
+        """(101, k) over the cycles of a side."""
+        mean: Array = self.values[side].mean(axis=0)
+        return mean
+
+    def deviation(self, side: str) -> Array:
+        """(101, k) standard deviation of a sample (n - 1) over the cycles of a side; NaN for one cycle."""
+        values = self.values[side]
+        if len(values) < 2:
+            return np.full(values.shape[1:], np.nan)
+        deviation: Array = values.std(axis=0, ddof=1)
+        return deviation
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns (side, curve, "mean" | "sd") over the index percent."""
+        columns, parts = [], []
+        for side in self.values:
+            mean, deviation = self.mean(side), self.deviation(side)
+            for k, name in enumerate(self.names):
+                columns += [(side, name, "mean"), (side, name, "sd")]
+                parts += [mean[:, k], deviation[:, k]]
+        header = pd.MultiIndex.from_tuples(columns, names=["side", "curve", "statistic"])
+        return pd.DataFrame(np.stack(parts, axis=-1), pd.Index(PERCENT, name="percent"), header)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """curves (cycle, percent, curve), with the side of each cycle and its first and last time [s]."""
+        sides = [side for side, values in self.values.items() for _ in values]
+        coordinates = {
+            "percent": ("percent", PERCENT, {"units": "%"}),
+            "curve": list(self.names),
+            "units": ("curve", list(self.units)),
+            "side": ("cycle", sides),
+        }
+        parts: dict[str, Any] = {"curves": (("cycle", "percent", "curve"), np.concatenate(list(self.values.values())))}
+        if self.spans:
+            spans = np.concatenate([self.spans[side] for side in self.values])
+            parts |= {"start": ("cycle", spans[:, 0], {"units": "s"}), "end": ("cycle", spans[:, 1], {"units": "s"})}
+        return xr.Dataset(parts, coordinates)
+
+    def plot(self, names: Sequence[str] | None = None) -> "Figure":
+        """A matplotlib Figure of the mean of each curve, right and left, with bands of one standard deviation, and the
+        mean toe off of each side. ValueError for curves that there are not."""
+        chosen = list(self.names) if names is None else list(names)
+        sides = list(self.values)
+        panels = []
+        for k in indices_of("curve", chosen, self.names):
+            mean = np.stack([self.mean(side)[:, k] for side in sides], axis=-1)
+            spread = np.stack([np.nan_to_num(self.deviation(side)[:, k]) for side in sides], axis=-1)
+            panels.append(Panel(self.names[k], self.units[k], tuple(sides), mean, spread))
+        return draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
+
+    def _marks(self) -> dict[str, float]:
+        """The mean toe off of each side by its label, which only the first of two near ones has."""
+        known = {side: times[np.isfinite(times)] for side, times in self.toe_offs.items()}
+        means = sorted((float(times.mean()), side) for side, times in known.items() if len(times))
+        if len(means) == 2 and means[1][0] - means[0][0] < LABEL_WIDTH:
+            return {"toe off": means[0][0], "": means[1][0]}
+        return {f"toe off {side}": mean for mean, side in means}
+
+
+def gait_cycles(
+    source: "MotionLike | pd.DataFrame", events: GaitEvents, names: Sequence[str] | None = None
+) -> GaitCycles:
+    """The curves of a motion or a table in each gait cycle, at 0, 1, ..., 100 %, linear between the rows.
+
+    source  a motion, whose coordinates are taken, angles in degrees, or a table over the time [s]
+    names   of the curves, without _r and _l; all by default
+
+    A column with _r or right in its name is seen in the cycles of the right foot, one with _l or left in those of the
+    left, others in both.
+    Cycles that the source does not cover are left out. ValueError where it covers none, for a curve that exists on one
+    side only, if it is named, and for unknown names.
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from myoquat.analysis import motion as mo
+    >>> walk = mo.GaitEvents({"right": [0.0, 1.0, 2.0], "left": [0.5, 1.5]}, {}, (0.0, 2.0), "forces")
+    >>> time = np.linspace(0.0, 2.0, 201)
+    >>> table = pd.DataFrame({"knee_r": np.sin(2 * np.pi * time), "knee_l": -np.sin(2 * np.pi * time)}, index=time)
+    >>> cycles = mo.gait_cycles(table, walk)
+    >>> cycles, cycles.mean("left")[25].round(6)
+    (<GaitCycles of 1 curves, cycles: 2 of the right foot, 1 of the left foot>, array([1.]))
+    """
+    check_types(events=(events, GaitEvents))
+    table = curves_over_time(source, "source")
+    time = table.index.to_numpy(dtype=float)
+    spans = {side: _covered(events.strides(side), time) for side in SIDES}
+    spans = {side: rows for side, rows in spans.items() if len(rows)}
+    if not spans:
+        raise ValueError(f"the curves, from {time[0]:g} to {time[-1]:g} s, cover no whole gait cycle")
+    columns = {side: _columns_of(table, side) for side in spans}
+    common = [name for name in next(iter(columns.values())) if all(name in own for own in columns.values())]
+    if names is not None:
+        indices_of("curve", names, common)
+        common = list(names)
+    if not common:
+        raise ValueError(f"no curve is known in the cycles of {' and '.join(spans)}")
+    units, first = table.attrs["units"], next(iter(columns.values()))
+    values = {side: over_cycles(table[[columns[side][name] for name in common]], rows) for side, rows in spans.items()}
+    offs = {side: _shares(events.toe_offs[side], rows) for side, rows in spans.items()}
+    return GaitCycles(tuple(common), tuple(units[first[name]] for name in common), values, spans, offs)
+
+
+def curves_over_time(source: "MotionLike | pd.DataFrame", name: str) -> "pd.DataFrame":
+    """A motion or a table as columns over the time [s], with the unit of each in `attrs["units"]`; angles of a motion
+    are in degrees. `name` is that of the argument in errors: TypeError for other things, ValueError for no rows."""
+    if not isinstance(source, pd.DataFrame):
+        motion = motion_of(source, name=name)
+        panels = coordinate_panels(motion.system, motion.q)
+        columns = {own: panel.values[:, k] for panel in panels for k, own in enumerate(panel.names)}
+        found = pd.DataFrame(columns, index=pd.Index(motion.time, name="time"))
+        found.attrs["units"] = {own: panel.unit for panel in panels for own in panel.names}
+    else:
+        units = column_units(source)
+        found = source.set_axis([str(column) for column in source.columns], axis=1)
+        found.attrs["units"] = {own: units[own] for own in found.columns}
+    if not len(found):
+        raise ValueError(f"{name}: one has no row")
+    return found
+
+
+def over_cycles(table: "pd.DataFrame", spans: ArrayLike) -> Array:
+    """(n, 101, k) the columns of a table over the time [s] at each percent of cycles (n, 2), linear between rows."""
+    time, values = table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)
+    at = np.array([a + PERCENT / 100 * (b - a) for a, b in np.asarray(spans, dtype=float)])
+    found: Array = np.stack([np.interp(at, time, column) for column in values.T], axis=-1)
+    return found
+
+
+def _covered(spans: Array, time: Array) -> Array:
+    inside: Array = spans[(spans[:, 0] >= time[0]) & (spans[:, 1] <= time[-1])]
+    return inside
+
+
+def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
+    """Curve -> column: those of the side, without it in their name, and those of no side."""
+    found = {}
+    for column in table.columns:
+        own = {word[0].lower() for word in SIDE_IN_NAME.findall(column)}
+        if own <= {side[0]}:
+            found[SIDE_IN_NAME.sub("", column).strip("_. ") or column] = column
+    return found
+
+
+def _shares(times: Array, spans: Array) -> Array:
+    """(n,) where the first of the times in each span lies in it [%]; NaN without one."""
+    return np.array([100 * (_within(times, a, b)[0] - a) / (b - a) for a, b in spans])
+
+
+def _within(times: Array, first: float, last: float) -> Array:
+    """The times strictly between two; one NaN where there are not any."""
+    inside = times[(times > first) & (times < last)]
+    return inside if len(inside) else np.array([np.nan])
+
+
+# ---- Spatiotemporal parameters ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GaitParameters:
+    """The spatiotemporal parameters of every stride.
+
+    table  a row for each stride: "side", "start", "end" [s], and the parameters of `UNITS`. Shares are percent of the
+           stride. A step of a side ends with its heel strike; so does each step that the stride's row has
+
+    >>> from myoquat.analysis import motion as mo
+    >>> walk = mo.GaitEvents({"right": [0.0, 1.0], "left": [0.5]}, {"right": [0.6], "left": [0.1]}, (0, 1), "forces")
+    >>> mo.gait_parameters(walk).table[["cadence", "stance_share", "double_support_share"]].round(6).to_dict("records")
+    [{'cadence': 120.0, 'stance_share': 60.0, 'double_support_share': 20.0}]
+    """
+
+    table: "pd.DataFrame"
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{int((self.table['side'] == side).sum())} {side}" for side in SIDES)
+        return f"<GaitParameters of {len(self.table)} strides, {counts}>"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that are known of some stride."""
+        return tuple(name for name in UNITS if self.table[name].notna().any())
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Mean and standard deviation of each parameter: a row per parameter with its unit, and for each side and for
+        both together columns such as "right", "right_sd" and "right_n", the number of strides."""
+        groups = {side: self.table[self.table["side"] == side] for side in SIDES} | {"both": self.table}
+        rows = []
+        for name in self.names:
+            row: dict[str, Any] = {"unit": UNITS[name]}
+            for group, part in groups.items():
+                known = part[name].dropna().to_numpy(dtype=float)
+                row[group] = known.mean() if len(known) else np.nan
+                row[f"{group}_sd"] = known.std(ddof=1) if len(known) > 1 else np.nan
+                row[f"{group}_n"] = len(known)
+            rows.append(row)
+        return pd.DataFrame(rows, pd.Index(self.names, name="parameter"))
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Each parameter (stride,) with its units, and side, start and end [s] of the strides."""
+        parts = {name: ("stride", self.table[name].to_numpy(dtype=float), {"units": UNITS[name]}) for name in UNITS}
+        times = {name: ("stride", self.table[name].to_numpy(dtype=float), {"units": "s"}) for name in ("start", "end")}
+        return xr.Dataset(parts, {"side": ("stride", self.table["side"].to_list()), **times})
+
+    def plot(self) -> "Figure":
+        """A matplotlib Figure with an axis for each parameter: every stride of the right and of the left foot, and
+        their means."""
+        names = self.names
+        across = min(4, max(len(names), 1))
+        rows = max(-(-len(names) // across), 1)
+        figure = Picture(figsize=(2.3 * across, 2.0 * rows), layout="constrained")
+        axes = np.ravel(figure.subplots(rows, across, squeeze=False))
+        for axis, name in zip(axes, names, strict=False):
+            for place, (side, style) in enumerate(zip(SIDES, curve_styles(2), strict=True)):
+                values = self.table[name][self.table["side"] == side].dropna().to_numpy(dtype=float)
+                offsets = np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.zeros(len(values))
+                axis.plot(place + offsets, values, "o", color=style["color"], alpha=0.5, markersize=4)
+                if len(values):
+                    axis.plot([place - 0.25, place + 0.25], [values.mean()] * 2, color=style["color"], linewidth=1.6)
+            plain_axis(axis)
+            axis.set_xticks(range(len(SIDES)), SIDES)
+            axis.set_xlim(-0.5, 1.5)
+            axis.set_title(f"{name.replace('_', ' ')} [{UNITS[name]}]", fontsize=8, loc="left")
+        for axis in axes[len(names) :]:
+            axis.set_visible(False)
+        return figure
+
+
+def gait_parameters(
+    events: GaitEvents,
+    markers: Markers | None = None,
+    heels: Mapping[str, str] | None = None,
+    *,
+    direction: ArrayLike | None = None,
+    belt_speed: float | None = None,
+) -> GaitParameters:
+    """Cadence, lengths and times of steps and strides, stance share, speed, step width and double support.
+
+    markers     with the heels of both feet for lengths; without them there are times only
+    heels       side -> marker of the heel
+    direction   of the walk in the ground's axes, of which the horizontal part counts. By default the way of the heels
+                from the first to the last heel strike, or against that of the belt
+    belt_speed  [m/s] of a treadmill, which is added to the positions; 0 for steps in place
+
+    A foot is where its heel is at heel strike. Step length and width are the distance from the other foot's place
+    before it, along the walk and to its own side: the width is negative where the feet cross. Double support is the
+    part of the stride in which both feet are on the ground. ValueError for markers that the recording lacks, and for
+    feet that do not move on where no `belt_speed` is known.
+
+    >>> import numpy as np
+    >>> from myoquat.analysis import motion as mo
+    >>> walk = mo.GaitEvents({"right": [0.0, 1.0, 2.0], "left": [0.5, 1.5]}, {}, (0.0, 2.0), "forces")
+    >>> time = np.linspace(0.0, 2.0, 201)
+    >>> right = np.stack([1.3 * np.floor(time + 1e-9), 0 * time, 0 * time + 0.06], axis=-1)
+    >>> left = np.stack([1.3 * np.floor(time + 0.5) - 0.65, 0 * time, 0 * time - 0.06], axis=-1)
+    >>> seen = mo.Markers(time, ("RHEE", "LHEE"), np.stack([right, left], axis=1))
+    >>> found = mo.gait_parameters(walk, seen, {"right": "RHEE", "left": "LHEE"})
+    >>> found.to_dataframe().loc[["stride_length", "step_length", "step_width", "speed"], "both"].round(6).to_list()
+    [1.3, 0.65, 0.12, 1.3]
+    """
+    check_types(events=(events, GaitEvents))
+    along = None if direction is None else _unit(direction)
+    feet = None if markers is None else _placements(events, markers, heels or {}, along, belt_speed)
+    rows = []
+    for side, other in zip(SIDES, SIDES[::-1], strict=True):
+        for k, (start, end) in enumerate(events.strides(side)):
+            row: dict[str, Any] = {"side": side, "start": start, "end": end}
+            rows.append(row | _times_of(events, side, other, start, end) | _lengths_of(events, feet, side, other, k))
+    found = pd.DataFrame(rows, columns=["side", "start", "end", *UNITS])
+    found.attrs["units"] = {"start": "s", "end": "s"} | UNITS
+    return GaitParameters(found.sort_values("start", ignore_index=True))
+
+
+def _times_of(events: GaitEvents, side: str, other: str, start: float, end: float) -> dict[str, float]:
+    """Times and shares of a stride; NaN where an event is missing, or comes twice."""
+    own_off, off, strike = (
+        times[0] if len(times) == 1 else np.nan
+        for times in (
+            _within(events.toe_offs[side], start, end),
+            _within(events.toe_offs[other], start, end),
+            _within(events.heel_strikes[other], start, end),
+        )
+    )
+    length = end - start
+    both = np.nan
+    if np.isfinite([own_off, off, strike]).all():
+        contacts = [(start, off), (strike, end)] if off < strike else [(strike, off)]  # the latter where a foot runs
+        both = sum(max(0.0, min(b, own_off) - a) for a, b in contacts)
+    return {
+        "stride_time": length, "step_time": end - strike, "stance_time": own_off - start, "swing_time": end - own_off,
+        "double_support_time": both, "cadence": 120 / length, "stance_share": 100 * (own_off - start) / length,
+        "double_support_share": 100 * both / length,
+    }  # fmt: skip
+
+
+def _placements(
+    events: GaitEvents, markers: Markers, heels: Mapping[str, str], forward: Array | None, belt: float | None
+) -> dict[str, Array]:
+    """By side, (n, 2) [m]: where each heel strike is along the walk, and to the right of it."""
+    check_types(markers=(markers, Markers))
+    for side in SIDES:
+        if side not in heels:
+            raise ValueError(f"heels: the marker of the {side} heel is missing")
+    positions = markers.select([heels[side] for side in SIDES]).positions
+
+    def at(side: str, strikes: str) -> Array:
+        x = positions[:, SIDES.index(side)].T
+        return np.stack([_at(markers.time, one, events.heel_strikes[strikes]) for one in x], axis=-1)
+
+    struck = {side: at(side, side) for side in SIDES}
+    way = np.sum([_way(x) for x in struck.values()], axis=0)
+    if belt is None and np.linalg.norm(way) < MIN_TRAVEL_M:
+        raise ValueError("the feet do not move on: on a treadmill give belt_speed [m/s], 0 for steps in place")
+    if forward is None and np.linalg.norm(way) < MIN_TRAVEL_M:  # a belt takes the feet back during stance
+        behind = {side: at(side, other) for side, other in zip(SIDES, SIDES[::-1], strict=True)}
+        way = np.sum([np.nanmean(struck[s], axis=0) - np.nanmean(behind[s], axis=0) for s in SIDES], axis=0)
+    forward = _unit(way) if forward is None else forward
+    across = np.stack([forward, np.cross(forward, UP)], axis=-1)
+    ways = {side: (belt or 0.0) * events.heel_strikes[side] for side in SIDES}
+    return {side: x @ across + np.stack([ways[side], 0 * ways[side]], axis=-1) for side, x in struck.items()}
+
+
+def _way(x: Array) -> Array:
+    """(3,) from the first known of the positions (n, 3) to the last one, horizontally."""
+    known = x[np.isfinite(x[:, 0])]
+    return _level(known[-1] - known[0]) if len(known) else np.zeros(3)
+
+
+def _at(time: Array, x: Array, at: Array) -> Array:
+    """x (t,) at other times, linear between frames; NaN outside the record, and beside frames without a marker."""
+    values: Array = np.interp(at, time, x, left=np.nan, right=np.nan)
+    return values
+
+
+def _lengths_of(
+    events: GaitEvents, feet: Mapping[str, Array] | None, side: str, other: str, k: int
+) -> dict[str, float]:
+    """Lengths of the stride from heel strike k of a side to the next."""
+    if feet is None:
+        return {}
+    start, end = events.heel_strikes[side][k : k + 2]
+    stride = feet[side][k + 1, 0] - feet[side][k, 0]
+    between = np.flatnonzero((events.heel_strikes[other] > start) & (events.heel_strikes[other] < end))
+    step = feet[side][k + 1] - feet[other][between[0]] if len(between) == 1 else np.full(2, np.nan)
+    width = step[1] if side == "right" else -step[1]
+    return {"stride_length": stride, "step_length": step[0], "step_width": width, "speed": stride / (end - start)}
