@@ -144,7 +144,9 @@ def _count(path: str | Path, header: dict[str, str], entry: str) -> int:
 
 
 def moco_trajectory(solution: Solution) -> MocoTrajectory:
-    """A solution with the names that Moco gives to states and controls, at the nodes.
+    """A solution with the names that Moco gives to states and controls, at all points that have states.
+
+    These are the nodes, and the points of Hermite-Simpson, Gauss and Radau inside the intervals, as in Moco's files.
 
     Fiber lengths become normalized tendon forces. Torques on velocities become actuators 'reserve_jointset_...' of the
     same scale. Multipliers keep the names that they have here; their signs are not those of Simbody. Quaternions, which
@@ -164,21 +166,21 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     plant = solution.statement.plant
     if not isinstance(plant, MuscledPlant):
         raise ValueError("a trajectory of Moco needs a model; a problem of equations of one's own has none")
-    motion, activations = solution.motion, _of_muscles(plant, solution)
+    layout = solution.layout
+    every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
+    motion, activations = every.motion, _of_muscles(plant, every)
     assert motion.u is not None
     values, speeds = _of_coordinates(motion)
-    controls = dict(zip(_control_labels(plant), solution.controls_at(solution.time).T, strict=True))
+    controls = dict(zip(_control_labels(plant), solution.controls_at(every.time).T, strict=True))
     multipliers = {
-        name: np.interp(solution.time, solution.control_time, column)
+        name: np.interp(every.time, solution.control_time, column)
         for name, column in zip(solution.multiplier_names, solution.multipliers.T, strict=True)
     }
     header = {"objective": f"{solution.objective:.9g}", "num_iterations": str(solution.iterations)}
     header |= {f"objective_{name.replace(' ', '_')}": f"{value:.9g}" for name, value in solution.goals.items()}
     header |= {"success": str(solution.success).lower(), "status": solution.status.value}
     header |= {"solver_duration": f"{solution.seconds:.6f}"}
-    return MocoTrajectory(
-        solution.time, values | speeds | activations, controls, multipliers=multipliers, header=header
-    )
+    return MocoTrajectory(every.time, values | speeds | activations, controls, multipliers=multipliers, header=header)
 
 
 def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -63,9 +63,11 @@ def test_names_and_values_are_those_of_the_solution(solution, trajectory):
     """The tension of an elastic tendon is m (g - udot) less the other forces, by Newton's law."""
     assert list(trajectory.states) == STATES
     assert list(trajectory.controls) == CONTROLS
-    assert np.array_equal(trajectory.states[STATES[0]], solution.q[:, 0])
-    assert np.array_equal(trajectory.states[STATES[2]], solution["muscle.activation"])
-    udot = solution.sites.fields["udot"][solution.layout.nodes, 0]
+    points = solution.layout.having("u")  # the nodes, and the middles of Hermite-Simpson
+    assert len(trajectory.time) == len(points) == 2 * len(solution.time) - 1
+    assert np.array_equal(trajectory.states[STATES[0]], solution.sites.q[points, 0])
+    assert np.array_equal(trajectory.states[STATES[2]][::2], solution["muscle.activation"])
+    udot = solution.sites.fields["udot"][points, 0]
     others = 2.0 * trajectory.controls[CONTROLS[1]] + 3.0 * trajectory.controls[CONTROLS[2]]
     tension = 0.5 * (9.81 - udot) + others
     assert np.allclose(30.0 * trajectory.states[STATES[3]], tension, rtol=1e-6)
