@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from myoquat import muscle
 from myoquat.core.records import dataclass
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.model import Model
 
 __all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format", "source_format"]
 
@@ -35,13 +35,15 @@ class ModelSpec(Protocol):
 class Reads(Protocol):
     """The verb of a module that reads models."""
 
-    def read_model(self, path: Any, strict: bool = ..., **options: Any) -> Model: ...
+    def read_model(self, path: Any, strict: bool = ..., **options: Any) -> "muscle.Model": ...
 
 
 class Writes(Protocol):
     """The verb of a module that writes models."""
 
-    def write_model(self, model: Model, path: str | Path, strict: bool = ..., overwrite: bool = ...) -> None: ...
+    def write_model(
+        self, model: "muscle.Model", path: str | Path, strict: bool = ..., overwrite: bool = ...
+    ) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -1,53 +1,18 @@
 """Models by name or by file."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from myoquat import muscle
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import resources
+from myoquat.data import osim
 from myoquat.data.formats import CompiledModel, ModelSpec, model_format, source_format
-from myoquat.data.xml import Element, boolean, last_name, numbers, parse_opensim, text
 from myoquat.joints.errors import ModelError
-from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.model import Model
 
-__all__ = ["library_models", "load_model", "read_marker_set", "save_model", "with_markers"]
-
-
-# ---- Files of OpenSim's <MarkerSet>: markers that a model gets from a file of their own ---------------------------
-
-
-def read_marker_set(path: Path) -> tuple[Marker, ...]:
-    """The markers in a file, of this or an older version of OpenSim; ModelError with file and line for another file."""
-    root = parse_opensim(path)
-    holder = root if root.tag == "MarkerSet" else root.find("MarkerSet")
-    if holder is None:
-        raise ModelError(f"<MarkerSet> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
-    elements = holder.find("objects")
-    try:
-        return tuple(_marker(element) for element in (() if elements is None else elements.iterchildren("*")))
-    except ModelError as error:
-        raise error.located(path, error.line) from None
-
-
-def _marker(element: Element) -> Marker:
-    tag = "body" if element.find("body") is not None else "socket_parent_frame"
-    body = last_name(text(element, tag))
-    return Marker(element.get("name") or "", body, numbers(element, "location", 3), boolean(element, "fixed"))
-
-
-def with_markers(model: Model, markers: Sequence[Marker]) -> Model:
-    """The model with markers of the same name replaced, others added; ModelError for one on an unknown body."""
-    known = {model.system.ground, *model.system.body_names}
-    for marker in markers:
-        if marker.body not in known:
-            raise ModelError(f"body {marker.body!r} does not exist", element=f"marker {marker.name!r}")
-    given = {marker.name: marker for marker in markers}
-    kept = [given.pop(marker.name, marker) for marker in model.markers]
-    return replace(model, markers=(*kept, *given.values()))
+__all__ = ["library_models", "load_model", "save_model"]
 
 
 def library_models() -> tuple[str, ...]:
@@ -67,7 +32,7 @@ def load_model(
     marker_set: str | Path | None = None,
     wrapping: str = "shortest",
     **options: Any,
-) -> Model:
+) -> "muscle.Model":
     """A model by its name in the package or by the path of its file, or that of a `mujoco.MjModel` or `mujoco.MjSpec`.
 
     The suffix says the format: `.toml`, OpenSim's `.osim`, MuJoCo's `.xml` (MJCF), or `.urdf` (without muscles).
@@ -113,12 +78,12 @@ def load_model(
     if marker_set is None:
         return model
     try:
-        return with_markers(model, read_marker_set(Path(marker_set)))
+        return osim.with_markers(model, osim.read_marker_set(Path(marker_set)))
     except ModelError as error:
         raise (error if error.file else error.located(Path(marker_set), error.line)) from None
 
 
-def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -> Model:
+def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
     """The model of a name or in a file, as it is there."""
     if str(name_or_path) in library_models():
         with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
@@ -133,7 +98,7 @@ def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -
     return _read(path, strict, options)
 
 
-def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
+def save_model(model: "muscle.Model", path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
     """Write a model in the format that the suffix of the path names; see `Model.save`.
 
     >>> import tempfile
@@ -144,18 +109,18 @@ def save_model(model: Model, path: str | Path, strict: bool = False, overwrite: 
     ...     mq.load_model(f"{folder}/arm.toml") == mq.load_model("two_link")
     True
     """
-    check_types(model=(model, Model), path=(path, PATH))
+    check_types(model=(model, muscle.Model), path=(path, PATH))
     path = Path(path)
     model_format(path).writer(path).write_model(model, path, strict, overwrite)
 
 
-def _read(source: Path | CompiledModel | ModelSpec, strict: bool, options: Mapping[str, Any]) -> Model:
+def _read(source: Path | CompiledModel | ModelSpec, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
     file_format = source_format(source)
     file_format.check_options(options)
     return file_format.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
 
 
-def _described(model: Model, rotations: str | dict[str, str]) -> Model:
+def _described(model: "muscle.Model", rotations: str | dict[str, str]) -> "muscle.Model":
     return model if rotations == "file" else model.with_rotations(rotations)
 
 

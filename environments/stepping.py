@@ -20,7 +20,7 @@ from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.environments.task import Situation, Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
-from myoquat.kernels.runtime.build import code_kept
+from myoquat.kernels.tracing.context import code_kept
 from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

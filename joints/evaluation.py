@@ -14,9 +14,8 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array, check_state, warn_far
-from myoquat.kernels import Program, formula
-from myoquat.kernels.runtime.build import code_kept
-from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels.symbolic.arrays import formula, is_symbolic
+from myoquat.kernels.tracing.context import code_kept
 
 __all__ = ["Call", "Input", "SystemLike", "evaluate", "kernel_for", "system_of", "traced_once", "traced_programs"]
 
@@ -124,7 +123,7 @@ def evaluate(
     *,
     out: Array | None = None,
     backend: str = "kernel",
-    program: Callable[[], kernels.Program] | None = None,
+    program: "Callable[[], kernels.Program] | None" = None,
 ) -> Array:
     """A formula through its kernel, in NumPy, or on the caller's symbols; the result is of the same type of symbols.
 
@@ -249,7 +248,7 @@ class Call:
         variant: Hashable = None,
         out: Array | None = None,
         backend: str = "kernel",
-        program: Callable[[], Program] | None = None,
+        program: "Callable[[], kernels.Program] | None" = None,
     ) -> Array:
         """The formula function(**arguments), through `program` where one is given for its kernel. `variant`
         distinguishes formulas of one quantity."""

@@ -94,7 +94,7 @@ class MuscleCall(Call):
         axes: int,
         out: np.ndarray | None,
         backend: str,
-        program: Callable[[], kernels.Program] | None = None,
+        program: "Callable[[], kernels.Program] | None" = None,
     ) -> Array:
         """`run` for a formula that depends on the muscles too. TypeError for symbols and a path without expression."""
         q = self.inputs["q"].array if "q" in self.inputs else None

@@ -70,7 +70,7 @@ class InputsOverTime:
         return result
 
     @cached_property
-    def _kernel(self) -> kernels.Compiled:
+    def _kernel(self) -> "kernels.Compiled":
         names = () if self.varied is None else self.varied.names
         sizes: dict[str, Any] = {"t": ()} | ({} if self.varied is None else {"p": len(names)})
         return kernel_for(

@@ -14,10 +14,8 @@ from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints import conversion
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.conversion.branches import start_branches
-from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities, with_rotations
-from myoquat.joints.conversion.pose import by_name, named_system
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, check_state
 from myoquat.joints.types import EulerJoint
@@ -197,10 +195,10 @@ class Model(Record):
         """
         values = values or {}
         driven = [name for c in self.couplers for name in (c.dependent, c.independent)]
-        named = named_system(self.system, [*values, *driven])
-        q = by_name(named, values, convert_coordinates(self.system, named, self.start))
+        named = conversion.named_system(self.system, [*values, *driven])
+        q = conversion.by_name(named, values, conversion.convert_coordinates(self.system, named, self.start))
         follow(self.couplers, named, q)
-        return convert_coordinates(named, self.system, q)
+        return conversion.convert_coordinates(named, self.system, q)
 
     @cached_property
     def content_key(self) -> str:
@@ -223,7 +221,8 @@ class Model(Record):
         ranges = {c.name: c.range for c in self.coordinates if c.range is not None}
         driven = [coupler.dependent for coupler in self.couplers]
         locked = [coordinate.name for coordinate in self.coordinates if not coordinate.free]
-        system = with_rotations(self.system, rotations, ranges, linear_couplings(self.couplers), driven, locked)
+        couplings = linear_couplings(self.couplers)
+        system = conversion.with_rotations(self.system, rotations, ranges, couplings, driven, locked)
         followed = {name for name, (_, place) in system.angle_names.items() if place >= 3}
         couplers = tuple(c for c in self.couplers if c.dependent not in followed)
         start_q = self.start
@@ -238,12 +237,13 @@ class Model(Record):
         changed: dict[str, Any] = {"system": system, "file": None, "coordinates": kept, "couplers": couplers}
         with warnings.catch_warnings():  # the start's angles become those of reference
             warnings.simplefilter("ignore", CoordinateWarning)
-            there = convert_coordinates(self.system, system, start_q)
-        changed["system"] = start_branches(system, self.system, there, start_q)
+            there = conversion.convert_coordinates(self.system, system, start_q)
+        changed["system"] = conversion.start_branches(system, self.system, there, start_q)
         if self.start_q is not None:
             changed["start_q"] = tuple(map(float, there))
         if self.start_u is not None:
-            changed["start_u"] = tuple(map(float, convert_velocities(self.system, system, start_q, self.start_u)))
+            start_u = conversion.convert_velocities(self.system, system, start_q, self.start_u)
+            changed["start_u"] = tuple(map(float, start_u))
         return replace(self, **changed)
 
     def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":

@@ -29,9 +29,9 @@ from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
-from myoquat.data.library import with_markers
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
+from myoquat.data.osim import with_markers
 from myoquat.data.osim.read import child_frames
 from myoquat.data.osim.reading.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task

@@ -12,7 +12,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.c3d.read import read_c3d_channels
+from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, frames_in, interpolated
 from myoquat.joints.errors import ModelError, in_file
@@ -187,7 +187,7 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     path = Path(path)
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)
-    frame = read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)
+    frame = c3d.read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)
     try:
         found = Emg.from_dataframe(frame, units)
         return found if channels is None else found.select(tuple(channels))

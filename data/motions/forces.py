@@ -12,7 +12,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.c3d.read import read_c3d_plates
+from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
 from myoquat.data.files import check_output, write_text
 from myoquat.data.motions.series import (
@@ -280,7 +280,7 @@ def _labels(identifier: str, labels: list[str]) -> list[str]:
 
 
 def _from_plates(path: Path, threshold: float) -> Forces:
-    plates = read_c3d_plates(path)
+    plates = c3d.read_c3d_plates(path)
     parts: dict[str, list[Array]] = {k: [] for k in QUANTITIES}
     for plate in plates:
         loaded = (np.linalg.norm(plate.force, axis=-1) >= threshold) & np.isfinite(plate.point).all(axis=-1)

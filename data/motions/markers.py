@@ -12,7 +12,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.c3d.read import read_c3d_points
+from myoquat.data import c3d
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
@@ -165,7 +165,7 @@ def load_markers(
     path = Path(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
-        ".c3d": partial(read_c3d_points, strict=strict),
+        ".c3d": partial(c3d.read_c3d_points, strict=strict),
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)

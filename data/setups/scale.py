@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.library import read_marker_set
+from myoquat.data.osim import read_marker_set
 from myoquat.data.setups.control import Task, read_tasks
 from myoquat.data.setups.document import SetupDocument, members
 from myoquat.data.xml import Element, boolean, complain, number, numbers, text

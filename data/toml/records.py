@@ -14,11 +14,14 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from myoquat.core.lazy_imports import tomlkit
+from myoquat.joints import constraints, functions
+from myoquat.joints import types as joint_types
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 from myoquat.joints.types import Joint
+from myoquat.muscle import actuators, forces, laws, wrapping
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
@@ -195,8 +198,18 @@ def _group_of(root: type) -> str | None:
     return next((group for base, group in GROUPS.items() if issubclass(root, base)), None)
 
 
+PACKAGES: dict[type, types.ModuleType] = {  # where the classes of the package stand that extend another one
+    Joint: joint_types, Constraint: constraints, AxisFunction: functions, ForceLaw: laws, Wrap: wrapping,
+    PassiveForce: forces, Actuator: actuators,
+}  # fmt: skip
+
+
 def _own_classes(root: type) -> dict[str, type]:
     """Every concrete class of the package at or below `root`, by its type name."""
+    for base, package in PACKAGES.items():
+        if issubclass(root, base):
+            for name in package.__all__:
+                getattr(package, name)  # imports its module
     below, found = [root], {}
     while below:
         cls = below.pop(0)

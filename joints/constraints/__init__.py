@@ -1,24 +1,5 @@
 """Constraints on the motion of a system: one file per type, with the verbs of `myoquat.joints.constraints.base`."""
 
-from myoquat.joints.constraints.base import Constraint, Holonomic, NonHolonomic, PositionFormula, VelocityFormula
-from myoquat.joints.constraints.coordinates import CoordinateCoupler, Locked, PolynomialCoupler, Prescribed
-from myoquat.joints.constraints.loops import Distance, OnSurface, ParallelAxes, PointLoop, PointOnLine, Rolling, Weld
+import lazy_loader
 
-__all__ = [
-    "Constraint",
-    "CoordinateCoupler",
-    "Distance",
-    "Holonomic",
-    "Locked",
-    "NonHolonomic",
-    "OnSurface",
-    "ParallelAxes",
-    "PointLoop",
-    "PointOnLine",
-    "PolynomialCoupler",
-    "PositionFormula",
-    "Prescribed",
-    "Rolling",
-    "VelocityFormula",
-    "Weld",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,5 @@
 """Conversion of ball joints between Euler angles, chains of bodies and unit quaternions."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

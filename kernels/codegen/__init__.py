@@ -1,3 +1,5 @@
 """From a program to LLVM assembly."""
 
-__all__: list[str] = []
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,9 +6,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,15 +16,16 @@ import numpy as np
 from myoquat.core.content import BoundedTable, digest, package_digest
 from myoquat.core.lazy_imports import version_of
 from myoquat.core.records import dataclass
-from myoquat.kernels.codegen.body import notes_of, write_kernel
+from myoquat.kernels import codegen
 from myoquat.kernels.codegen.driver import ENTRY
 from myoquat.kernels.codegen.ir import Module, Units
 from myoquat.kernels.codegen.parts import Body, Size
 from myoquat.kernels.runtime.cache import LIMIT_BYTES, Cache
 from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
 from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
+from myoquat.kernels.tracing.context import keeps_code
 
-__all__ = ["Code", "Recipe", "assembly", "build", "code_kept", "info", "stored_code"]
+__all__ = ["Code", "Recipe", "assembly", "build", "info", "stored_code"]
 
 
 MAX_KEPT_CODES = 256
@@ -69,7 +68,7 @@ class Recipe:
     @classmethod
     def of_body(cls, make: Callable[[], Body], key: str | None = None) -> "Recipe":
         """The recipe of a kernel that evaluates one body per state."""
-        return cls(make, write_kernel, notes_of, key)
+        return cls(make, codegen.write_kernel, codegen.notes_of, key)
 
 
 def _recipe(plan: Any, write: Callable[[Any, Module], Size], notes: Callable[[Any], dict[str, Any]]) -> Recipe:
@@ -89,24 +88,13 @@ class Code:
     key: str
 
 
-_keeping: ContextVar[bool] = ContextVar("_keeping", default=False)
 _codes: BoundedTable[Code] = BoundedTable(MAX_KEPT_CODES)
-
-
-@contextmanager
-def code_kept() -> Iterator[None]:
-    """Inside, code that this process has linked is used again for the same recipe, without the cache folder."""
-    token = _keeping.set(True)
-    try:
-        yield
-    finally:
-        _keeping.reset(token)
 
 
 def build(recipe: Recipe, prototype: Any, target: Target, lanes: int, folder: Path | None) -> Code:
     """Load the code of `recipe` from the cache folder, or compile and store it."""
     key = digest(recipe.identity(), json.dumps(_circumstances(target, lanes), sort_keys=True))
-    if not _keeping.get():
+    if not keeps_code.get():
         return _built(recipe, prototype, target, lanes, folder, key)
     return _codes.get(key, lambda: _built(recipe, prototype, target, lanes, folder, key))
 

@@ -3,22 +3,27 @@
 import ctypes
 import itertools
 import os
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
+from myoquat.core.arguments import CALLABLE, check_types, check_unmasked
+from myoquat.core.content import digest
+from myoquat.core.progress import uncollected, waiting
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels.codegen.driver import PROTOTYPE
+from myoquat.kernels.codegen.parts import Body
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.batch import address
 from myoquat.kernels.runtime.build import Code, Recipe, assembly, build
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
 from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
+from myoquat.kernels.tracing.context import sharing_traces
 from myoquat.kernels.tracing.tape import Shape, Signature
 
-__all__ = ["Compiled", "SingleState", "calls", "count_call"]
+__all__ = ["Compiled", "SingleState", "calls", "compile_program", "count_call"]
 
 
 # ---- A kernel for one state after another, as solvers of differential equations call it ------------------------
@@ -238,3 +243,42 @@ class Compiled:
 def _rebuilt(recipe: Recipe, options: dict[str, Any]) -> Compiled:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
     return Compiled(recipe, **options)
+
+
+class ProgramLike(Protocol):
+    def body(self, outputs: Sequence[str]) -> Body:
+        """What a kernel with these outputs evaluates."""
+
+
+def compile_program(
+    make: Callable[[], ProgramLike],
+    outputs: Sequence[str],
+    *,
+    name: str,
+    content: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Compiled:
+    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`.
+
+    >>> from myoquat.kernels import Program, compile_program
+    >>> def make():
+    ...     program = Program("double", {"x": 2})
+    ...     program.formula(lambda x: x + x, ["x"], {"twice": 2})
+    ...     return program
+    >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
+    array([2., 4.])
+    """
+    check_types(make=(make, CALLABLE), name=(name, str))
+    start = time.perf_counter()
+
+    def body() -> Body:
+        with sharing_traces(content):
+            return make().body(outputs)
+
+    with waiting(f"compiling {name}"), uncollected():
+        key = None if content is None else digest("program", content, name, str(list(outputs)))
+        kernel = Compiled(Recipe.of_body(body, key), lanes=lanes, threads=threads, cache=cache)
+    kernel.build_seconds = time.perf_counter() - start
+    return kernel

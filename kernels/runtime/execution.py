@@ -5,7 +5,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.lazy_imports import futures
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 
 __all__ = ["Cancelled", "FramePool", "cancellable", "split_and_run"]
@@ -23,7 +23,7 @@ MAX_CHUNK_SECONDS = 0.1  # of states that a kernel takes together
 MAX_GROWTH = 4.0  # from one chunk to the next
 _MIN_PART_NANOSECONDS = 500_000.0  # nanoseconds of work below which a part is not worth handing to another thread
 _PARTS_PER_THREAD = 4  # parts per thread, so that a thread that was held up does not hold up the rest
-_pools: dict[int, ThreadPoolExecutor] = {}
+_pools: dict[int, "futures.ThreadPoolExecutor"] = {}
 _cancellation: ContextVar[threading.Event | None] = ContextVar("_cancellation", default=None)
 
 if hasattr(os, "register_at_fork"):
@@ -104,7 +104,7 @@ def split_and_run(
                 return
             own.run(*part)
 
-    pool = _pools.get(threads) or _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "kernels"))
+    pool = _pools.get(threads) or _pools.setdefault(threads, futures.ThreadPoolExecutor(threads - 1, "kernels"))
     others = [pool.submit(work) for _ in range(threads - 1)]
     try:
         work()
@@ -112,7 +112,7 @@ def split_and_run(
         stop.set()
         raise
     finally:
-        wait(others)
+        futures.wait(others)
     for other in others:
         other.result()
 

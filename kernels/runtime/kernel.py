@@ -11,7 +11,7 @@ from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.content import digest
 from myoquat.core.progress import uncollected, waiting
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels.codegen.body import patterns_of
+from myoquat.kernels import codegen
 from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
@@ -111,7 +111,7 @@ class Kernel(Compiled):
     ) -> None:
         super().__init__(recipe, **options)
         self._formulas = formulas
-        self.patterns = patterns_of(self._code.notes)
+        self.patterns = codegen.patterns_of(self._code.notes)
 
     # ---- derivatives ----------------------------------------------------------------------------------------
 

@@ -9,10 +9,9 @@ import functools
 import hashlib
 import threading
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from myoquat.core.lazy_imports import llvm, llvmlite
+from myoquat.core.lazy_imports import futures, llvm, llvmlite
 from myoquat.kernels.runtime.settings import Target
 
 __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
@@ -113,8 +112,8 @@ class Assembler:
 
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
-        self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="compiling") if threads > 1 else None
-        self._units: list[tuple[str, Future[bytes]]] = []
+        self._pool = futures.ThreadPoolExecutor(threads - 1, thread_name_prefix="compiling") if threads > 1 else None
+        self._units: list[tuple[str, futures.Future[bytes]]] = []
 
     def __enter__(self) -> "Assembler":
         return self
@@ -125,7 +124,7 @@ class Assembler:
 
     def give(self, assembly: str) -> None:
         """One more unit."""
-        future = self._pool.submit(_known.compiled, assembly, self._target) if self._pool else Future()
+        future = self._pool.submit(_known.compiled, assembly, self._target) if self._pool else futures.Future()
         self._units.append((assembly, future))
 
     def objects(self) -> list[bytes]:

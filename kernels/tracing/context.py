@@ -15,7 +15,9 @@ from myoquat.kernels.symbolic.terms import Tracer
 
 __all__ = [
     "becomes_loops",
+    "code_kept",
     "entered",
+    "keeps_code",
     "memoize",
     "memoized_results",
     "pending_constructs",
@@ -35,6 +37,20 @@ memoized_results: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVa
 
 # True while a formula is differentiated: constructs are then unrolled, since their results have no derivative.
 unrolls_constructs: ContextVar[bool] = ContextVar("differentiated", default=False)
+
+
+# True where code that this process has linked is used again for the same recipe, without the cache folder.
+keeps_code: ContextVar[bool] = ContextVar("keeps_code", default=False)
+
+
+@contextmanager
+def code_kept() -> Iterator[None]:
+    """Inside, code that this process has linked is used again for the same recipe, without the cache folder."""
+    token = keeps_code.set(True)
+    try:
+        yield
+    finally:
+        keeps_code.reset(token)
 
 
 @contextmanager

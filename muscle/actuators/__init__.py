@@ -1,24 +1,5 @@
 """Actuators beside muscles: one file per type, with the verbs of `myoquat.muscle.actuators.base.Actuator`."""
 
-from myoquat.muscle.actuators.activation import ActivationCoordinateActuator
-from myoquat.muscle.actuators.base import Actuator, ScalarActuator, delayed, delayed_rates
-from myoquat.muscle.actuators.body import BodyActuator
-from myoquat.muscle.actuators.coordinate import CoordinateActuator
-from myoquat.muscle.actuators.integrating import IntegratingCoordinateActuator
-from myoquat.muscle.actuators.point import PointActuator
-from myoquat.muscle.actuators.point_to_point import PointToPointActuator
-from myoquat.muscle.actuators.torque import TorqueActuator
+import lazy_loader
 
-__all__ = [
-    "ActivationCoordinateActuator",
-    "Actuator",
-    "BodyActuator",
-    "CoordinateActuator",
-    "IntegratingCoordinateActuator",
-    "PointActuator",
-    "PointToPointActuator",
-    "ScalarActuator",
-    "TorqueActuator",
-    "delayed",
-    "delayed_rates",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,11 +9,37 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
-from myoquat.muscle.contact import ContactSurface, Touch, touch
+from myoquat.muscle.contact import (
+    ContactBox,
+    ContactCapsule,
+    ContactCylinder,
+    ContactEllipsoid,
+    ContactHalfSpace,
+    ContactHull,
+    ContactRim,
+    ContactSphere,
+    ContactSurface,
+    Touch,
+    touch,
+)
 from myoquat.muscle.forces.base import LoadingForce
 from myoquat.muscle.loads import Load, Poses, point_velocity
 
-__all__ = ["Contact", "ContactForce", "Friction", "raised"]
+__all__ = [
+    "Contact",
+    "ContactBox",
+    "ContactCapsule",
+    "ContactCylinder",
+    "ContactEllipsoid",
+    "ContactForce",
+    "ContactHalfSpace",
+    "ContactHull",
+    "ContactRim",
+    "ContactSphere",
+    "ContactSurface",
+    "Friction",
+    "raised",
+]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import GimbalJoint
 from myoquat.joints.types.follower import ball_quaternion
+from myoquat.muscle import wrapping
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.segments.stops import contacts
-from myoquat.muscle.wrapping import Piece
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 
 __all__ = ["PathFlag", "flags", "lock_sines"]
@@ -73,7 +73,9 @@ def flags(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, near
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
-def _of(system: ArticulatedSystem, muscle: Muscle, pieces: tuple[Piece, ...], q: Array, near: float) -> Array:
+def _of(
+    system: ArticulatedSystem, muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", q: Array, near: float
+) -> Array:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
     edges = [_at_edge(system, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
@@ -115,7 +117,7 @@ def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     ]
 
 
-def _jumps(muscle: Muscle, pieces: tuple[Piece, ...], near: float) -> Iterator[Array]:
+def _jumps(muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", near: float) -> Iterator[Array]:
     """(...) each, whether an end of the path at a surface is near a jump of the length.
 
     An end that never moves makes no jump: a point of the surface's body stays where it is.

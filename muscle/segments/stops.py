@@ -14,9 +14,9 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross, joined, matvec
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.context import memoize
+from myoquat.muscle import wrapping
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
-from myoquat.muscle.wrapping import Piece, path_contacts
 from myoquat.muscle.wrapping.order_along_path import in_order
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
-Contacts = tuple[tuple[Piece, ...], ...]  # of every muscle, of every piece of its path
+Contacts = tuple[tuple["wrapping.Piece", ...], ...]  # of every muscle, of every piece of its path
 
 
 class Stop(NamedTuple):
@@ -121,7 +121,7 @@ def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -
     paths = [(muscle.path, muscle.wraps) for muscle in muscles]
     keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
     different = dict(zip(keys, paths, strict=True))
-    found = dict(zip(different, path_contacts(system, list(different.values()), q, poses), strict=True))
+    found = dict(zip(different, wrapping.path_contacts(system, list(different.values()), q, poses), strict=True))
     return tuple(found[key] for key in keys)
 
 

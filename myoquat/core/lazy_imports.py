@@ -15,6 +15,7 @@ __all__ = [
     "clarabel",
     "difflib",
     "film_encoder",
+    "futures",
     "html",
     "is_imported",
     "jax",
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
     import difflib
     import html
     import subprocess
+    from concurrent import futures
     from importlib import metadata, resources
 
     import casadi
@@ -145,6 +147,7 @@ else:
     casadi = Library("casadi")
     clarabel = Library("clarabel")
     difflib = Library("difflib")
+    futures = Library("concurrent.futures")
     html = Library("html")
     jax = Library("jax")
     llvm = Library("llvmlite.binding")

@@ -15,11 +15,12 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.vectors import matvec, vecmat
+from myoquat.muscle import wrapping
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
     "OBSTACLE",
@@ -40,30 +41,31 @@ __all__ = [
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
 
 
-Table = dict[str, tuple[type[Wrap], dict[str, tuple[str, int]]]]  # tag: class, {ours: (the file's, count)}
+Table = dict[str, tuple[str, dict[str, tuple[str, int]]]]  # tag: name of the class, {ours: (the file's, count)}
 SURFACES: Table = {
-    "WrapSphere": (WrapSphere, {"radius": ("radius", 1)}),
-    "WrapCylinder": (WrapCylinder, {"radius": ("radius", 1), "length": ("length", 1)}),
-    "WrapEllipsoid": (WrapEllipsoid, {"radii": ("dimensions", 3)}),
-    "WrapTorus": (WrapTorus, {"ring_radius": ("outer_radius", 1), "tube_radius": ("inner_radius", 1)}),
+    "WrapSphere": ("WrapSphere", {"radius": ("radius", 1)}),
+    "WrapCylinder": ("WrapCylinder", {"radius": ("radius", 1), "length": ("length", 1)}),
+    "WrapEllipsoid": ("WrapEllipsoid", {"radii": ("dimensions", 3)}),
+    "WrapTorus": ("WrapTorus", {"ring_radius": ("outer_radius", 1), "tube_radius": ("inner_radius", 1)}),
 }
 OBSTACLES: Table = {  # contact geometry that a Scholz2015GeometryPath may go around
-    "ContactSphere": (WrapSphere, {"radius": ("radius", 1)}),
-    "ContactCylinder": (WrapCylinder, {"radius": ("radius", 1)}),
-    "ContactEllipsoid": (WrapEllipsoid, {"radii": ("radii", 3)}),
-    "ContactTorus": (WrapTorus, {"ring_radius": ("torus_radius", 1), "tube_radius": ("tube_radius", 1)}),
+    "ContactSphere": ("WrapSphere", {"radius": ("radius", 1)}),
+    "ContactCylinder": ("WrapCylinder", {"radius": ("radius", 1)}),
+    "ContactEllipsoid": ("WrapEllipsoid", {"radii": ("radii", 3)}),
+    "ContactTorus": ("WrapTorus", {"ring_radius": ("torus_radius", 1), "tube_radius": ("tube_radius", 1)}),
 }
 TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
 
 
 def is_known(wrap: Wrap) -> bool:
     """Whether OpenSim has this type of surface."""
-    return type(wrap) in TAGS
+    name = type(wrap).__name__
+    return name in TAGS and getattr(wrapping, name) is type(wrap)
 
 
 def obstacle_tag(wrap: Wrap) -> str:
     """The contact geometry of this type of surface."""
-    return next(tag for tag, (surface, _) in OBSTACLES.items() if surface is type(wrap))
+    return next(tag for tag, (surface, _) in OBSTACLES.items() if surface == type(wrap).__name__)
 
 
 def read_sizes(element: Element) -> dict[str, Any]:
@@ -130,7 +132,7 @@ class Surfaces:
         if element.tag not in SURFACES:
             unsupported.count(path_wrap, f"wrapping around a {element.tag}")
             return None
-        surface, _ = SURFACES[element.tag]
+        surface: type[Wrap] = getattr(wrapping, SURFACES[element.tag][0])  # imported with the first one
         if name not in self.shapes:
             self.shapes[name] = {
                 "body": frame.body,
@@ -271,7 +273,7 @@ def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tu
 
 def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:
     """(distance, share of the way) where the line from A to B is nearest to the surface's centre or axis."""
-    flat = np.array([1.0, 1.0, 0.0]) if isinstance(wrap, WrapCylinder) else np.ones(3)
+    flat = np.array([1.0, 1.0, 0.0]) if isinstance(wrap, wrapping.WrapCylinder) else np.ones(3)
     a, d = A * flat, (B - A) * flat
     share = float(np.clip(-(a @ d) / (d @ d), 0, 1)) if d @ d > 0 else 0.0
     return float(np.linalg.norm(A + share * (B - A))), share
@@ -323,8 +325,7 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
     if geometry.tag not in OBSTACLES:
         unsupported.count(element, f"a path around a {geometry.tag}")
         return None
-    surface, _ = OBSTACLES[geometry.tag]
-    wrap = surface(
+    wrap: Wrap = getattr(wrapping, OBSTACLES[geometry.tag][0])(
         body=frame.body,
         position=frame.position,
         orientation=frame.orientation,
@@ -332,7 +333,7 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
         **read_sizes(geometry),
     )
     hint = triple(element, "contact_hint", ZERO)
-    if isinstance(wrap, WrapTorus) and np.hypot(hint[0], hint[1]) > wrap.ring_radius:
+    if isinstance(wrap, wrapping.WrapTorus) and np.hypot(hint[0], hint[1]) > wrap.ring_radius:
         unsupported.count(element, "a path past the outside of a torus")
         return None
     if not wrap.tells_side(hint):

@@ -24,8 +24,7 @@ __all__ = ["SKIPPED_LENGTH_M", "Chord", "PlanarPath"]
 SKIPPED_LENGTH_M = 1e3  # stands for the length of a path that is not considered
 MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
 CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre
-GAUSS_NODES = tuple(zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(5)), strict=True))
-MIDDLE_NODE, NODE_PAIRS = GAUSS_NODES[2], GAUSS_NODES[3:]  # the others are their reflections
+GAUSS_NODES = 5
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,9 @@ class Chord:
         ]
         # the path's direction, from that of the chord on, turns from one spoke to the other: cosine and sine of the sum
         c, s = py * qy - px * qx, -px * qy - py * qx
-        total = MIDDLE_NODE[1] * np.sqrt(even + odd * c + mixed * s)
-        for node, weight in NODE_PAIRS:
+        _, _, middle, *pairs = zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(GAUSS_NODES)), strict=True)
+        total = middle[1] * np.sqrt(even + odd * c + mixed * s)
+        for node, weight in pairs:  # the others are their reflections
             cn, sn = np.cos(node * angle), np.sin(node * angle)
             level, rise = even + cn * (odd * c + mixed * s), sn * (odd * s - mixed * c)
             total = total + weight * (np.sqrt(level + rise) + np.sqrt(level - rise))

@@ -22,10 +22,6 @@ from myoquat.muscle.wrapping.surfaces.vectors import dot
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
 NODES_OF_SHORT_RANGE, NODES_OF_LONG_RANGE = 14, 28  # of Gauss quadrature, in pairs about the middle
-GAUSS_RULES = {
-    n: tuple(x[n // 2 :] for x in np.polynomial.legendre.leggauss(n))
-    for n in (NODES_OF_SHORT_RANGE, NODES_OF_LONG_RANGE)
-}
 SHORT_HALF_RANGE = 1.0  # half of the range of w up to which NODES_OF_SHORT_RANGE integrate to round-off
 MIN_TANGENT_LENGTH = 1e-4  # of the tube's radius: least length of a tangent across the axis, by which is divided
 
@@ -143,7 +139,7 @@ class _Curve:
 def _means(count: int, curve: _Curve) -> Turn:
     """The means of the integrands along a geodesic, without their common factors, by a `count` of nodes."""
     middle, half, k = curve.middle, curve.half, curve.k
-    nodes, weights = GAUSS_RULES[count]
+    nodes, weights = (x[count // 2 :] for x in np.polynomial.legendre.leggauss(count))
     e = np.exp(half[..., None] * nodes)
     cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
     e = np.exp(middle)

@@ -1,0 +1,16 @@
+from .base import Constraint as Constraint
+from .base import Holonomic as Holonomic
+from .base import NonHolonomic as NonHolonomic
+from .base import PositionFormula as PositionFormula
+from .base import VelocityFormula as VelocityFormula
+from .coordinates import CoordinateCoupler as CoordinateCoupler
+from .coordinates import Locked as Locked
+from .coordinates import PolynomialCoupler as PolynomialCoupler
+from .coordinates import Prescribed as Prescribed
+from .loops import Distance as Distance
+from .loops import OnSurface as OnSurface
+from .loops import ParallelAxes as ParallelAxes
+from .loops import PointLoop as PointLoop
+from .loops import PointOnLine as PointOnLine
+from .loops import Rolling as Rolling
+from .loops import Weld as Weld

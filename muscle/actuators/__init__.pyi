@@ -1,0 +1,11 @@
+from .activation import ActivationCoordinateActuator as ActivationCoordinateActuator
+from .base import Actuator as Actuator
+from .base import ScalarActuator as ScalarActuator
+from .base import delayed as delayed
+from .base import delayed_rates as delayed_rates
+from .body import BodyActuator as BodyActuator
+from .coordinate import CoordinateActuator as CoordinateActuator
+from .integrating import IntegratingCoordinateActuator as IntegratingCoordinateActuator
+from .point import PointActuator as PointActuator
+from .point_to_point import PointToPointActuator as PointToPointActuator
+from .torque import TorqueActuator as TorqueActuator

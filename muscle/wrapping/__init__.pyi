@@ -1,0 +1,15 @@
+from .contacts import path_contacts as path_contacts
+from .half_plane import HalfPlaneCylinder as HalfPlaneCylinder
+from .half_plane import HalfPlaneSphere as HalfPlaneSphere
+from .segment_solver import Piece as Piece
+from .side_site import InsideCylinder as InsideCylinder
+from .side_site import InsideSphere as InsideSphere
+from .side_site import MujocoInsideCylinder as MujocoInsideCylinder
+from .side_site import MujocoInsideSphere as MujocoInsideSphere
+from .side_site import SideCylinder as SideCylinder
+from .surfaces.base import Contact as Contact
+from .surfaces.base import Wrap as Wrap
+from .surfaces.cylinder import WrapCylinder as WrapCylinder
+from .surfaces.ellipsoid import WrapEllipsoid as WrapEllipsoid
+from .surfaces.sphere import WrapSphere as WrapSphere
+from .surfaces.torus import WrapTorus as WrapTorus
