@@ -142,7 +142,11 @@ class UnsupportedElements(Report):
         """Note an element, by its line, or by its name if it has no line."""
         line, file = element.sourceline, element.base
         name = repr(element.get("name") or element.tag)
-        self._note(f"{element.tag} ({what})", name if line is None else f"{Path(file).name}:{line}" if file else line)
+        self.note(element.tag, what, name if line is None else f"{Path(file).name}:{line}" if file else line)
+
+    def note(self, tag: str, what: str, place: Any) -> None:
+        """Note an element by its type and its place: a line, a file and a line, or a name."""
+        self._note(f"{tag} ({what})", place)
 
     def described(self, description: str, count: int, shown: str) -> str:
         lines = f"line{'s' * (count > 1)} " if shown[:1].isdigit() else ""

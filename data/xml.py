@@ -17,7 +17,6 @@ from myoquat.joints.sequences import euler_from_quaternion
 
 __all__ = [
     "BASE",
-    "MOBILITY",
     "Element",
     "IncludedFiles",
     "add",
@@ -46,7 +45,6 @@ __all__ = [
 
 
 BASE = "{http://www.w3.org/XML/1998/namespace}base"  # the attribute that tells the file of an included element
-MOBILITY = "{urn:myoquat}mobility"  # J M^-1 J^T of a part of a compiled model, at its reference pose
 
 
 class Element(Protocol):
@@ -106,7 +104,7 @@ def parse(
             root = _root(prepare(text))
         except etree.XMLSyntaxError as error:
             raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
-    etree.strip_attributes(root, BASE, MOBILITY)  # which only this package sets
+    etree.strip_attributes(root, BASE)  # which only this package sets
     return root
 
 

@@ -51,6 +51,7 @@ FEATURES = {
     "mocap": "from myoquat.data import load_markers; open('a.c3d', 'wb').write(bytes(600)); load_markers('a.c3d')",
     "jax": "from myoquat import kernels; kernels.as_jax(kernels.compile(lambda x: x, {'x': ()}))(1.0)",
     "learning": "import myoquat.environments",
+    "mujoco": "import myoquat as mq; open('a.xml', 'w').write('<mujoco/>'); mq.load_model('a.xml')",
     "torch": "from myoquat import kernels; kernels.as_torch(kernels.compile(lambda x: x, {'x': ()}))",
     "notebooks": "from myoquat.apps.explorer import explore",
 }

@@ -7,18 +7,17 @@ import numpy as np
 from lxml import etree
 
 from myoquat.data.files import check_output, write_text
-from myoquat.data.mjcf.elements import add
 from myoquat.data.mjcf.reading.bodies import SLIP_SPEEDS
-from myoquat.data.mjcf.reading.softness import Mobilities
 from myoquat.data.mjcf.writing.actuators import (
     Actuators,
+    Mobilities,
     add_equalities,
     add_limits,
     add_tendons,
     combination_of,
     file_pose,
 )
-from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, why_no_tendon
+from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, add, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
 from myoquat.joints.constraints import PolynomialCoupler

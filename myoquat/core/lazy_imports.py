@@ -24,6 +24,7 @@ __all__ = [
     "masked",
     "metadata",
     "missing_extra",
+    "mujoco",
     "pandas",
     "platformdirs",
     "resources",
@@ -46,6 +47,7 @@ EXTRAS = {
     "imageio_ffmpeg": "view",
     "ipywidgets": "notebooks",
     "jax": "jax",
+    "mujoco": "mujoco",
     "openpyxl": "tables",
     "plotly": "notebooks",
     "pyarrow": "studies",
@@ -136,6 +138,7 @@ if TYPE_CHECKING:
     import jax
     import llvmlite
     import llvmlite.binding as llvm
+    import mujoco
     import pandas
     import platformdirs
     import scipy
@@ -153,6 +156,7 @@ else:
     llvm = Library("llvmlite.binding")
     llvmlite = Library("llvmlite")
     metadata = Library("importlib.metadata")
+    mujoco = Library("mujoco")
     pandas = Library("pandas")
     platformdirs = Library("platformdirs")
     resources = Library("importlib.resources")

@@ -136,7 +136,7 @@ def test_actuators_on_joints_and_sites_are_mujocos(tmp_path, rng):
         controls, activation = rng.uniform(-1, 1, size=7), rng.normal(size=2)
         data = engine.at(q, u, controls, activation)
         acting = controls.copy()
-        acting[[3, 4]] = np.clip(activation, -1.0, 1.0)
+        acting[[3, 4]] = np.clip(activation, -0.9, 0.9)  # at its ends MuJoCo cuts it off after a step
         data = engine.at(q, u, controls, acting[[3, 4]])
         torques = actuator_forces(model, q, u, acting) + limit_torques(model, q, u)
         np.testing.assert_allclose(torques, data.qfrc_actuator, rtol=1e-12, atol=1e-12)
@@ -169,17 +169,15 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 @pytest.mark.parametrize(
     ("actuator", "reported"),
     [
-        ('<position tendon="t1" ctrlrange="0 1" dampratio="1"/>', "dampratio; it does not damp"),
         (
             '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actrange="0 0.5"/>',
             "actrange; its activation is not cut off",
         ),
-        ('<muscle tendon="t1" lengthrange="0.1 0.2"/>', "muscle without force, which MuJoCo's compiler computes"),
         ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
-        ('<motor site="push" refsite="w1"/>', r"motor .refsite."),
+        ('<motor site="push" refsite="w1"/>', r"refsite; it does nothing here"),
         ('<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
         ('<general tendon="t1" dyntype="integrator" ctrlrange="-1 0"/>', "dyntype integrator; its activation follows"),
-        ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator without a force here"),
+        ("<adhesion body='a' ctrlrange='0 1'/>", "an actuator on a body; it does nothing here"),
     ],
 )
 def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.data.mjcf.compiled import document_of
-from myoquat.data.mjcf.document import document_in, read_document
 from myoquat.data.mjcf.reading.bodies import read_skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.softness import Softness
+from myoquat.data.mjcf.source import open_source
 from myoquat.dynamics import linearize
 from myoquat.joints import ModelError
-from myoquat.muscle import contact_forces, elastic_energy, limit_torques
+from myoquat.muscle import elastic_energy, limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
@@ -51,8 +50,8 @@ def test_the_pairs_are_mujocos(flag, tmp_path):
     data = mujoco.MjData(engine)
     mujoco.mj_forward(engine, data)
     theirs = {frozenset(engine.geom(int(i)).name for i in contact.geom) for contact in data.contact}
-    for document in (read_document(path), document_in(document_of(engine))):
-        pairs = pairs_of(document, read_skeleton(document))
+    for source in (open_source(path, False), open_source(engine, False)):
+        pairs = pairs_of(source, read_skeleton(source))
         assert {frozenset((pair.first.name, pair.second.name)) for pair in pairs} == theirs
         assert len(pairs) == len(theirs)
         frictions = {frozenset((pair.first.name, pair.second.name)): pair.friction for pair in pairs}
@@ -80,8 +79,8 @@ def test_margins_and_softness_of_a_pair_are_mujocos(first, priority, tmp_path):
     data = mujoco.MjData(engine)
     mujoco.mj_forward(engine, data)
     contact = data.contact[0]
-    for document in (read_document(path), document_in(document_of(engine))):
-        (pair,) = pairs_of(document, read_skeleton(document))
+    for source in (open_source(path, False), open_source(engine, False)):
+        (pair,) = pairs_of(source, read_skeleton(source))
         assert pair.margin == pytest.approx(contact.includemargin)
         assert pair.softness.solref == pytest.approx(contact.solref)
         assert (pair.softness.impedance, pair.softness.width) == pytest.approx(contact.solimp[1:3])
@@ -94,8 +93,7 @@ RESTING = """<mujoco><option timestep="0.001"/><default><geom condim="1" solref=
 @pytest.mark.peers
 @needs_mujoco
 @pytest.mark.parametrize("solref", ["0.02 1", "-2000 -100"])
-@pytest.mark.parametrize(("height", "geom"), [("0.1", 'size="0.1"'), ("0.1", 'type="box" size="0.2 0.3 0.1"'),
-                                              ("0.2", 'type="cylinder" size="0.3 0.2"'),
+@pytest.mark.parametrize(("height", "geom"), [("0.1", 'size="0.1"'),
                                               ("0.1", 'type="capsule" size="0.1 0.3" euler="0 90 0"')])  # fmt: skip
 def test_a_body_rests_on_a_plane_as_deep_as_in_mujoco(solref, height, geom, tmp_path):
     import mujoco  # noqa: PLC0415 - a peer
@@ -139,22 +137,22 @@ def test_a_capsule_presses_on_a_plane_in_proportion_to_mujocos_depths(tmp_path, 
 def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(MANY.format(""))
-    with pytest.warns(UnsupportedWarning, match="contact .section."):
+    with pytest.warns(UnsupportedWarning, match="2 pair .without contact=True., lines"):
         assert load_model(path).forces == ()
     with pytest.warns(UnsupportedWarning) as caught:
         model = load_model(path, contact=True)
     text = str(caught[0].message)
-    assert "pass through each other" not in text
-    assert "section" not in text
+    assert "contact of box w1 and sphere d1; they pass through each other" in text
+    assert "without" not in text
     assert {type(force).__name__ for force in model.forces} == {"LinearContact"}
     assert limit_torques(model, model.start, np.zeros(model.system.nu)).any()
 
 
-@pytest.mark.parametrize(("old", "message"), [('geom1="c2"', "'no' is no geom"), ('body1="d"', "'no' is no body")])
-def test_pairs_of_what_does_not_exist_are_rejected(old, message, tmp_path):
+@pytest.mark.parametrize(("old", "word"), [('geom1="c2"', "geom"), ('body1="d"', "body")])
+def test_pairs_of_what_does_not_exist_are_rejected(old, word, tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(MANY.format("").replace(old, f'{old[:5]}="no"'))
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match=f"{word} 'no' not found"):
         load_model(path, contact=True)
 
 
@@ -172,31 +170,6 @@ def test_spheres_about_one_point_are_left_out_with_a_report_and_have_no_force(tm
     forced = replace(model, forces=(HuntCrossley("contact", (ContactMaterial(balls, 1e6),)),))
     with pytest.raises(ModelError, match="'one' and 'two' always coincide"):
         limit_torques(forced, forced.start, np.zeros(3))
-
-
-MESH = """<mujoco><asset><mesh name="wedge" vertex="0 0 0 .4 0 0 0 .3 0 0 0 .2 .3 .2 .15" scale="1 2 1"/></asset>
-<worldbody><geom type="box" size="0.2 0.3 0.1" pos="0 0 -0.1"/><body name="a" pos="0 0 0.005"><freejoint/>
-<geom type="mesh" mesh="wedge"/></body></worldbody></mujoco>"""
-
-
-@pytest.mark.peers
-@needs_mujoco
-def test_a_mesh_of_a_file_and_of_a_compiled_model_are_the_same_hull(tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(MESH)
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    q = np.array([0.02, 0.01, -0.03, 0.996, 0.06, 0.05, 0.04])
-    q[3:] /= np.linalg.norm(q[3:])
-    found = []
-    for source in (path, engine):
-        model = load_model(source, contact=True)
-        (force,) = model.forces
-        found.append((contact_forces(model, q, np.zeros(6), backend="numpy")[0], len(force.second.vertices)))
-    assert found[0][1] == found[1][1] >= 5
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-5, abs=1e-7)
-    assert found[0][0][6] > 0
 
 
 LIMITS = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="j" range="-0.5 0.7" margin="0.1"
@@ -247,7 +220,7 @@ def test_torsional_and_rolling_friction_are_reported_with_their_effect(condim, w
 def test_a_condim_that_mujoco_lacks_raises_an_error_with_its_line(tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(FALLING.format(2))
-    with pytest.raises(ModelError, match="condim is 1, 3, 4 or 6, not 2") as caught:
+    with pytest.raises(ModelError, match="invalid condim in geom") as caught:
         load_model(path, contact=True)
     assert caught.value.line == 1
 
@@ -323,19 +296,16 @@ def test_the_torque_of_a_ball_joints_limit_is_the_gradient_of_its_energy(tmp_pat
     assert not limit_torques(model, model.start, np.ones(3)).any()
 
 
-def test_ball_joints_that_may_turn_at_will_have_no_limit_and_odd_ranges_are_refused(tmp_path):
+def test_ball_joints_that_may_turn_at_will_have_no_limit(tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(BALL.format(200))
     assert not load_model(path, strict=True).forces
-    path.write_text(BALL.format(-20))
-    with pytest.raises(ModelError, match="range of a ball joint must be 0 and a positive angle"):
-        load_model(path)
 
 
-def test_derivatives_through_closest_points_of_solids_raise_an_error_that_names_them(tmp_path):
+def test_derivatives_through_closest_points_raise_an_error_that_names_them(tmp_path):
     path = tmp_path / "x.xml"
     path.write_text(
-        '<mujoco><worldbody><geom type="box" size="1 1 .1"/><body pos="0 0 0.2"><freejoint/>'
+        '<mujoco><worldbody><geom type="capsule" size=".1 1"/><body pos="0 0 0.2"><freejoint/>'
         '<geom type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>'
     )
     model = load_model(path, contact=True)

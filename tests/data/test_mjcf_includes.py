@@ -56,7 +56,7 @@ def test_included_elements_stand_in_place_of_the_element(tmp_path):
 
 def test_a_mistake_in_an_included_file_is_reported_with_that_file(tmp_path):
     broken = FORE.replace('axis="0 1 0"', 'axis="0 0 0"')
-    with pytest.raises(ModelError, match=r"fore\.xml:2: joint 'elbow'"):
+    with pytest.raises(ModelError, match=r"fore\.xml:2: element 'elbow': .*axis too small"):
         load_model(written(tmp_path, fore=broken))
     odd = FORE.replace("<geom", '<joint name="odd" type="ball" frictionloss="1"/><geom')
     with pytest.warns(UnsupportedWarning, match=r"frictionloss of a ball joint\), fore\.xml:2"):

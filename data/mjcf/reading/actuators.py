@@ -1,7 +1,6 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from collections.abc import Callable
 from dataclasses import field, fields, replace
 from typing import Any
 
@@ -9,10 +8,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.document import Document, Values
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
-from myoquat.data.mjcf.reading.keyframes import Start
-from myoquat.data.xml import Element, complain, three
+from myoquat.data.mjcf.source import Source, rows
+from myoquat.data.xml import three
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -33,29 +31,39 @@ __all__ = ["Drive", "Drives", "read_actuators"]
 # Actuators as MuJoCo computes them: a gain, a bias and dynamics of the activation, whatever shortcut the file uses.
 
 
-QUIET = ("name", "class", "group", "user", "actdim", "actearly")
-MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range, force, scale, lmin, lmax, vmax, fpmax, fvmax
-ZEROS = (0.0,) * 3
-Given = dict[str, tuple[str, tuple[float, ...]]]  # of gain, bias and dyn the type and the parameters
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
+GAINS = ("fixed", "affine", "muscle")
+BIASES = ("none", "affine", "muscle")
+DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
+MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
+
+
+@dataclass(frozen=True)
+class Start:
+    """q (nq,), u (nu,), the actuators' controls and their activations at the start; None for what no keyframe says."""
+
+    q: Array
+    u: Array | None = None
+    controls: tuple[float, ...] | None = None
+    activations: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
 class FileDrive:
-    """An actuator of the file, number `index` of all: force = gain x activation + bias.
+    """An actuator, number `index` of all: force = gain x activation + bias. It drives the part `on` of type `target`.
 
     The gain and the bias are "fixed" or "none", "affine" in length and speed, or those of a "muscle". Length = gear x
     that of the part that it drives.
 
     dynamics  how the activation follows the control: "none", "integrator", "filter", "filterexact" or "muscle"
     controls  (low, high) the control's range, None without; likewise `forces` of the force and `activations`
-    lengths   (low, high) the range of lengths of a muscle, None where the file leaves it to the compiler
+    lengths   (low, high) the range of lengths of a muscle
     """
 
-    element: Element
     index: int
     name: str
     target: str
-    on: str
+    on: int
     gear: tuple[float, ...]
     gain: tuple[str, tuple[float, ...]]
     bias: tuple[str, tuple[float, ...]]
@@ -63,137 +71,56 @@ class FileDrive:
     controls: tuple[float, float] | None
     forces: tuple[float, float] | None
     activations: tuple[float, float] | None
-    lengths: tuple[float, float] | None
+    lengths: tuple[float, float]
 
     @property
     def is_muscle(self) -> bool:
         """Whether the force has a muscle's curves."""
         return self.gain[0] == "muscle"
 
-    @property
-    def has_activation(self) -> bool:
-        """Whether the activation is a state."""
-        return self.dynamics[0] != "none"
 
-
-def read_drive(element: Element, document: Document, index: int) -> FileDrive | None:
-    """An actuator; None, noted, for one whose force is not known."""
-    values = document.values(element)
-    read_shortcut = SHORTCUTS.get(element.tag)
-    on = next((key for key in TARGETS if values.has(key)), "")
-    if read_shortcut is None or not on:
-        reason = "an actuator without a force here" if read_shortcut is None else "what it drives"
-        document.unsupported.count(element, reason)
+def read_drive(source: Source, i: int) -> FileDrive | None:
+    """Actuator i; None, noted, for one whose force is not known."""
+    m: Any = source.m
+    words, problem = {}, ""
+    for key, known in (("gain", GAINS), ("bias", BIASES), ("dyn", DYNAMICS)):
+        code = int(getattr(m, f"actuator_{key}type")[i])
+        words[key] = known[code] if 0 <= code < len(known) else ""
+    target = _word(TRANSMISSIONS, m.actuator_trntype[i])
+    if not all(words.values()) or m.actuator_plugin[i] >= 0:
+        problem = "its force law; it does nothing here"
+    elif target == "site" and m.actuator_trnid[i, 1] >= 0:
+        problem = "refsite; it does nothing here"
+    elif target not in ("joint", "jointinparent", "tendon", "site"):
+        problem = f"an actuator on a {target}; it does nothing here"
+    if problem:
+        source.note("actuator", i, problem)
         return None
-    given = read_shortcut(values, document)
-    if given["gain"][0] not in GAINS or given["bias"][0] not in BIASES or given["dyn"][0] not in DYNAMICS:
-        document.unsupported.count(element, "its force law; it does nothing here")
-        return None
-    controls, forces, activations = (
-        _range(values, f"{word}limited", f"{word}range", document) for word in ("ctrl", "force", "act")
-    )
-    shortest, longest = values.vector("lengthrange", (0.0, 0.0))
-    drive = FileDrive(
-        element, index, values.text("name", ""), on, values.text(on), values.numbers("gear", 1, 6, (1.0,)),
-        given["gain"], given["bias"], given["dyn"], controls, forces, activations,
-        (shortest, longest) if shortest < longest else None,
+    gain, bias = _parameters(m, i, "gainprm", words["gain"]), _parameters(m, i, "biasprm", words["bias"])
+    controls, forces, activations = (_range(m, i, key) for key in ("ctrl", "force", "act"))
+    return FileDrive(
+        i, source.name("actuator", i), target, int(m.actuator_trnid[i, 0]), rows(m, "actuator_gear", i),
+        (words["gain"], gain), (words["bias"], bias), (words["dyn"], rows(m, "actuator_dynprm", i)), controls, forces,
+        activations, (float(m.actuator_lengthrange[i, 0]), float(m.actuator_lengthrange[i, 1])),
     )  # fmt: skip
-    if on == "site" and values.has("refsite"):
-        document.unsupported.count(element, "refsite")
-        return None
-    document.finish(values, *QUIET)
-    return drive
 
 
-TARGETS = ("tendon", "joint", "jointinparent", "site", "body", "cranksite", "slidersite")
-GAINS, BIASES = ("fixed", "affine", "muscle"), ("none", "affine", "muscle")
-DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
+def _word(words: tuple[str, ...], code: Any) -> str:
+    """The word of a code; one that is not known is described."""
+    return words[int(code)] if 0 <= int(code) < len(words) else f"part of type {int(code)}"
 
 
-def _range(values: Values, switch: str, key: str, document: Document) -> tuple[float, float] | None:
-    limited = values.limited(switch, key, document.compiler.limits)
-    low, high = values.vector(key, (0.0, 0.0))
-    if limited and not low <= high:
-        complain(values.element, f"{key} must be in order, not {low:g} and {high:g}")
-    return (low, high) if limited else None
+def _parameters(m: Any, i: int, key: str, law: str) -> tuple[float, ...]:
+    """Parameters of a gain or bias; of a muscle with the peak force, which MuJoCo may compute of `scale`."""
+    found = list(rows(m, f"actuator_{key}", i))
+    if law == "muscle" and found[2] < 0:
+        found[2] = found[3] / max(MIN_DIVISOR, float(m.actuator_acc0[i]))
+    return tuple(found)
 
 
-# ---- shortcuts -----------------------------------------------------------------------------------------------
-
-
-def _general(values: Values, document: Document) -> Given:
-    gain, bias = values.text("gaintype", "fixed"), values.text("biastype", "none")
-    return {
-        "gain": (gain, _padded(values, "gainprm", MUSCLE if gain == "muscle" else (1.0, 0.0, 0.0))),
-        "bias": (bias, _padded(values, "biasprm", MUSCLE if bias == "muscle" else ZEROS)),
-        "dyn": (values.text("dyntype", "none"), _padded(values, "dynprm", (1.0, 0.0, 0.0))),
-    }
-
-
-def _padded(values: Values, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
-    """At least as many numbers as the default has; what a file leaves out at the end is the default's."""
-    found = values.numbers(key, 1, 10, default)
-    return found + default[len(found) :]
-
-
-def _motor(values: Values, document: Document) -> Given:
-    return {"gain": ("fixed", (1.0, 0.0, 0.0)), "bias": ("none", ZEROS), "dyn": ("none", ZEROS)}
-
-
-def _servo(values: Values, document: Document) -> Given:
-    kp, kv = values.number("kp", 1.0), values.number("kv", 0.0)
-    if values.number("dampratio", 0.0):
-        document.unsupported.count(values.element, "dampratio; it does not damp")
-    if values.number("inheritrange", 0.0):
-        document.unsupported.count(values.element, "inheritrange; its control has no limits")
-    time = values.number("timeconst", 0.0)
-    lag = ("filterexact", (time, 0.0, 0.0)) if time else ("none", ZEROS)
-    return {"gain": ("fixed", (kp, 0.0, 0.0)), "bias": ("affine", (0.0, -kp, -kv)), "dyn": lag}
-
-
-def _integrating_servo(values: Values, document: Document) -> Given:
-    return _servo(values, document) | {"dyn": ("integrator", (1.0, 0.0, 0.0))}
-
-
-def _velocity(values: Values, document: Document) -> Given:
-    kv = values.number("kv", 1.0)
-    return {"gain": ("fixed", (kv, 0.0, 0.0)), "bias": ("affine", (0.0, 0.0, -kv)), "dyn": ("none", ZEROS)}
-
-
-def _damper(values: Values, document: Document) -> Given:
-    return {"gain": ("affine", (0.0, 0.0, -values.number("kv", 1.0))), "bias": ("none", ZEROS), "dyn": ("none", ZEROS)}
-
-
-def _cylinder(values: Values, document: Document) -> Given:
-    area = values.number("area", 1.0)
-    if values.has("diameter"):
-        area = 3.141592653589793 / 4 * values.number("diameter") ** 2
-    return {
-        "gain": ("fixed", (area, 0.0, 0.0)),
-        "bias": ("affine", _padded(values, "bias", ZEROS)),
-        "dyn": ("filter", (values.number("timeconst", 1.0), 0.0, 0.0)),
-    }
-
-
-def _muscle_drive(values: Values, document: Document) -> Given:
-    low, high = values.vector("range", MUSCLE[:2])
-    words = ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")
-    own = [values.number(word, default) for word, default in zip(words, MUSCLE[2:], strict=True)]
-    curves = ("muscle", (low, high, *own))
-    times = values.vector("timeconst", (0.01, 0.04))
-    return {"gain": curves, "bias": curves, "dyn": ("muscle", (*times, values.number("tausmooth", 0.0)))}
-
-
-SHORTCUTS: dict[str, Callable[[Values, Document], Given]] = {
-    "general": _general,
-    "motor": _motor,
-    "position": _servo,
-    "velocity": _velocity,
-    "intvelocity": _integrating_servo,
-    "damper": _damper,
-    "cylinder": _cylinder,
-    "muscle": _muscle_drive,
-}
+def _range(m: Any, i: int, key: str) -> tuple[float, float] | None:
+    low, high = rows(m, f"actuator_{key}range", i)
+    return (low, high) if getattr(m, f"actuator_{key}limited")[i] else None
 
 
 @dataclass(frozen=True)
@@ -220,8 +147,8 @@ class Drives:
     actuators    those of joints and sites
     activations  the numbers of the activations that some of the actuators have, by their names
     forces       those that belong to the actuators
-    count        how many actuators the file has
-    states       how many activations it has
+    count        how many actuators the model has
+    driven       the numbers of the tendons that actuators act on, those too that are not read
     """
 
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
@@ -230,7 +157,7 @@ class Drives:
     activations: dict[str, int] = field(default_factory=dict)
     forces: list[PassiveForce] = field(default_factory=list)
     count: int = 0
-    states: int = 0
+    driven: set[int] = field(default_factory=set)
 
     def started(self, start: Start) -> None:
         """Give the drives and the actuators the activations that a keyframe tells."""
@@ -254,28 +181,31 @@ def _started(drive: Drive, start: Start) -> Drive:
     return replace(drive, activation=min(max(activation, 0.0), 1.0))
 
 
-def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
+def read_actuators(source: Source, skeleton: Skeleton) -> Drives:
     """All actuators; what has no place here is noted."""
-    found = Drives()
-    for index, element in enumerate(document.sections("actuator")):
-        found.count += 1
-        drive = read_drive(element, document, index)
+    m: Any = source.m
+    found = Drives(count=getattr(m, "nactuator", m.nu))
+    for i in range(found.count):
+        state = int(m.actuator_actadr[i]) if m.actuator_actnum[i] == 1 else None
+        if _word(TRANSMISSIONS, m.actuator_trntype[i]) == "tendon":
+            found.driven.add(int(m.actuator_trnid[i, 0]))
+        drive = read_drive(source, i)
         if drive is None:
             continue
-        state = found.states if drive.has_activation else None
-        found.states += drive.has_activation
+        joint = skeleton.joints[drive.on] if drive.target in ("joint", "jointinparent") else ""
         if drive.target == "tendon":
-            on_tendon = _on_tendon(drive, document, state)
+            on_tendon = _on_tendon(drive, source, state)
             if on_tendon is not None:
-                found.tendons.setdefault(drive.on, []).append(on_tendon)
-        elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.refs:
-            _on_joint(drive, document, (skeleton, found), state)
-        elif drive.target in ("joint", "jointinparent") and drive.on in skeleton.balls and _is_plain(drive):
-            _on_ball(drive, skeleton, found)
+                name = source.name("tendon", drive.on) or f"tendon_{drive.on + 1}"
+                found.tendons.setdefault(name, []).append(on_tendon)
+        elif joint in skeleton.refs:
+            _on_joint(drive, joint, source, (skeleton, found), state)
+        elif joint in skeleton.balls and _is_plain(drive):
+            _on_ball(drive, joint, skeleton, found)
         elif drive.target == "site":
-            _on_site(drive, document, skeleton, found)
+            _on_site(drive, source, skeleton, found)
         else:
-            document.unsupported.count(element, f"an actuator on a {drive.target} of this type; it does nothing here")
+            source.note("actuator", i, f"an actuator on a {drive.target} of this type; it does nothing here")
     return found
 
 
@@ -283,26 +213,26 @@ def read_actuators(document: Document, skeleton: Skeleton) -> Drives:
 
 
 def _on_tendon(
-    drive: FileDrive, document: Document, state: int | None, reach: tuple[float, float] | None = None
+    drive: FileDrive, source: Source, state: int | None, reach: tuple[float, float] | None = None
 ) -> Drive | None:
     """The law of a tendon; None, noted, for one that this package does not have. reach: of a control without limits."""
     gear = drive.gear[0]
     if drive.is_muscle or drive.bias[0] == "muscle":
-        law = _muscle(drive, document, gear)
+        law = _muscle(drive, source, gear)
         if law is None:
             return None
-        dynamics = _dynamics(drive, document, (0.0, 1.0), (0.0, 1.0))
+        dynamics = _dynamics(drive, source, (0.0, 1.0), (0.0, 1.0))
         return Drive(_cut_off(law, drive), drive.index, activation=0.0 if dynamics else None, dynamics=dynamics,
                      state=state)  # fmt: skip
     low, high = drive.controls or reach or _usual_controls(drive)
     if drive.controls is None:
-        document.unsupported.count(drive.element, f"a control without limits; read as one within [{low:g}, {high:g}]")
+        source.note("actuator", drive.index, f"a control without limits; read as one within [{low:g}, {high:g}]")
     controls, dyntype = (low, high), drive.dynamics[0]
     if dyntype == "muscle":
         low, high = 0.0, 1.0
     elif dyntype == "integrator" and drive.activations is not None:
         low, high = drive.activations
-    dynamics = _dynamics(drive, document, controls, (low, high))
+    dynamics = _dynamics(drive, source, controls, (low, high))
     path_law, low, high = _affine(drive, gear, low, high)
     scale = 1.0 / (high - low) if high != low else 0.0
     start = min(max(-low * scale, 0.0), 1.0) if dynamics else None
@@ -318,7 +248,7 @@ def _usual_controls(drive: FileDrive) -> tuple[float, float]:
 
 
 def _dynamics(
-    drive: FileDrive, document: Document, controls: tuple[float, float], activations: tuple[float, float]
+    drive: FileDrive, source: Source, controls: tuple[float, float], activations: tuple[float, float]
 ) -> ActivationDynamics | None:
     """How the activation, over its range, follows the control, over its own."""
     dyntype, numbers = drive.dynamics
@@ -327,7 +257,7 @@ def _dynamics(
         size = bounds[1] - bounds[0]
         return ActivationDynamics(size / controls[1], -size / controls[0], "integral")
     if dyntype != "none" and bounds is not None and (bounds[0] > activations[0] or bounds[1] < activations[1]):
-        document.unsupported.count(drive.element, "actrange; its activation is not cut off")
+        source.note("actuator", drive.index, "actrange; its activation is not cut off")
     if dyntype == "muscle":
         rise, fall, smooth = numbers[:3]
         form = {"form": "quintic", "smoothing": smooth} if smooth > 0 else {"form": "piecewise"}
@@ -335,7 +265,7 @@ def _dynamics(
     if dyntype in ("filter", "filterexact"):
         return ActivationDynamics(numbers[0], numbers[0], "linear") if numbers[0] > 0 else None
     if dyntype != "none":
-        document.unsupported.count(drive.element, f"dyntype {dyntype}; its activation follows its control at once")
+        source.note("actuator", drive.index, f"dyntype {dyntype}; its activation follows its control at once")
     return None
 
 
@@ -351,7 +281,7 @@ def _cut_off(law: ForceLaw, drive: FileDrive) -> ForceLaw:
     return clipped_law(**own, least_force=least, greatest_force=greatest)
 
 
-def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle | None:
+def _muscle(drive: FileDrive, source: Source, gear: float) -> MujocoMuscle | None:
     """The law of a muscle, of the path length itself: gear times it is the actuator's length."""
     problem = None
     gain, bias = drive.gain, drive.bias
@@ -359,15 +289,12 @@ def _muscle(drive: FileDrive, document: Document, gear: float) -> MujocoMuscle |
         problem = "a muscle whose gain or bias is none of a muscle"
     elif gear <= 0:
         problem = "a muscle with a gear that is not positive"
-    elif drive.lengths is None:
-        problem = "a muscle without lengthrange, which MuJoCo's compiler computes: load the mujoco.MjModel"
-    elif gain[1][2] < 0 or (bias[0] == "muscle" and bias[1][2] < 0):
-        problem = "a muscle without force, which MuJoCo's compiler computes: load the mujoco.MjModel"
+    elif drive.lengths[0] >= drive.lengths[1]:
+        problem = "a muscle without lengthrange"
     if problem is not None:
         effect = "its path is read" if drive.target == "tendon" else "it does nothing here"
-        document.unsupported.count(drive.element, f"{problem}; {effect}")
+        source.note("actuator", drive.index, f"{problem}; {effect}")
         return None
-    assert drive.lengths is not None
     lowest, highest, force, _, lmin, lmax, vmax, _, fvmax = gain[1][:9]
     shortest, longest = (x / gear for x in drive.lengths)
     passive = _passive(gain[1], bias[1]) if bias[0] == "muscle" else {"passive_force": 0.0}
@@ -421,7 +348,7 @@ def _name(drive: FileDrive) -> str:
     return drive.name or f"actuator_{drive.index}"
 
 
-def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives], state: int | None) -> None:
+def _on_joint(drive: FileDrive, joint: str, source: Source, at: tuple[Skeleton, Drives], state: int | None) -> None:
     """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper.
 
     It acts along a path that is linear in the coordinate if no actuator here has such a law. That is so for a muscle, a
@@ -435,12 +362,12 @@ def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives],
     curved = drive.is_muscle or "muscle" in (drive.bias[0], dyntype)
     cut_off = drive.forces is not None and (any(bias) or dyntype != "none" or not gain[0])
     if curved or any(gain[1:]) or (bias[0] and not bias[1]) or cut_off:
-        reach = _reach(drive, skeleton) if gain[0] and bias[1] == -gain[0] else None
+        reach = _reach(drive, joint, skeleton) if gain[0] and bias[1] == -gain[0] else None
         backwards = drive.is_muscle and gear < 0  # an antagonist: its path shortens as the coordinate grows
         turned = replace(drive, gear=(-gear, *drive.gear[1:])) if backwards else drive
-        on_path = _on_tendon(turned, document, state, reach)
+        on_path = _on_tendon(turned, source, state, reach)
         if on_path is not None:
-            found.joints[name] = drive.on, -1.0 if backwards else 1.0, on_path
+            found.joints[name] = joint, -1.0 if backwards else 1.0, on_path
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **_bounds(drive)}
     if state is not None:
@@ -448,25 +375,23 @@ def _on_joint(drive: FileDrive, document: Document, at: tuple[Skeleton, Drives],
     if dyntype == "integrator":
         low, high = drive.activations or (-math.inf, math.inf)
         given |= {"activation": min(max(0.0, low), high), "least_activation": low, "greatest_activation": high}
-        found.actuators.append(IntegratingCoordinateActuator(name, drive.on, **given))
+        found.actuators.append(IntegratingCoordinateActuator(name, joint, **given))
     elif dyntype in ("filter", "filterexact"):
         time, (low, high) = drive.dynamics[1][0], drive.activations or (-math.inf, math.inf)
         if low > given["lower"] or high < given["upper"]:
-            document.unsupported.count(drive.element, "actrange; its activation is not cut off")
-        found.actuators.append(
-            ActivationCoordinateActuator(name, drive.on, activation_time=time, activation=0.0, **given)
-        )
+            source.note("actuator", drive.index, "actrange; its activation is not cut off")
+        found.actuators.append(ActivationCoordinateActuator(name, joint, activation_time=time, activation=0.0, **given))
     else:
-        found.actuators.append(CoordinateActuator(name, drive.on, **given))
+        found.actuators.append(CoordinateActuator(name, joint, **given))
     if any(bias):
         stiffness = -gear * gear * bias[1]
         rest = gear * bias[0] / stiffness if stiffness else 0.0
-        found.forces.append(CoordinateSpring(f"{name}_bias", drive.on, stiffness, rest, -gear * gear * bias[2]))
+        found.forces.append(CoordinateSpring(f"{name}_bias", joint, stiffness, rest, -gear * gear * bias[2]))
 
 
-def _reach(drive: FileDrive, skeleton: Skeleton) -> tuple[float, float] | None:
+def _reach(drive: FileDrive, joint: str, skeleton: Skeleton) -> tuple[float, float] | None:
     """The set points of a servo, gear times its joint's coordinate, over the joint's range; None without one."""
-    ends = next((c.range for c in skeleton.coordinates if c.name == drive.on), None)
+    ends = next((c.range for c in skeleton.coordinates if c.name == joint), None)
     if ends is None or not np.isfinite(ends).all():
         return None
     low, high = sorted(drive.gear[0] * end for end in ends)
@@ -480,23 +405,23 @@ def _is_plain(drive: FileDrive, position_matters: bool = True) -> bool:
     return drive.gain[0] == "fixed" and idle and drive.dynamics[0] == "none"
 
 
-def _on_ball(drive: FileDrive, skeleton: Skeleton, found: Drives) -> None:
+def _on_ball(drive: FileDrive, joint: str, skeleton: Skeleton, found: Drives) -> None:
     """A torque between the bodies of a ball joint, about `gear` in the axes of the child, or in those of the parent."""
-    child, parent = skeleton.balls[drive.on]
+    child, parent = skeleton.balls[joint]
     gear, size = _unit(np.array([*drive.gear, 0.0, 0.0, 0.0][:3]))
     first, second, sign = (child, parent, 1.0) if drive.target == "joint" else (parent, child, -1.0)
     given: dict[str, Any] = {"optimal_force": sign * size * drive.gain[1][0], **_bounds(drive)}
     found.actuators.append(TorqueActuator(_name(drive), first, second, axis=gear, in_world=False, **given))
 
 
-def _on_site(drive: FileDrive, document: Document, skeleton: Skeleton, found: Drives) -> None:
+def _on_site(drive: FileDrive, source: Source, skeleton: Skeleton, found: Drives) -> None:
     """A force or a torque in the axes of a site: `gear` tells its direction. Its length is zero, so that a position
     servo without damping gives its gain times the control."""
     plain = _is_plain(drive, position_matters=False)
     gear = np.array([*drive.gear, *(0.0,) * 6][:6])
     force, torque = gear[:3], gear[3:]
-    if not plain or (force.any() and torque.any()) or drive.on not in skeleton.sites:
-        document.unsupported.count(drive.element, "an actuator on a site of this type; it does nothing here")
+    if not plain or (force.any() and torque.any()):
+        source.note("actuator", drive.index, "an actuator on a site of this type; it does nothing here")
         return
     point = skeleton.sites[drive.on]
     given: dict[str, Any] = {"optimal_force": drive.gain[1][0], **_bounds(drive)}

@@ -1,6 +1,5 @@
-"""The tree: nested bodies as ours, with the geoms and sites on them."""
+"""The tree of a compiled model: its bodies as ours, with the geoms and sites on them."""
 
-from copy import deepcopy
 from dataclasses import field
 from typing import Any
 
@@ -8,33 +7,121 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.document import HERE, Compiler, Document, Place, Values, elements_of, place_of
-from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.reading.geoms import (
-    WEIGHTLESS,
-    Geom,
-    Inertia,
-    Meshes,
-    corrected,
-    read_geom,
-    read_inertial,
-    total,
-)
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
-from myoquat.data.xml import Element, complain
-from myoquat.joints.multibody.body import Body
+from myoquat.data.mjcf.reading.softness import Softness
+from myoquat.data.mjcf.source import Source, rows
+from myoquat.joints.multibody.body import Body, Shape
+from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 from myoquat.joints.types import FixedJoint
+from myoquat.joints.vectors import congruent
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import CoordinateFriction
 from myoquat.muscle.points import PathPoint
 
-__all__ = ["GROUND", "Skeleton", "read_skeleton"]
+__all__ = ["FIRST_HIDDEN_GROUP", "GROUND", "HALVED", "SLIP_SPEEDS", "Geom", "Place", "Skeleton", "read_skeleton"]
 
 GROUND = "world"
-MAX_REPLICATED = 100_000  # elements that a <replicate> makes
-MAKERS = ("composite", "flexcomp", "attach")  # what makes bodies of its own
 SLIP_SPEEDS = {"hinge": 0.01, "slide": 1e-3}  # [rad/s, m/s] below which dry friction is not at its greatest
-PICTURES = ("camera", "light")
+GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2}  # how many numbers tell the size; three for other types
+HALVED = {  # by type of geom: which of its sizes a file counts by half
+    "box": (True, True, True),
+    "sphere": (False,),
+    "ellipsoid": (False, False, False),
+    "cylinder": (False, True),
+    "capsule": (False, True),
+}
+FIRST_HIDDEN_GROUP = 3  # MuJoCo shows geoms of groups 0 to 2 unless another choice is made
+DEFAULT_COLOR = (0.5, 0.5, 0.5, 1.0)
+INERTIA_ROUND_OFF = 1e-12  # relative, by which an inertia that was diagonalised may miss that of the file
+
+
+@dataclass(frozen=True)
+class Place:
+    """A frame in the frame of its body or of the body above: origin p (3,) [m] and unit quaternion Q (4,)."""
+
+    p: Array
+    Q: Array
+
+    @property
+    def R(self) -> Array:
+        """(3, 3) the rotation matrix of Q."""
+        return np.asarray(rotation_matrix(self.Q))
+
+    @property
+    def position(self) -> tuple[float, ...]:
+        """p as numbers."""
+        return tuple(float(x) for x in self.p)
+
+    @property
+    def orientation(self) -> tuple[float, ...]:
+        """Q as numbers."""
+        return tuple(float(x) for x in self.Q)
+
+
+HERE = Place(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+
+
+@dataclass(frozen=True)
+class Geom:
+    """A geom of a body: its number, its type, its sizes as MJCF counts them and its pose. `weighs`: it has a mass.
+
+    contype, conaffinity     which others it may touch
+    friction                 the coefficient of sliding friction
+    priority, condim, mix    of its contacts, which begin at `margin` and are as soft as `softness` says
+    """
+
+    index: int
+    name: str
+    body: str
+    type: str
+    sizes: tuple[float, ...]
+    place: Place
+    weighs: bool
+    contype: int
+    conaffinity: int
+    friction: float
+    priority: int
+    condim: int
+    margin: float
+    softness: Softness
+    mix: float
+
+    @property
+    def touches(self) -> bool:
+        """Whether it collides with other geoms."""
+        return bool(self.contype or self.conaffinity)
+
+    def _whole_sizes(self) -> tuple[float, ...]:
+        return tuple(2 * x if half else x for x, half in zip(self.sizes, HALVED[self.type], strict=True))
+
+    def shape(self, source: Source) -> Shape | None:
+        """The shape of a body; None for a type that shapes of bodies do not have."""
+        if self.type not in HALVED and self.type != "mesh":
+            return None
+        m, i = source.m, self.index
+        # single precision: the shortest decimal number is that of the file
+        color = tuple(float(str(x)) for x in np.asarray(m.geom_rgba[i], dtype=np.float32))
+        return Shape(
+            self.type,
+            (1.0, 1.0, 1.0) if self.type == "mesh" else self._whole_sizes(),
+            self.place.position,  # type: ignore[arg-type]
+            self.place.orientation,  # type: ignore[arg-type]
+            purpose="collision" if self.touches else "hidden" if m.geom_group[i] >= FIRST_HIDDEN_GROUP else "visual",
+            file=_mesh_file(source, int(m.geom_dataid[i])) if self.type == "mesh" else "",
+            name=self.name,
+            color=None if color == DEFAULT_COLOR else color,  # type: ignore[arg-type]
+            material=m.mat(int(m.geom_matid[i])).name if m.geom_matid[i] >= 0 else "",
+        )
+
+
+def _mesh_file(source: Source, k: int) -> str:
+    """The file of a mesh, or its name where it stands in the document."""
+    name, m = source.name("mesh", k), source.m
+    if name in source.meshes:
+        return source.meshes[name]
+    start, paths = int(m.mesh_pathadr[k]), bytes(m.paths)
+    return name if start < 0 else paths[start : paths.index(b"\0", start)].decode("utf-8", "replace")
 
 
 @dataclass
@@ -49,8 +136,8 @@ class Skeleton:
     combinations            the coefficients of fixed tendons by coordinate
     limited, limited_balls  the joints that have limits; ball joints with the names of their bodies
     balls                   the two bodies that ball joints connect, the child first, by the joints' names
-    geoms, named            all geoms, and the first of each name
-    sites, axes             sites and their axes (3, 3) by their names
+    names, joints           of the bodies and the joints, by their numbers
+    geoms, sites, axes      geoms, sites and the axes (3, 3) of these, by their numbers
     """
 
     bodies: list[Body] = field(default_factory=list)
@@ -63,135 +150,48 @@ class Skeleton:
     limited: list[FileJoint] = field(default_factory=list)
     limited_balls: list[tuple[str, FileJoint]] = field(default_factory=list)
     balls: dict[str, tuple[str, str]] = field(default_factory=dict)
-    meshes: Meshes = field(default_factory=lambda: Meshes({}, None))
+    names: list[str] = field(default_factory=list)
+    joints: list[str] = field(default_factory=list)
     geoms: list[Geom] = field(default_factory=list)
-    named: dict[str, Geom] = field(default_factory=dict)
-    sites: dict[str, PathPoint] = field(default_factory=dict)
-    axes: dict[str, Array] = field(default_factory=dict)
-
-    def add(self, geoms: list[Geom]) -> None:
-        """Geoms that follow those that are there."""
-        self.geoms += geoms
-        for geom in geoms:
-            self.named.setdefault(geom.name, geom)
+    sites: list[PathPoint] = field(default_factory=list)
+    axes: list[Array] = field(default_factory=list)
 
 
-def read_skeleton(document: Document) -> Skeleton:
-    """All bodies of a file; ModelError with element and line for one that cannot be."""
-    reader = _Reader(document)
-    for world in document.root.findall("worldbody"):
-        reader.read(world, GROUND, HERE, None)
+def read_skeleton(source: Source) -> Skeleton:
+    """All bodies of a model; ModelError for one that cannot be."""
+    reader = _Reader(source)
+    for i in range(1, source.m.nbody):
+        reader.read(i)
     return reader.found
-
-
-@dataclass
-class _Content:
-    """The content of a body, that of its frames included; `bodies` with their poses and classes."""
-
-    bodies: list[tuple[Element, Place, str | None]] = field(default_factory=list)
-    joints: list[FileJoint] = field(default_factory=list)
-    geoms: list[Geom] = field(default_factory=list)
-    inertial: Inertia | None = None
-
-
-def _replicate(element: Element, compiler: Compiler) -> None:
-    """Frames in place of a <replicate>, each with what it holds, whose names get the number of the copy. As in MuJoCo,
-    Euler angles are multiples, and offsets are added in the axes that the copies before have reached."""
-    values = Values(element, {})
-    count, sep = values.number("count"), values.text("sep", "")
-    offset, euler = (np.array(values.vector(key, (0.0,) * 3)) for key in ("offset", "euler"))
-    size, parent = sum(1 for _ in element.iter()), element.getparent()
-    if parent is None or count != int(count) or not 1 <= count <= MAX_REPLICATED / size:
-        complain(element, f"<replicate> needs a positive count of at most {MAX_REPLICATED // size}, not {count:g}")
-    copies, p = deepcopy(element), np.zeros(3)
-    copies[:] = []
-    for i in range(int(count)):
-        copy = deepcopy(element)
-        for part in copy.iter():
-            if isinstance(part.tag, str) and part.get("name"):
-                part.set("name", f"{part.get('name')}{sep}{i:0{len(str(int(count)))}d}")
-        frame = add(copies, "frame", pos=tuple(p.tolist()), euler=tuple((i * euler).tolist()))
-        frame[:] = elements_of(copy)
-        p = p + place_of(Values(frame, {}), compiler).R @ offset
-    place = parent.index(element)
-    parent[place : place + 1] = list(copies)
 
 
 class _Reader:
     """What reads bodies, each after the one that carries it."""
 
-    def __init__(self, document: Document) -> None:
-        self.found = Skeleton()
-        self._document = document
-        compiler = document.compiler
-        self._meshes = self.found.meshes = Meshes(
-            document.assets("mesh"), document.folder, compiler.meshes, compiler.bare_files, document.anywhere,
-            document.vertices,
-        )  # fmt: skip
-        for element in reversed(list(document.root.iter("replicate"))):  # those inside others first
-            _replicate(element, compiler)
-        given = [str(body.get("name")) for body in document.root.iter("body") if body.get("name")]
+    def __init__(self, source: Source) -> None:
+        self.found = found = Skeleton()
+        self._source = source
+        m: Any = source.m
+        given = [source.name("body", i) for i in range(1, m.nbody)]
         self._taken = {GROUND, *given}
         self._numbered: dict[str, int] = {}  # the last number that was tried after a name
+        found.names += [GROUND, *(name or self._new("body") for name in given)]
+        found.joints += [""] * m.njnt
+        for i in range(m.nsite):
+            position = tuple(rows(m, "site_pos", i))
+            found.sites.append(PathPoint(found.names[int(m.site_bodyid[i])], position))
+            found.axes.append(np.asarray(rotation_matrix(np.array(m.site_quat[i]))))
+        found.geoms += [_geom(source, i, found.names[int(m.geom_bodyid[i])]) for i in range(m.ngeom)]
 
-    def read(self, element: Element, name: str, place: Place, childclass: str | None) -> None:
-        """What stands in the body `name`; the bodies in it, each with all that stands in it."""
-        content = _Content()
-        self._fill(content, element, name, place, childclass)
-        self.found.add(content.geoms)
-        for body, where, its_class in content.bodies:
-            self._read_body(body, name, where, its_class)
-
-    def _fill(self, content: _Content, element: Element, name: str, outer: Place, childclass: str | None) -> None:
-        for child in elements_of(element):
-            if child.tag == "body":
-                content.bodies.append((child, outer, childclass))
-            elif child.tag == "frame":
-                values = self._document.values(child)
-                inner = outer.holds(place_of(values, self._document.compiler))
-                own = values.text("childclass", childclass or "") or None
-                self._document.finish(values, "name")
-                self._fill(content, child, name, inner, own)
-            elif child.tag in ("joint", "freejoint"):
-                if name == GROUND or element.tag == "frame":
-                    complain(child, f"a <{child.tag}> stands in a <body>, not in <{element.tag}>")
-                content.joints.append(read_joint(child, self._document, childclass, name, len(content.joints)))
-            elif child.tag == "inertial":
-                content.inertial = read_inertial(child, self._document)
-            elif child.tag == "geom":
-                content.geoms.append(read_geom(child, self._document, self._meshes, name, outer, childclass))
-            elif child.tag == "site":
-                self._read_site(child, name, outer, childclass)
-            elif child.tag in MAKERS:
-                complain(child, f"<{child.tag}> makes bodies, which are not read; load the mujoco.MjModel")
-            elif child.tag not in PICTURES:
-                self._document.unsupported.count(child, "in a body")
-
-    def _read_site(self, element: Element, body: str, outer: Place, childclass: str | None) -> None:
-        values = self._document.values(element, childclass)
-        name = values.text("name", "")
-        if name and name in self.found.sites:
-            complain(element, f"the name {name!r} is taken by another site")
-        place = outer.holds(place_of(values, self._document.compiler, ends=True))
-        self._document.finish(values, "class", "type", "size", "rgba", "group", "material", "user")
-        if name:
-            self.found.sites[name] = PathPoint(body, place.position)
-            self.found.axes[name] = place.R
-
-    def _read_body(self, element: Element, parent: str, outer: Place, childclass: str | None) -> None:
-        values = self._document.values(element)
-        name = values.text("name", "") or self._new("body")
-        own = values.text("childclass", childclass or "") or None
-        place = outer.holds(place_of(values, self._document.compiler))
-        if values.word("mocap", ("true", "false"), "false") == "true":
-            self._document.unsupported.count(element, "mocap")
-        self._document.finish(values, "user", "sleep")
-        content = _Content()
-        self._fill(content, element, name, HERE, own)
-        self._add(element, name, parent, place, content)
-        self.found.add(content.geoms)
-        for body, where, its_class in content.bodies:
-            self._read_body(body, name, where, its_class)
+    def read(self, i: int) -> None:
+        """Body i on its joints."""
+        m, found = self._source.m, self.found
+        name, parent = found.names[i], found.names[int(m.body_parentid[i])]
+        first = int(m.body_jntadr[i])
+        joints = [read_joint(self._source, j, name, j - first) for j in range(first, first + int(m.body_jntnum[i]))]
+        for joint in joints:
+            found.joints[joint.index] = joint.name
+        self._add(i, name, parent, Place(np.array(m.body_pos[i]), np.array(m.body_quat[i])), joints)
 
     def _new(self, base: str) -> str:
         """A name that no body has."""
@@ -204,31 +204,25 @@ class _Reader:
 
     # ---- one body as one or several of ours --------------------------------------------------------------------
 
-    def _add(self, element: Element, name: str, parent: str, place: Place, content: _Content) -> None:
+    def _add(self, i: int, name: str, parent: str, place: Place, joints: list[FileJoint]) -> None:
         """The body on its joint. Massless bodies between the parent and the body carry joints away from the body's
         origin. They also carry joints in excess of those that one joint here holds."""
-        mass = self._mass(content)
-        links = links_of(content.joints)
+        mass = self._mass(i)
+        links = links_of(joints)
         self._note(links)
         resting: dict[str, Any] = {}
-        if any(joint.type == "free" for joint in content.joints):
-            resting = {"spring_mount": (*place.position, *place.orientation)} if content.joints[0].passive[0] else {}
-            place = self._free(element, parent, place, content.joints)
+        if any(joint.type == "free" for joint in joints):  # its coordinates are those of the world
+            resting = {"spring_mount": (*place.position, *place.orientation)} if joints[0].passive[0] else {}
+            self.found.start[-7:] = [*place.position, *place.orientation]
+            place = HERE
         reached = np.zeros(3)
         for k, link in enumerate(links):
             at = Place(place.p + place.R @ (link.point - reached), place.Q)
             ends = k == len(links) - 1 and not link.point.any()
             new = name if ends else self._new(name)
             own: dict[str, Any] = mass if ends else {}
-            self.found.bodies.append(
-                Body(
-                    new,
-                    parent,
-                    position=at.position,
-                    orientation=at.orientation,
-                    **(link.fields(new) | resting | own),
-                )
-            )
+            fields = link.fields(new) | resting | own
+            self.found.bodies.append(Body(new, parent, position=at.position, orientation=at.orientation, **fields))
             balls = [joint for joint in link.joints if joint.type == "ball"]
             self.found.limited_balls += [(new, ball) for ball in balls if ball.limited]
             self.found.balls |= {ball.name: (new, parent) for ball in balls}
@@ -236,13 +230,6 @@ class _Reader:
         if not links or reached.any():
             at = Place(place.p - place.R @ reached, place.Q)
             self.found.bodies.append(Body(name, parent, FixedJoint(), at.position, at.orientation, **mass))
-
-    def _free(self, element: Element, parent: str, place: Place, joints: list[FileJoint]) -> Place:
-        """A free joint's coordinates are those of the world: the body starts at its pose in the file."""
-        if len(joints) > 1 or parent != GROUND:
-            complain(element, "a free joint stands alone, in a body of the <worldbody>")
-        self.found.start[-7:] = [*place.position, *place.orientation]
-        return HERE
 
     def _note(self, links: list[Link]) -> None:
         for link in links:
@@ -260,17 +247,52 @@ class _Reader:
                     if joint.limited:
                         self.found.limited.append(joint)
 
-    def _mass(self, content: _Content) -> dict[str, Any]:
-        """The fields of a Body for its mass and shapes."""
-        how = self._document.compiler.from_geoms
-        inertia = content.inertial or WEIGHTLESS
-        if how == "true" or (how == "auto" and content.inertial is None):
-            heavy = [found for geom in content.geoms if (found := geom.weight()).mass]
-            if heavy or content.inertial is None:
-                inertia = total(heavy)
-        inertia = corrected(inertia, self._document.compiler)
+    def _mass(self, i: int) -> dict[str, Any]:
+        """The fields of a Body for its mass. MuJoCo keeps principal moments; where the file has all six numbers, and
+        the compiler has not corrected them, these are taken."""
+        m, part = self._source.m, self._source.part("body", i)
+        Q, moments = np.array(m.body_iquat[i]), np.array([*m.body_inertia[i], 0.0, 0.0, 0.0])
+        inertia = moments if Q[0] == 1.0 else np.asarray(congruent(np.asarray(rotation_matrix(Q)), moments))
+        given = None if part is None else np.array(part.fullinertia)
+        if given is not None and np.abs(given - inertia).max() <= INERTIA_ROUND_OFF * moments.max():
+            inertia = given
         return {
-            "mass": float(inertia.mass),
-            "center_of_mass": tuple(map(float, inertia.center)),
-            "inertia": tuple(map(float, inertia.inertia)),
+            "mass": float(m.body_mass[i]),
+            "center_of_mass": rows(m, "body_ipos", i),
+            "inertia": tuple(map(float, inertia)),
         }
+
+
+def _geom(source: Source, i: int, body: str) -> Geom:
+    m: Any = source.m
+    geom_type = GEOMS[int(m.geom_type[i])] if int(m.geom_type[i]) < len(GEOMS) else "sdf"
+    place = Place(np.array(m.geom_pos[i]), np.array(m.geom_quat[i]))
+    if geom_type in ("mesh", "sdf") and m.geom_dataid[i] >= 0:
+        place = _as_given(place, m.mesh_pos[m.geom_dataid[i]], m.mesh_quat[m.geom_dataid[i]])
+    part = source.part("geom", i)
+    weighs = part is not None and bool(part.density if np.isnan(part.mass) else part.mass)
+    return Geom(
+        i,
+        source.name("geom", i),
+        body,
+        geom_type,
+        rows(m, "geom_size", i)[: SIZES.get(geom_type, 3)],
+        place,
+        weighs and geom_type not in ("plane", "hfield"),
+        int(m.geom_contype[i]),
+        int(m.geom_conaffinity[i]),
+        float(m.geom_friction[i, 0]),
+        int(m.geom_priority[i]),
+        int(m.geom_condim[i]),
+        float(m.geom_margin[i]),
+        Softness.of(source, "geom", i),
+        float(m.geom_solmix[i]),
+    )
+
+
+def _as_given(place: Place, position: Array, orientation: Array) -> Place:
+    """The place of a mesh as its file has it. The compiler moves its origin to the centre of mass, and turns its axes
+    to the principal ones."""
+    inverse = np.array(orientation) * [1.0, -1.0, -1.0, -1.0]
+    Q = np.asarray(quaternion_multiply(place.Q, inverse))
+    return Place(place.p - np.asarray(rotation_matrix(Q)) @ np.array(position), Q)

@@ -1,35 +1,50 @@
 """Equality constraints: of joints and fixed tendons as couplers, of bodies as loops and welds."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial as Powers
 
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.document import Document, Values, unit
-from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
-from myoquat.data.mjcf.reading.tendons import length_at
-from myoquat.data.xml import complain, three
+from myoquat.data.mjcf.reading.bodies import Skeleton
+from myoquat.data.mjcf.reading.tendons import length_at, tendon_name
+from myoquat.data.mjcf.source import Source, rows
+from myoquat.data.xml import three
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
-from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.muscle.constraints.path_length import PathLengthConstraint, solved_surface
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.points import PathPoint
 from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["read_equalities"]
 
-QUIET = ("class", "solref", "solimp", "active", "name", "torquescale")
+TYPES = ("connect", "weld", "joint", "tendon")
+SITE = 6  # the code of a site among the types of parts
+
+
+@dataclass(frozen=True)
+class Equality:
+    """An equality constraint: its type, its name or one that is made up, the numbers of the two parts that it holds,
+    the second -1 without one, and its parameters. `sites`: the parts are sites."""
+
+    type: str
+    name: str
+    first: int
+    second: int
+    data: tuple[float, ...]
+    sites: bool
 
 
 def read_equalities(
-    document: Document, skeleton: Skeleton, system: ArticulatedSystem, muscles: Sequence[Muscle]
+    source: Source, skeleton: Skeleton, system: ArticulatedSystem, muscles: Sequence[Muscle]
 ) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
-    """Couplers and constraints of a file.
+    """Couplers and constraints of a model.
 
     There is a coupler for every joint that follows another. There are constraints for a joint that is held, two points
     that stay together (<connect>), two bodies that are welded, and lengths of tendons. Others and those that are off
@@ -38,43 +53,47 @@ def read_equalities(
     They hold exactly, and not by soft springs. A joint follows as a polynomial of x: y - y0 = sum of a_i (x - x0)^i, x0
     and y0 the joints' `ref`.
     """
+    m: Any = source.m
     couplers: list[Coupler] = []
     constraints: list[Constraint] = []
-    poses: Poses | None = None
-    for number, element in enumerate(document.sections("equality"), start=1):
-        values = document.values(element)
-        if not values.boolean("active", True):
-            document.unsupported.count(element, "active is false")
+    for i in range(m.neq):
+        word = TYPES[m.eq_type[i]] if m.eq_type[i] < len(TYPES) else ""
+        if not m.eq_active0[i]:
+            source.note("equality", i, "active is false")
             continue
-        if element.tag == "joint" and values.has("joint2"):
-            couplers.append(_coupler(values, skeleton))
-        elif element.tag == "joint":
-            constraints.append(_fixed(values, skeleton))
-        elif element.tag in ("connect", "weld"):
-            poses = system.poses(np.array(skeleton.start)) if poses is None else poses
-            make = _connect if element.tag == "connect" else _weld
-            constraints.append(make(values, skeleton, poses, f"{element.tag}_{number}"))
-        elif element.tag == "tendon" and (
-            held := _of_tendons(values, skeleton, f"tendon_equality_{number}")
-            or _of_paths(values, system, np.array(skeleton.start), muscles, f"tendon_equality_{number}")
-        ):
-            constraints.append(held)
+        unnamed = {"tendon": "tendon_equality"}.get(word, word) + f"_{i + 1}"
+        given, sites = source.name("equality", i), int(m.eq_objtype[i]) == SITE
+        ends = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        equality = Equality(word, given or unnamed, *ends, rows(m, "eq_data", i), sites)
+        found: Coupler | Constraint | None = None
+        if word == "joint":
+            names = [skeleton.joints[k] for k in ends if k >= 0]
+            for name in names:
+                if name not in skeleton.refs:
+                    source.complain("equality", i, f"{name!r} is no hinge and no slide of the model")
+            found = _coupler(equality, given, names, skeleton) if ends[1] >= 0 else _fixed(equality, given, skeleton)
+        elif word == "connect":
+            found = _connect(equality, skeleton)
+        elif word == "weld":
+            found = _weld(equality, skeleton)
+        elif word == "tendon":
+            names = [tendon_name(source, k) for k in ends if k >= 0]
+            found = _of_tendons(equality, names, skeleton) or _of_paths(equality, names, system, skeleton, muscles)
+        if found is None:
+            source.note("equality", i, "constraint; the model moves without it")
+        elif isinstance(found, Coupler):
+            couplers.append(found)
         else:
-            document.unsupported.count(element, "constraint; the model moves without it")
-            continue
-        document.finish(values, *QUIET)
+            constraints.append(found)
     return tuple(couplers), tuple(constraints)
 
 
-def _fixed(values: Values, skeleton: Skeleton) -> PolynomialCoupler:
+def _fixed(equality: Equality, given: str, skeleton: Skeleton) -> PolynomialCoupler:
     """A joint that is held where it is: a polynomial of degree zero, of another coordinate if there is one."""
-    name = values.text("joint1")
-    _check_joint(values, name, skeleton)
+    name = skeleton.joints[equality.first]
     others = _another(skeleton, name)
-    offset = values.numbers("polycoef", 1, 5, (0.0,))[0]
-    return PolynomialCoupler(
-        name, others, (skeleton.refs[name] + offset,), ((0,) * len(others),), name=values.text("name", f"{name}_held")
-    )
+    rest = skeleton.refs[name] + equality.data[0]
+    return PolynomialCoupler(name, others, (rest,), ((0,) * len(others),), name=given or f"{name}_held")
 
 
 def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:
@@ -83,14 +102,13 @@ def _another(skeleton: Skeleton, name: str) -> tuple[str, ...]:
     return tuple(joint for joint in skeleton.refs if joint != name)[:1]
 
 
-def _of_tendons(values: Values, skeleton: Skeleton, unnamed: str) -> PolynomialCoupler | None:
+def _of_tendons(equality: Equality, names: Sequence[str], skeleton: Skeleton) -> PolynomialCoupler | None:
     """Lengths of fixed tendons L and M with L - L0 = sum of a_i (M - M0)^i: one coordinate as a polynomial of others.
     None for tendons in space, and for higher powers of tendons of several joints."""
-    names = [values.text(key) for key in ("tendon1", "tendon2") if values.has(key)]
-    if not names or not all(name in skeleton.combinations for name in names):
+    if not all(name in skeleton.combinations for name in names):
         return None
     first, second = ([skeleton.combinations[name] for name in names] + [{}])[:2]
-    given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
+    given = equality.data[:5]
     curve = Powers(given if second else given[:1]).trim()
     curved = len(curve.coef) > 2
     if curved and (len(second) > 1 or set(second) & set(first)):
@@ -102,29 +120,25 @@ def _of_tendons(values: Values, skeleton: Skeleton, unnamed: str) -> PolynomialC
         return None
     constant = float(curve.coef[0]) + length_at(straight, skeleton.refs)
     powers = np.zeros(1) if not curved else _powers(curve, second, skeleton)
-    return _solved(straight, constant, (next(iter(second), ""), powers), skeleton, values.text("name", unnamed))
+    return _solved(straight, constant, (next(iter(second), ""), powers), skeleton, equality.name)
 
 
 def _of_paths(
-    values: Values, system: ArticulatedSystem, start: Array, muscles: Sequence[Muscle], unnamed: str
+    equality: Equality, names: Sequence[str], system: ArticulatedSystem, skeleton: Skeleton, muscles: Sequence[Muscle]
 ) -> PathLengthConstraint | None:
     """Lengths of tendons L and M with L - L0 = sum of a_i (M - M0)^i, L0 and M0 those of the file's pose. None for
     tendons that wrap around surfaces whose contacts a solver finds."""
     named = {muscle.name: muscle for muscle in muscles}
-    names = [values.text(key) for key in ("tendon1", "tendon2") if values.has(key)]
-    for name in names:
-        if name not in named:
-            complain(values.element, f"{name!r} is no tendon of the model")
     paths = tuple(
         Muscle(name, named[name].path, wraps=named[name].wraps, pulleys=named[name].pulleys) for name in names
     )
     if not paths or any(solved_surface(path) for path in paths):
         return None
-    rests = [float(x) for x in lengths(system, paths, start)]
-    given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
+    rests = [float(x) for x in lengths(system, paths, np.array(skeleton.start))]
+    given = equality.data[:5]
     second = {"other": paths[1], "other_rest_length": rests[1]} if len(paths) > 1 else {}
     coefficients = given if second else given[:1]
-    return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=values.text("name", unnamed))  # type: ignore[arg-type]
+    return PathLengthConstraint(paths[0], rests[0], coefficients, **second, name=equality.name)  # type: ignore[arg-type]
 
 
 def _powers(curve: Powers, tendon: Mapping[str, float], skeleton: Skeleton) -> Array:
@@ -156,65 +170,27 @@ def _solved(
     return PolynomialCoupler(dependent, tuple(others), tuple(coefficients), tuple(rows), scale, name=name)
 
 
-def _check_joint(values: Values, name: str, skeleton: Skeleton) -> None:
-    if name not in skeleton.refs:
-        complain(values.element, f"{name!r} is no hinge and no slide of the model")
+def _connect(equality: Equality, skeleton: Skeleton) -> PointLoop:
+    """Two sites, or points of two bodies that coincide in the file's pose."""
+    if equality.sites:
+        first, second = (skeleton.sites[k] for k in (equality.first, equality.second))
+        return PointLoop(first.body, second.body, three(first.position), three(second.position), name=equality.name)
+    one, other = (skeleton.names[k] for k in (equality.first, equality.second))
+    return PointLoop(one, other, three(equality.data[:3]), three(equality.data[3:6]), name=equality.name)
 
 
-def _bodies(values: Values, poses: Poses) -> tuple[str, str]:
-    first, second = values.text("body1"), values.text("body2", GROUND)
-    for name in (first, second):
-        if name not in poses:
-            complain(values.element, f"{name!r} is no body of the model")
-    return first, second
-
-
-def _connect(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> PointLoop:
-    """Two sites, or a point of the first body and the point of the second that coincides with it in the file's pose."""
-    name = values.text("name", unnamed)
-    if values.has("site1"):
-        first, second = _sites(values, skeleton)
-        (one, a), (other, b) = ((site.body, site.position) for site in (first, second))
-        return PointLoop(one, other, three(np.array(a)), three(np.array(b)), name=name)
-    one, other = _bodies(values, poses)
-    anchor = np.array(values.vector("anchor", (0.0,) * 3))
-    return PointLoop(one, other, three(anchor), three(_seen(poses, other, one, anchor)), name=name)
-
-
-def _sites(values: Values, skeleton: Skeleton) -> list[PathPoint]:
-    names = [values.text(key) for key in ("site1", "site2")]
-    for name in names:
-        if name not in skeleton.sites:
-            complain(values.element, f"{name!r} is no site of the model")
-    return [skeleton.sites[name] for name in names]
-
-
-def _weld(values: Values, skeleton: Skeleton, poses: Poses, unnamed: str) -> Weld:
-    """Two sites, or the first body's frame, moved by `relpose`, and the second one's at `anchor`; without relpose in
-    the file's pose."""
-    name = values.text("name", unnamed)
-    if values.has("site1"):
-        first, second = _sites(values, skeleton)
-        names = [values.text(key) for key in ("site1", "site2")]
-        points = [three(np.array(site.position)) for site in (first, second)]
-        angles = [_angles(skeleton.axes[site]) for site in names]
-        return Weld(first.body, second.body, *points, *angles, name=name)
-    one, other = _bodies(values, poses)
-    anchor = np.array(values.vector("anchor", (0.0,) * 3))
-    relative = values.vector("relpose", (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    if any(relative[3:]):
-        Q = unit(relative[3:], values, "relpose")
-        point, turn = np.array(relative[:3]), three(np.asarray(euler_from_quaternion(Q, "XYZ")))
-    else:
-        point, turn = _seen(poses, one, other, anchor), _angles(poses[one][0].T @ poses[other][0])
-    return Weld(one, other, three(point), three(anchor), turn, name=name)
-
-
-def _seen(poses: Poses, body: str, other: str, point: Array) -> Array:
-    """(3,) a point of another body in the frame of a body."""
-    (R, p), (S, s) = poses[body], poses[other]
-    result: Array = R.T @ (s + S @ point - p)
-    return result
+def _weld(equality: Equality, skeleton: Skeleton) -> Weld:
+    """Two sites, or a frame of the first body and the second one's at a point of it."""
+    ends = equality.first, equality.second
+    if equality.sites:
+        first, second = (skeleton.sites[k] for k in ends)
+        points = [three(site.position) for site in (first, second)]
+        angles = [_angles(skeleton.axes[k]) for k in ends]
+        return Weld(first.body, second.body, *points, *angles, name=equality.name)
+    one, other = (skeleton.names[k] for k in ends)
+    anchor, point, Q = (equality.data[k:end] for k, end in ((0, 3), (3, 6), (6, 10)))
+    turn = three(np.asarray(euler_from_quaternion(np.array(Q), "XYZ")))
+    return Weld(one, other, three(point), three(anchor), turn, name=equality.name)
 
 
 def _angles(R: Array) -> tuple[float, float, float]:
@@ -222,13 +198,10 @@ def _angles(R: Array) -> tuple[float, float, float]:
     return three(np.asarray(euler_from_quaternion(quaternion_from_matrix(R), "XYZ")))
 
 
-def _coupler(values: Values, skeleton: Skeleton) -> Coupler:
-    dependent, independent = values.text("joint1"), values.text("joint2")
-    for name in (dependent, independent):
-        _check_joint(values, name, skeleton)
-    given = values.numbers("polycoef", 1, 5, (0.0, 1.0, 0.0, 0.0, 0.0))
-    function = _function(given, skeleton.refs[independent], skeleton.refs[dependent])
-    return Coupler(values.text("name", f"{dependent}_follows_{independent}"), dependent, independent, function)
+def _coupler(equality: Equality, given: str, names: Sequence[str], skeleton: Skeleton) -> Coupler:
+    dependent, independent = names
+    function = _function(equality.data[:5], skeleton.refs[independent], skeleton.refs[dependent])
+    return Coupler(given or f"{dependent}_follows_{independent}", dependent, independent, function)
 
 
 def _function(coefficients: tuple[float, ...], x0: float, y0: float) -> AxisFunction:

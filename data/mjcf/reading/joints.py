@@ -12,9 +12,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.document import Document, Values
-from myoquat.data.mjcf.reading.softness import Softness, read_softness
-from myoquat.data.xml import Element, complain
+from myoquat.data.mjcf.reading.softness import Softness
+from myoquat.data.mjcf.source import Source
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import (
     CustomJoint,
@@ -33,7 +32,6 @@ from myoquat.muscle.coordinates import Coordinate
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]
 
 TYPES = ("free", "ball", "slide", "hinge")
-QUIET = (*("class", "group", "user", "solref", "solimp", "solreffriction", "solimpfriction"),)
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 UNNAMED = {"hinge": "angle", "slide": "position"}  # names of the coordinates of joints without a name
 LETTERS = {X: "X", Y: "Y", Z: "Z"}
@@ -41,16 +39,18 @@ LETTERS = {X: "X", Y: "Y", Z: "Z"}
 
 @dataclass(frozen=True)
 class FileJoint:
-    """A joint of the file.
+    """A joint of a body: number `index` of all. `given`: its name in the file, empty without one.
 
     point, axis       in the body [m]
     ref               the coordinate at which it does not move the body
     passive           (stiffness, damping, armature)
     rest              where its spring rests
     margin, softness  a limit acts from `margin` inside the range on, as softly as `softness` says
+    mobility          J M^-1 J^T of its coordinates in the pose of the file
     """
 
-    element: Element
+    index: int
+    given: str
     name: str
     type: str
     point: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -63,6 +63,7 @@ class FileJoint:
     friction: float = 0.0
     margin: float = 0.0
     softness: Softness = Softness()
+    mobility: float = 0.0
 
     @property
     def coordinate(self) -> Coordinate | None:
@@ -87,7 +88,7 @@ class Link:
         rests = tuple(joint.rest for joint in self.joints)
         sprung = stiffness > 0 and first.type in ("slide", "hinge") and any(rests) and self.joint.nq == len(rests)
         single = isinstance(self.joint, FloatingJoint) or len(self.joints) == 1
-        name = self.joints[-1].element.get("name", "") if single else ""
+        name = self.joints[-1].given if single else ""
         return {
             "joint": self.joint,
             "joint_name": "" if name == body else name,
@@ -115,72 +116,40 @@ class Link:
         return tuple(joint.ref for joint in self.joints)
 
 
-def read_joint(element: Element, document: Document, childclass: str | None, body: str, before: int) -> FileJoint:
-    """A <joint> or <freejoint> of a body, after some others; ModelError with its line for one that cannot be."""
-    values = document.values(element, childclass)
-    if element.tag == "freejoint":
-        if values.text("align", "false") == "true":
-            document.unsupported.count(element, "align")
-        joint = FileJoint(element, values.text("name", body), "free")
-        document.finish(values, *QUIET)
-        return joint
-    joint_type = values.word("type", TYPES, "hinge")
+def read_joint(source: Source, j: int, body: str, before: int) -> FileJoint:
+    """Joint j, of a body, after some others; ModelError for one that cannot be."""
+    m: Any = source.m
+    joint_type, at, dof = TYPES[int(m.jnt_type[j])], int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j])
+    single, free = joint_type in ("slide", "hinge"), joint_type == "free"
     unnamed = f"{body}.{UNNAMED[joint_type]}{before + 1 if before else ''}" if joint_type in UNNAMED else body
-    name = values.text("name", unnamed)
-    scale = document.compiler.angle if joint_type in ("ball", "hinge") else 1.0
-    try:
-        axis = unit_axis(values.vector("axis", Z)) if joint_type in ("slide", "hinge") else Z
-    except ValueError as error:
-        complain(element, str(error))
-    values.text("axis", "")
-    limited = values.limited("limited", "range", document.compiler.limits)
-    if joint_type == "free" and limited:
-        document.unsupported.count(element, "limits of a free joint; nothing holds it")
-        limited = False
-    low, high = values.vector("range", (0.0, 0.0))
-    low_high = (low * scale, high * scale) if values.has("range") and joint_type != "free" else None
-    joint = FileJoint(
-        element,
-        name,
+    given = source.name("joint", j)
+    passive = float(m.jnt_stiffness[j]), float(m.dof_damping[dof]), float(m.dof_armature[dof])
+    friction, limited = float(m.dof_frictionloss[dof]), bool(m.jnt_limited[j])
+    for key, value in (("stiffness", passive[0]), ("damping", passive[1]), ("frictionloss", friction)):
+        if value < 0:
+            source.complain("joint", j, f"{key} must not be negative, not {value:g}")
+    if friction and not single:
+        source.note("joint", j, f"frictionloss of a {joint_type} joint")
+    if free and limited:
+        source.note("joint", j, "limits of a free joint; nothing holds it")
+    ends = float(m.jnt_range[j, 0]), float(m.jnt_range[j, 1])
+    return FileJoint(
+        j,
+        given,
+        given or unnamed,
         joint_type,
-        values.vector("pos", (0.0, 0.0, 0.0)),
-        axis,
-        values.number("ref", 0.0) * scale if joint_type in ("slide", "hinge") else 0.0,
-        (
-            _linear(values, "stiffness", document),
-            _linear(values, "damping", document),
-            values.number("armature", 0.0),
-        ),
-        values.number("springref", 0.0) * scale,
-        low_high,
-        limited,
-        _friction(values, joint_type, document),
-        values.number("margin", 0.0),
-        read_softness(values, "limit"),
+        (0.0, 0.0, 0.0) if free else tuple(map(float, m.jnt_pos[j])),
+        unit_axis(tuple(map(float, m.jnt_axis[j]))) if single else Z,
+        float(m.qpos0[at]) if single else 0.0,
+        passive,
+        float(m.qpos_spring[at]) if single else 0.0,
+        ends if (limited or any(ends)) and not free else None,
+        limited and not free,
+        friction if single else 0.0,
+        float(m.jnt_margin[j]),
+        Softness.of(source, "jnt", j, word="joint") if limited else Softness(),
+        float(m.dof_invweight0[dof]),
     )
-    document.finish(values, *QUIET, "ref")
-    return joint
-
-
-def _friction(values: Values, joint_type: str, document: Document) -> float:
-    """The dry friction of a hinge or a slide; that of others is noted."""
-    friction = values.number("frictionloss", 0.0)
-    if friction < 0:
-        complain(values.element, f"frictionloss must not be negative, not {friction:g}")
-    if friction and joint_type in ("ball", "free"):
-        document.unsupported.count(values.element, f"frictionloss of a {joint_type} joint")
-        return 0.0
-    return friction
-
-
-def _linear(values: Any, key: str, document: Document) -> float:
-    """The linear coefficient of a force that newer versions of MuJoCo let be a polynomial."""
-    first, *others = values.numbers(key, 1, 3, (0.0,))
-    if any(others):
-        document.unsupported.count(values.element, f"{key} of higher order")
-    if first < 0:
-        complain(values.element, f"{key} must not be negative, not {first:g}")
-    return float(first)
 
 
 # ---- from rows of joints to joints of ours -----------------------------------------------------------------

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,14 @@ from numpy.polynomial import Polynomial
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.reading.softness import SOLIMP, Mobilities, Softness
+from myoquat.data.mjcf.reading.softness import SOLIMP, Softness
 from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset_path
-from myoquat.data.mjcf.writing.bodies import Joints, Sites
+from myoquat.data.mjcf.writing.bodies import Joints, Sites, add
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
 from myoquat.joints.functions import AxisFunction, coefficients_of
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.vectors import congruent, cross, matvec
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -28,6 +29,7 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.evaluate import path_jacobian
 from myoquat.muscle.forces import CoordinateSpring, RotationLimit
 from myoquat.muscle.functional import LengthPoint
 from myoquat.muscle.laws import (
@@ -47,6 +49,7 @@ from myoquat.muscle.path import Muscle
 
 __all__ = [
     "Actuators",
+    "Mobilities",
     "add_equalities",
     "add_limits",
     "add_tendons",
@@ -89,6 +92,58 @@ def add_limits(root: Element, model: Model, joints: Joints, unwritten: Unwritten
             softness = force.stiffness, force.damping, force.transition
             _set(elements[body.joint_name or body.name], (0.0, force.upper), 0.0,
                  soft_limit(softness, mobilities.of_rotation(force.body)))  # fmt: skip
+
+
+class Mobilities:
+    """J M^-1 J^T of coordinates and paths at a pose: how easily they move. MuJoCo's `invweight0`."""
+
+    def __init__(self, system: ArticulatedSystem, q: Array) -> None:
+        self.system, self._q = system, q
+
+    @cached_property
+    def _poses(self) -> Poses:
+        return self.system.poses(self._q)
+
+    @cached_property
+    def _shifts(self) -> Poses:
+        system = self.system
+        return system.shifts(self._q, np.eye(system.nu), self._poses, system.ground)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """(nu, nu) M^-1, the pseudo-inverse where bodies without mass make M singular."""
+        inverse: Array = np.linalg.pinv(self._mass_matrix(), hermitian=True)
+        return inverse
+
+    def _mass_matrix(self) -> Array:
+        """(nu, nu): twice the kinetic energy of unit speeds."""
+        system = self.system
+        M = np.diag(np.concatenate([np.full(body.joint.nu, body.rotor_inertia) for body in system.bodies]))
+        for body in system.bodies:
+            R, _ = self._poses[body.name]
+            omega, v = self._shifts[body.name]
+            center = v + cross(omega, matvec(R, np.array(body.center_of_mass)))
+            xx, yy, zz, xy, xz, yz = congruent(R, np.array(body.inertia))
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            omega, center = (np.broadcast_to(x, (system.nu, 3)) for x in (omega, center))
+            M += body.mass * center @ center.T + omega @ tensor @ omega.T
+        return M
+
+    def of_coordinate(self, name: str) -> float:
+        """[1/kg or 1/(kg m^2)] of a hinge or a slide."""
+        row = self.system.rate_matrix(self._q)[self.system.coordinate_names.index(name)]
+        return float(row @ self._inverse @ row)
+
+    def of_rotation(self, name: str) -> float:
+        """[1/(kg m^2)] the mean over the axes of a body's ball joint."""
+        end = self.system.u_slices[self.system.indices.body(name)].stop
+        return float(np.mean([self._inverse[k, k] for k in range(end - 3, end)]))  # turns come last
+
+    def of_muscle(self, muscle: Muscle) -> float:
+        """[1/kg] of the length of a path."""
+        model = Model(self.system, (muscle,))
+        row = path_jacobian(model, self._q, backend="numpy")[0]
+        return float(row @ self._inverse @ row)
 
 
 def file_pose(system: ArticulatedSystem, refs: dict[str, float]) -> Array:

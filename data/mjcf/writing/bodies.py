@@ -6,13 +6,12 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
+from lxml import etree
 
 from myoquat.core.records import dataclass
-from myoquat.data.mjcf.elements import add
-from myoquat.data.mjcf.reading.geoms import FIRST_HIDDEN_GROUP
-from myoquat.data.mjcf.shapes import HALVED, file_sizes
+from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element
+from myoquat.data.xml import Element, written
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier, coefficients_of
@@ -36,7 +35,14 @@ from myoquat.muscle.wrapping import (
     WrapSphere,
 )
 
-__all__ = ["Bodies", "Joints", "Sites", "why_no_tendon"]
+__all__ = ["Bodies", "Joints", "Sites", "add", "why_no_tendon"]
+
+
+def add(parent: Element, tag: str, **attributes: Any) -> Element:
+    """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
+    texts = {key: written(value) for key, value in attributes.items() if value is not None}
+    element: Element = etree.SubElement(parent, tag, **texts)
+    return element
 
 
 # ---- Our joints as MuJoCo's: balls, free joints, and rows of slides and hinges on one body ------------------------
@@ -388,7 +394,7 @@ class Bodies:
             return
         visual = {} if shape.purpose == "collision" else {"contype": "0", "conaffinity": "0"}
         visual |= {"group": str(FIRST_HIDDEN_GROUP)} if shape.purpose == "hidden" else {}
-        sizes = file_sizes(shape.kind, shape.sizes)
+        sizes = tuple(x / 2 if half else x for x, half in zip(shape.sizes, HALVED[shape.kind], strict=True))
         add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
 

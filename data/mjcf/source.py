@@ -1,0 +1,328 @@
+"""A MuJoCo model as MuJoCo compiles it: includes, defaults, frames, inertias and meshes are resolved there.
+
+MuJoCo reads a file into a `mujoco.MjSpec`, and that compiles into a `mujoco.MjModel`, whose arrays the readers take.
+Files come from strangers, so this package parses the file and those that it includes before. None of them may lie
+outside of its folder, declare a document type or hold more bytes than one may.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from myoquat.core.lazy_imports import mujoco
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.files import beside
+from myoquat.data.formats import CompiledModel, ModelSpec
+from myoquat.data.reports import ImplausibleValues, ImplausibleWarning, UnsupportedElements
+from myoquat.data.xml import BASE, Element, IncludedFiles, complain, mended, parse
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import MAX_NUMBER
+
+__all__ = ["Source", "open_source", "rows"]
+
+MAX_REPLICATED = 100_000  # elements that the <replicate> elements of a file make
+FOLDERS = ("meshdir", "texturedir", "assetdir")
+TETRAHEDRON = [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1]  # in place of a mesh that is not needed
+TETRAHEDRON_FACES = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]
+LISTS = {
+    "body": "bodies", "joint": "joints", "geom": "geoms", "site": "sites", "tendon": "tendons", "mesh": "meshes",
+    "actuator": "actuators", "equality": "equalities", "key": "keys", "pair": "pairs", "exclude": "excludes",
+}  # fmt: skip
+DOFS = (6, 3, 1, 1)  # of free joints, balls, slides and hinges
+DISABLED = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "SPRING", "DAMPER", "ACTUATION", "CLAMPCTRL")
+UNREAD = (  # array, the number at which it does nothing, its element, and what is left out
+    ("body_mocapid", -1, "body", "mocap"),
+    ("body_gravcomp", 0, "body", "gravcomp"),
+    ("jnt_actfrclimited", 0, "joint", "actuatorfrcrange"),
+    ("jnt_stiffnesspoly", 0, "joint", "stiffness of higher order"),
+    ("dof_dampingpoly", 0, "joint", "damping of higher order"),
+    ("jnt_springyield", 0, "joint", "springyield"),
+    ("jnt_actgravcomp", 0, "joint", "actuatorgravcomp"),
+    ("tendon_stiffnesspoly", 0, "tendon", "stiffness or damping of higher order"),
+    ("tendon_dampingpoly", 0, "tendon", "stiffness or damping of higher order"),
+    ("tendon_springyield", 0, "tendon", "springyield"),
+    ("tendon_armature", 0, "tendon", "armature: its inertia"),
+    ("tendon_actfrclimited", 0, "tendon", "actuatorfrcrange"),
+    ("actuator_delay", 0, "actuator", "delay"),
+    ("actuator_armature", 0, "actuator", "armature: its inertia"),
+    ("actuator_damping", 0, "actuator", "damping"),
+)
+FINITE = (
+    *("body_pos", "body_quat", "body_ipos", "body_mass", "body_inertia", "body_gravcomp", "jnt_pos", "jnt_axis"),
+    *("jnt_stiffness", "jnt_range", "jnt_margin", "jnt_solref", "jnt_solimp", "jnt_actfrcrange", "dof_damping"),
+    *("dof_armature", "dof_frictionloss", "geom_pos", "geom_quat", "geom_size", "geom_friction", "geom_margin"),
+    *("geom_solref", "geom_solimp", "site_pos", "site_quat", "tendon_stiffness", "tendon_damping", "tendon_range"),
+    *("tendon_lengthspring", "tendon_frictionloss", "tendon_margin", "tendon_solref_lim", "tendon_solimp_lim"),
+    *("wrap_prm", "actuator_gear", "actuator_gainprm", "actuator_biasprm", "actuator_dynprm", "actuator_ctrlrange"),
+    *("actuator_forcerange", "actuator_actrange", "actuator_lengthrange", "eq_data", "key_qpos", "key_qvel"),
+    *("key_ctrl", "key_act", "qpos0", "qpos_spring"),
+)
+LIMIT = f"and at most {MAX_NUMBER:g} in size"
+WORDS = {"jnt": "joint", "eq": "equality", "dof": "joint", "wrap": "option", "qpos0": "option", "qpos": "option"}
+
+
+@dataclass
+class Source:
+    """A compiled model, and what is known of the file that it comes from.
+
+    m       the `mujoco.MjModel`
+    spec    the `mujoco.MjSpec` that it is compiled of, None without one
+    folder  that of the file, None without one
+    root    the file's elements with those of the files that it includes, None without one
+    meshes  the files of meshes that were not opened, by the meshes' names
+    idle    tendons on which nothing acts
+    """
+
+    m: Any
+    spec: Any = None
+    root: Element | None = None
+    meshes: dict[str, str] = field(default_factory=dict)
+    unsupported: UnsupportedElements = field(default_factory=UnsupportedElements)
+    implausible: ImplausibleValues = field(default_factory=ImplausibleValues)
+    idle: list[str] = field(default_factory=list)
+    _parts: dict[str, dict[int, Any]] = field(default_factory=dict)
+    _named: dict[str, Element] | None = None
+
+    def name(self, word: str, i: int) -> str:
+        """The name of part i of a type; empty without one."""
+        found: str = getattr(self.m, word)(i).name
+        return found
+
+    def part(self, word: str, i: int) -> Any:
+        """The element of the specification, whose numbers are those of the file; None without a specification."""
+        if self.spec is None or word not in LISTS:
+            return None
+        if word not in self._parts:
+            self._parts[word] = {part.id: part for part in getattr(self.spec, LISTS[word])}
+        return self._parts[word].get(i)
+
+    def note(self, word: str, i: int | None, what: str) -> None:
+        """Report a part that is not read."""
+        file, line = (None, None) if i is None else self._place(word, i)
+        name = "" if i is None or word == "option" else self.name(word, i)
+        place = f"{Path(file).name}:{line}" if file and line else line or repr(name or word)
+        self.unsupported.note(word, what, place)
+
+    def complain(self, word: str, i: int, message: str) -> NoReturn:
+        """Raise a ModelError at a part, with its file and line where they are known."""
+        file, line = self._place(word, i)
+        name = "" if word == "option" else self.name(word, i)
+        raise ModelError(message, element=f"{word} {name!r}" if name else word, line=line, file=file)
+
+    def _place(self, word: str, i: int) -> tuple[str | None, int | None]:
+        if self._named is None:
+            elements = [] if self.root is None else self.root.iter()
+            self._named = {f"{element.tag} {element.get('name')}": element for element in elements}
+        element = self._named.get(f"{word} {self.name(word, i)}") if word != "option" else None
+        if element is not None:
+            return element.base, element.sourceline
+        found = re.search(r"line (\d+)", getattr(self.part(word, i), "info", "") or "")
+        return None, int(found[1]) if found else None
+
+    # ---- what no reader reads --------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Note everything that has no place here and that changes motions. ModelError for numbers that are not
+        finite."""
+        m = self.m
+        for array in FINITE:
+            rows = np.asarray(getattr(m, array), dtype=float)
+            plausible = np.abs(rows) <= MAX_NUMBER
+            if not plausible.all():
+                start, _, rest = array.partition("_")
+                bad = int(np.nonzero(~plausible.reshape(len(rows), -1).all(axis=1))[0][0])
+                word = WORDS.get(start, start)
+                self.complain(
+                    word, int(m.dof_jntid[bad]) if start == "dof" else bad, f"{rest or array} must be finite, {LIMIT}"
+                )
+        for array, idle, word, what in UNREAD:
+            rows = np.asarray(getattr(m, array, np.zeros(0)))
+            found = np.nonzero((rows.reshape(len(rows), -1) != idle).any(axis=1))[0] if rows.size else ()
+            parts = dict.fromkeys(int(m.dof_jntid[i]) if array.startswith("dof_") else int(i) for i in found)
+            for i in parts:
+                self.note(word, i, what)
+        for word, count, what in (
+            ("sensor", m.nsensor, "changes no motion"),
+            ("deformable", m.nflex, "moves by itself"),
+            ("plugin", m.nplugin, "a program of its own"),
+        ):
+            for _ in range(count):
+                self.note(word, None, what)
+        for key in ("density", "viscosity"):
+            if getattr(m.opt, key):
+                self.note("option", None, key)
+        if np.any(m.opt.wind):
+            self.note("option", None, "wind")
+        for key in DISABLED:
+            if self.disabled(key):
+                self.note("flag", None, f"{key.lower()} is disabled")
+
+    def disabled(self, key: str) -> bool:
+        """Whether a flag of the options is off, such as "GRAVITY"."""
+        bit = getattr(mujoco.mjtDisableBit, f"mjDSBL_{key}", None)
+        return bit is not None and bool(self.m.opt.disableflags & int(bit))
+
+
+# ---- opening ---------------------------------------------------------------------------------------------------------
+
+
+def open_source(source: "Path | CompiledModel | ModelSpec", anywhere: bool) -> Source:
+    """A file, a specification or a compiled model. ModelError for what MuJoCo refuses, MissingExtraError without it."""
+    if isinstance(source, CompiledModel):
+        found = Source(source)
+    elif isinstance(source, ModelSpec):
+        found = Source(_asked(source.compile), source)
+    else:
+        found = _of_file(source, anywhere)
+    found.check()
+    return found
+
+
+def _of_file(path: Path, anywhere: bool) -> Source:
+    implausible = ImplausibleValues()
+    root = parse(path, lambda text: mended(text, implausible))
+    if root.tag != "mujoco":
+        raise ModelError(f"<mujoco> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    _follow(root, path, implausible, IncludedFiles(path, anywhere))
+    _check_counts(root)
+    if not anywhere:
+        _check_named_files(root, path.parent)
+    spec = _asked(lambda: mujoco.MjSpec.from_file(str(path)), path, root)
+    meshes = _without_pictures(spec)
+    compiled = _asked(spec.compile, path, root)
+    return Source(compiled, spec, root, meshes, implausible=implausible)
+
+
+def _asked(call: Callable[[], Any], path: Path | None = None, root: Element | None = None) -> Any:
+    """What MuJoCo gives. Its errors become a ModelError, its warnings one ImplausibleWarning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = call()
+        except (ValueError, RuntimeError) as error:
+            raise _refused(str(error), root) from None
+    texts = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    limits = np.concatenate([getattr(found, f"{word}_limited", np.zeros(0)) for word in ("jnt", "tendon")])
+    if shown := "; ".join(text for text in texts if "singular" not in text or limits.any()):  # what limits depend on
+        warnings.warn(f"{path or 'the compiled model'}: MuJoCo warns: {shown}", ImplausibleWarning, stacklevel=8)
+    return found
+
+
+def _refused(text: str, root: Element | None) -> ModelError:
+    """MuJoCo's message as an error here, with the file and the line of the element that it names at its end."""
+    text = re.sub(r"^(?:XML )?(?:Error: )+", "", " ".join(text.split()))
+    found = re.search(r" Element (name )?'([^']*)'(?:, id -?\d+)?(?:, line (\d+))?$", text)
+    line = re.search(r"line(?: number)?[ =](\d+)", text, re.IGNORECASE)
+    number, file, element = int(line[1]) if line and int(line[1]) else None, None, None
+    if found:
+        element = (f"element {found[2]!r}" if found[1] else f"<{found[2]}>") if found[2] else None
+        text = text[: found.start()]
+        tag, name = (None, found[2]) if found[1] else (found[2], None)
+        parts = [] if root is None or not found[2] else root.iter(tag) if tag else root.iter()
+        same = [part for part in parts if name in (None, part.get("name")) and number in (None, part.sourceline)]
+        if len(same) == 1:  # the line may be that of an included file
+            file, number = same[0].base, same[0].sourceline
+    return ModelError(f"MuJoCo refuses it: {text}", element=element, line=number, file=file)
+
+
+def _without_pictures(spec: Any) -> dict[str, str]:
+    """Let the compiler keep every body and open no file that it does not need: no texture, no skin, and no mesh that
+    does not weigh. Returns the files of these meshes by name."""
+    spec.compiler.fusestatic = spec.compiler.discardvisual = False
+    for material in spec.materials:
+        material.textures = [""] * len(material.textures)
+    for part in (*spec.textures, *spec.skins):
+        spec.delete(part)
+    needed = {
+        geom.meshname
+        for geom in spec.geoms
+        if geom.meshname and (geom.type != mujoco.mjtGeom.mjGEOM_MESH or _weighs(geom, spec))
+    }
+    files = {}
+    for mesh in spec.meshes:
+        if mesh.file and mesh.name not in needed:
+            files[mesh.name] = mesh.file
+            mesh.file = ""
+            mesh.uservert, mesh.userface = TETRAHEDRON, TETRAHEDRON_FACES
+    return files
+
+
+def _weighs(geom: Any, spec: Any) -> bool:
+    """Whether a geom is part of its body's inertia."""
+    how, modes = spec.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
+    if how == modes.mjINERTIAFROMGEOM_FALSE or (how == modes.mjINERTIAFROMGEOM_AUTO and geom.parent.explicitinertial):
+        return False
+    return bool(geom.density if np.isnan(geom.mass) else geom.mass)
+
+
+# ---- the file and those that it names --------------------------------------------------------------------------------
+
+
+def _follow(root: Element, path: Path, implausible: ImplausibleValues, files: IncludedFiles) -> None:
+    """Put the elements of included files in place of every <include>, those of files that they include too, so that
+    errors name the right file and line."""
+    for element in list(root.iter("include")):
+        if len(element):  # type: ignore[arg-type]
+            complain(element, "<include> has no elements of its own")
+        file = files.path(element, path)
+        included = parse(file, lambda text: mended(text, implausible))
+        for child in included.iterchildren("*"):
+            child.set(BASE, str(file))
+        _follow(included, file, implausible, files)
+        parent = element.getparent()
+        if parent is None:
+            complain(element, "<include> stands in another element")
+        place = parent.index(element)
+        parent[place : place + 1] = list(included.iterchildren("*"))
+
+
+def _check_counts(root: Element) -> None:
+    """ModelError for <replicate> elements that make too many elements."""
+    if (made := _made(root)) > MAX_REPLICATED and next(root.iter("replicate"), None) is not None:
+        problem = f"<replicate> makes {made} elements of the file, and at most {MAX_REPLICATED} are read"
+        complain(next(root.iter("replicate")), problem)
+
+
+def _made(element: Element) -> int:
+    """The elements in an element, with the copies that are made of them."""
+    count = 1
+    if element.tag == "replicate":
+        try:
+            count = max(int(element.get("count") or 1), 1)
+        except ValueError:
+            complain(element, f"count must be a whole number, not {element.get('count')!r}")
+    return 1 + count * sum(_made(child) for child in element)
+
+
+def _check_named_files(root: Element, folder: Path) -> None:
+    """ModelError for a file outside of the folder that an element names, in any of the folders of the compiler."""
+    folders = [folder, *(beside(folder, name) for name in _folders(root))]
+    home = folder.resolve()
+    for element in root.iter():
+        name = element.get("file") if isinstance(element.tag, str) else None
+        for above in folders if name else ():
+            try:
+                path = beside(above, name or "")
+                outside = path.exists() and not path.resolve().is_relative_to(home)
+            except (OSError, ValueError):  # a name that no file can have
+                continue
+            if outside:
+                what = f"<{element.tag}> names {name!r}, outside the folder of the model"
+                complain(element, f"{what}; load_model(..., anywhere=True) reads it")
+
+
+def _folders(root: Element) -> Iterator[str]:
+    for compiler in root.iter("compiler"):
+        yield from (name for key in FOLDERS if (name := compiler.get(key)))
+
+
+def rows(m: Any, array: str, i: int) -> tuple[float, ...]:
+    """Row i of an array, as numbers."""
+    found: Array = np.ravel(getattr(m, array)[i])
+    return tuple(float(x) for x in found)
