@@ -1,6 +1,7 @@
-"""Functions of a coordinate, read and written by one table."""
+"""Functions of a coordinate, read and written by one table, and polynomials of several."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from myoquat.core.records import dataclass
@@ -11,6 +12,7 @@ from myoquat.joints.functions import (
     Constant,
     Linear,
     Multiplier,
+    MultivariatePolynomial,
     NaturalSpline,
     PiecewiseConstant,
     PiecewiseLinear,
@@ -20,7 +22,17 @@ from myoquat.joints.functions import (
     SmoothStep,
 )
 
-__all__ = ["FUNCTIONS", "add_curves", "add_function", "can_read", "curves", "function_in", "read_function"]
+__all__ = [
+    "FUNCTIONS",
+    "POLYNOMIAL",
+    "add_curves",
+    "add_function",
+    "can_read",
+    "curves",
+    "function_in",
+    "read_function",
+    "read_polynomial",
+]
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ FUNCTIONS: dict[str, FunctionFormat] = {
         lambda f: {"function": f.function, "scale": f.scale},
     ),
 }
+POLYNOMIAL = "MultivariatePolynomialFunction"
 TAGS = {format_.function: tag for tag, format_ in FUNCTIONS.items()}
 
 
@@ -115,6 +128,30 @@ def read_function(element: Element) -> AxisFunction:
         complain(element, str(error))
 
 
+def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial | None:
+    """A function of so many coordinates, None for one that is no polynomial of them."""
+    try:
+        if element.tag == POLYNOMIAL and int(number(element, "dimension")) == dimension:
+            return MultivariatePolynomial(dimension, int(number(element, "order")), numbers(element, "coefficients"))
+        if element.tag == "MultiplierFunction":
+            holder = element.find("function")
+            children = [] if holder is None else [child for child in holder if isinstance(child.tag, str)]
+            inner, scale = read_polynomial(children[0], dimension) if children else None, number(element, "scale", 1.0)
+            return None if inner is None else replace(inner, coefficients=tuple(scale * c for c in inner.coefficients))
+        if element.tag == "Constant":
+            return MultivariatePolynomial(dimension, 0, (number(element, "value"),))
+        if element.tag == "LinearFunction":  # that of the first coordinate first, the constant last
+            return MultivariatePolynomial(dimension, 1, numbers(element, "coefficients", dimension + 1)[::-1])
+        if element.tag == "PolynomialFunction" and dimension == 1:  # highest power first in a file
+            found = numbers(element, "coefficients")[::-1]
+            return MultivariatePolynomial(1, len(found) - 1, found)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        complain(element, str(error))
+    return None
+
+
 def function_in(holder: Element | None, owner: Element) -> AxisFunction:
     """The function among the children of an element; ModelError if there is none."""
     children = [] if holder is None else list(holder)
@@ -125,8 +162,16 @@ def function_in(holder: Element | None, owner: Element) -> AxisFunction:
     return read_function(found[0])
 
 
-def add_function(parent: Element, function: AxisFunction, element: str, name: str = "") -> None:
+def add_function(
+    parent: Element, function: AxisFunction | MultivariatePolynomial, element: str, name: str = ""
+) -> None:
     """A function as a child; ModelError with the `element` that needs it for one that OpenSim does not know."""
+    if isinstance(function, MultivariatePolynomial):
+        own = add(parent, POLYNOMIAL, name=name)
+        add(own, "coefficients", function.coefficients)
+        add(own, "dimension", str(function.dimension))
+        add(own, "order", str(function.order))
+        return
     if type(function) not in TAGS:
         raise ModelError(f"OpenSim has no function like {type(function).__name__}", element=element)
     tag = TAGS[type(function)]

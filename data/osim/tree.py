@@ -12,10 +12,10 @@ from lxml import etree
 
 from myoquat.core.records import dataclass
 from myoquat.data.osim.frames import GROUND, Frame, Frames
-from myoquat.data.osim.functions import FUNCTIONS, function_in, read_function
+from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
 from myoquat.data.xml import boolean, complain, last_name, number, numbers, objects, span, text, triple
 from myoquat.joints.conversion.balls import turned_around
-from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier
+from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.types import (
@@ -300,13 +300,10 @@ def are_collinear(directions: Iterable[Sequence[float]]) -> bool:
 
 def collinear_motions(joint: Any) -> tuple[str, ...]:
     """Of "rotation" and "translation", those of a <CustomJoint> with axes along one line, resting ones included."""
-    found = {axis.get("name"): axis for axis in joint.findall("SpatialTransform/TransformAxis")}
-    motions = []
-    for motion in ("rotation", "translation"):
-        named = [(found.get(f"{motion}{i}"), own) for i, own in enumerate((X, Y, Z), start=1)]
-        directions = [own if axis is None else unit_axis(triple(axis, "axis", own)) for axis, own in named]
-        motions += [motion] if are_collinear(directions) else []
-    return tuple(motions)
+    motions: dict[str, list[Sequence[float]]] = {"rotation": [], "translation": []}
+    for axis in joint.findall("SpatialTransform/TransformAxis"):
+        motions.get(str(axis.get("name"))[:-1], []).append(unit_axis(triple(axis, "axis")))
+    return tuple(motion for motion, directions in motions.items() if are_collinear(directions))
 
 
 def _moving(axis: Axis) -> bool:
@@ -317,12 +314,22 @@ def _moving(axis: Axis) -> bool:
 def _axis(element: Any, names: tuple[str, ...]) -> Axis:
     direction = triple(element, "axis")
     used = [last_name(word) for word in text(element, "coordinates", "").split()]
-    if len(used) > 1:
-        complain(element, f"an axis that depends on more than one coordinate is not supported: {', '.join(used)}")
-    if used and used[0] not in names:
-        complain(element, f"the axis depends on {used[0]!r}, which is no coordinate of the joint ({', '.join(names)})")
+    for name in used:
+        if name not in names:
+            complain(element, f"the axis depends on {name!r}, which is no coordinate of the joint ({', '.join(names)})")
     holder = element.find("function") if element.find("function") is not None else element
     found = [child for child in holder if isinstance(child.tag, str) and child.tag not in ("coordinates", "axis")]
+    if len(used) > 1 or (used and found and any(child.tag == POLYNOMIAL for child in found[0].iter())):
+        polynomial = read_polynomial(found[0], len(used)) if found else None
+        if polynomial is None:
+            complain(
+                found[0] if found else element,
+                f"an axis of {', '.join(used)} needs a function of {len(used)} coordinates: a <{POLYNOMIAL}>, a "
+                "<LinearFunction>, a <Constant>, or a multiple of one",
+            )
+        if len(used) == 1:
+            return Axis(direction, names.index(used[0]), Polynomial(polynomial.coefficients))
+        return Axis(direction, tuple(map(names.index, used)), polynomial)
     unknown = [child for child in found if child.tag not in FUNCTIONS]
     if unknown:
         complain(unknown[0], f"the function <{unknown[0].tag}> is not supported; known: {', '.join(FUNCTIONS)}")

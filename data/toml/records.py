@@ -354,7 +354,7 @@ def _key(cls: type, name: str) -> str:
 def _read(hint: Any, value: Any, element: str, key: str) -> Any:
     """A value of a TOML table as what the type hint of a field asks for."""
     if get_origin(hint) in (Union, types.UnionType):
-        return _read(_some(hint), value, element, key)
+        return _read(_alternative(hint, value), value, element, key)
     if get_origin(hint) is tuple:
         return _read_tuple(get_args(hint), value, element, key)
     if hint is float:
@@ -372,9 +372,18 @@ def _may_be_none(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint)
 
 
-def _some(hint: Any) -> Any:
-    """X of X | None."""
-    return next(t for t in get_args(hint) if t is not types.NoneType)
+def _alternative(hint: Any, value: Any) -> Any:
+    """The type of a union that a value has: an array is a tuple; a table is a record that its type names or that needs
+    none."""
+    known = [t for t in get_args(hint) if t is not types.NoneType]
+    if isinstance(value, list):
+        known = [t for t in known if get_origin(t) is tuple] or known
+    elif len(known) > 1:
+        known = [t for t in known if get_origin(t) is not tuple]
+    if len(known) > 1 and isinstance(value, Mapping):
+        name = value.get("type")
+        known = [t for t in known if name in _own_classes(t) or (name is None and _is_concrete_record(t))] or known
+    return known[0]
 
 
 def _read_tuple(hints: tuple[Any, ...], value: Any, element: str, key: str) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction, Linear, coefficients_of
+from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial, coefficients_of
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
@@ -76,7 +76,7 @@ def ball_joint_obstacle(body: Body) -> str | None:
     reason = _why_not_angles(joint)
     if reason is not None:
         return reason
-    rotating = {axis.coordinate for axis in joint.rotations}
+    rotating = {i for axis in joint.rotations for i in axis.coordinates}
     if body.damping or body.stiffness or body.rotor_inertia:
         return "a damper, a spring or a rotor acts on its own coordinates"
     return _why_not_translations(joint, rotating)
@@ -84,6 +84,8 @@ def ball_joint_obstacle(body: Body) -> str | None:
 
 def _why_not_angles(joint: CustomJoint) -> str | None:
     """Why the rotations of a joint are not three angles about successive axes."""
+    if any(len(axis.coordinates) > 1 for axis in joint.rotations):
+        return "a rotation is a function of several coordinates"
     rotating = [axis.coordinate for axis in joint.rotations]
     if len(rotating) != 3 or None in rotating or len(set(rotating)) != 3:
         count = len({c for c in rotating if c is not None})
@@ -101,16 +103,16 @@ def rotation_angles(joint: CustomJoint) -> Angles | None:
         return None
     lines = [_line(axis.function) or (0.0, 0.0) for axis in joint.rotations]
     return Angles(
-        _three(joint.coordinates[axis.coordinate or 0] for axis in joint.rotations),
+        _three(joint.coordinates[i] for axis in joint.rotations for i in axis.coordinates),
         _three(axis.direction for axis in joint.rotations),
         _three(factor for factor, _ in lines),
         _three(offset for _, offset in lines),
-        units=_three(joint.units[axis.coordinate or 0] for axis in joint.rotations),
+        units=_three(joint.units[i] for axis in joint.rotations for i in axis.coordinates),
     )
 
 
-def _why_not_translations(joint: CustomJoint, rotating: set[int | None]) -> str | None:
-    sliding = [axis.coordinate for axis in joint.translations if _constant(axis.function, axis.coordinate) is None]
+def _why_not_translations(joint: CustomJoint, rotating: set[int]) -> str | None:
+    sliding = [i for axis in joint.translations if _constant(axis) is None for i in axis.coordinates]
     if set(sliding) & rotating:
         return "its centre moves with its rotations"
     if not sliding:
@@ -139,7 +141,7 @@ def as_ball(body: Body) -> Body:
         names = (*translations, *(f"{body.name}.{suffix}" for suffix in FloatingJoint().facts.coordinates[3:]))
         return replace(body, joint=FloatingJoint(angles=angles), coordinate_names=names)
     centre = sum(
-        (np.array(a.direction) * (_constant(a.function, a.coordinate) or 0.0) for a in joint.translations),
+        (np.array(a.direction) * (_constant(a) or 0.0) for a in joint.translations),
         start=np.zeros(3),
     )
     p = np.array(body.position) + rotation_matrix(np.array(body.orientation)) @ centre
@@ -190,19 +192,18 @@ def with_ranges(body: Body, ranges: Mapping[str, tuple[float, float]]) -> Body:
 def coordinate_indices(joint: CustomJoint, angles: Angles) -> tuple[list[int], list[int]]:
     """Indices of the three angles, and of the three translations if any, among the coordinates of a custom joint."""
     angles_at = [joint.coordinates.index(name) for name in angles.names]
-    translations = [a.coordinate for a in joint.translations if _constant(a.function, a.coordinate) is None]
-    return angles_at, [i for i in translations if i is not None]
+    return angles_at, [i for a in joint.translations if _constant(a) is None for i in a.coordinates]
 
 
-def _line(function: AxisFunction) -> tuple[float, float] | None:
-    """(factor, offset) of a linear function that is not constant."""
-    found = coefficients_of(function)
+def _line(function: AxisFunction | MultivariatePolynomial) -> tuple[float, float] | None:
+    """(factor, offset) of a linear function of one coordinate that is not constant."""
+    found = coefficients_of(function) if isinstance(function, AxisFunction) else None
     return (found[1], found[0]) if found is not None and len(found) == 2 and found[1] else None
 
 
-def _constant(function: AxisFunction, coordinate: int | None) -> float | None:
+def _constant(axis: Axis) -> float | None:
     """The value of a function that does not vary."""
-    return float(function.value(np.zeros(()))) if coordinate is None else function.as_constant
+    return float(axis.value(np.zeros(0))) if axis.coordinate is None else axis.function.as_constant
 
 
 def _three(values: Iterable[Any]) -> tuple[Any, Any, Any]:

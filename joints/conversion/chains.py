@@ -18,7 +18,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Linear, coefficients_of
+from myoquat.joints.functions import Linear, MultivariatePolynomial, coefficients_of
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply, rotation_matrix
@@ -133,17 +133,17 @@ def _rotates(body: Body) -> bool:
     if body.damping or body.stiffness or body.rotor_inertia:
         return False
     joint = as_axes(body)
-    still = all(a.coordinate is None and not a.function.value(np.zeros(())) for a in joint.translations)
-    plain = all(_line(axis.function, axis.coordinate) is not None for axis in joint.rotations)
+    still = all(not axis.coordinates and not axis.value(np.zeros(0)) for axis in joint.translations)
+    plain = all(_line(axis) is not None for axis in joint.rotations)
     return still and plain and bool(joint.coordinates)
 
 
-def _line(function: object, coordinate: int | None) -> tuple[float, float] | None:
-    """(factor, offset) of a linear or constant function."""
-    found = coefficients_of(function)  # type: ignore[arg-type]
+def _line(axis: Axis) -> tuple[float, float] | None:
+    """(factor, offset) of a linear function of one coordinate, or of a constant one."""
+    found = None if isinstance(axis.function, MultivariatePolynomial) else coefficients_of(axis.function)
     if found is None or len(found) > 2:
         return None
-    return (found[1] if len(found) == 2 and coordinate is not None else 0.0), found[0]
+    return (found[1] if len(found) == 2 and axis.coordinates else 0.0), found[0]
 
 
 def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | str:
@@ -186,11 +186,12 @@ def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | str:
             return f"the rotations of {path[0].name!r} and {body.name!r} are about different points"
         joint = as_axes(body)
         for axis in joint.rotations:
-            factor, offset = _line(axis.function, axis.coordinate) or (0.0, 0.0)
-            if axis.coordinate is None or not factor:
+            factor, offset = _line(axis) or (0.0, 0.0)
+            if not factor:
                 K = K @ axis_angle_matrix(axis.direction, np.array(offset))
             else:
-                links.append(_Link(K @ np.array(axis.direction), joint.coordinates[axis.coordinate], factor, offset))
+                (i,) = axis.coordinates
+                links.append(_Link(K @ np.array(axis.direction), joint.coordinates[i], factor, offset))
         stages.append(_Stage(body, len(links), K))
     return links, stages
 

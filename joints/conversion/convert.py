@@ -107,7 +107,7 @@ def _stays(body: Body, driven: Collection[str], locked: Collection[str]) -> bool
     joint = body.joint
     if not isinstance(joint, CustomJoint):
         return False
-    names = {joint.coordinates[axis.coordinate] for axis in joint.rotations if axis.coordinate is not None}
+    names = {joint.coordinates[i] for axis in joint.rotations for i in axis.coordinates}
     return bool(names) and (names <= {*driven} or not names.isdisjoint(locked))
 
 

@@ -1,5 +1,6 @@
 """Functions of one formula: polynomials of one and of several arguments, sines, and multiples of other functions."""
 
+from dataclasses import replace
 from functools import cache
 from math import comb
 from typing import Any
@@ -138,8 +139,8 @@ class MultivariatePolynomial(Record):
     >>> import numpy as np
     >>> from myoquat.joints.functions import MultivariatePolynomial
     >>> f = MultivariatePolynomial(dimension=2, order=1, coefficients=(0.3, 0.02, -0.05))  # 0.3 + 0.02 x2 - 0.05 x1
-    >>> float(f.value(np.array([1.0, 2.0])).round(12))
-    0.29
+    >>> float(f.value(np.array([1.0, 2.0])).round(12)), f.partial(0).coefficients
+    (0.29, (-0.05,))
     """
 
     dimension: int
@@ -157,6 +158,20 @@ class MultivariatePolynomial(Record):
                 f"a polynomial of {self.dimension} coordinates and order {self.order} has as many coefficients as "
                 f"powers whose sum is at most {self.order}, not {given}"
             )
+
+    @property
+    def as_constant(self) -> float | None:
+        """The value of a function that does not vary; None for another one."""
+        return None if any(self.coefficients[1:]) else self.coefficients[0]
+
+    def partial(self, k: int) -> "MultivariatePolynomial":
+        """df/dx_k, a polynomial of the same coordinates."""
+        if not self.order:
+            return replace(self, coefficients=(0.0,))
+        terms = dict(zip(_powers(self.dimension, self.order), self.coefficients, strict=True))
+        raised = [(*row[:k], row[k] + 1, *row[k + 1 :]) for row in _powers(self.dimension, self.order - 1)]
+        coefficients = tuple(power[k] * terms[power] for power in raised)
+        return replace(self, order=self.order - 1, coefficients=coefficients)
 
     def value(self, x: Array) -> Array:
         """(...) f(x), of x (..., dimension), floats or symbols."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
-from myoquat.joints.functions import Constant, Linear, Polynomial
+from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import random_quaternions
@@ -48,7 +48,7 @@ def _custom(rng: Rng) -> CustomJoint:
         rotations=(Axis(_axis(rng), 0, bent), Axis(_axis(rng), 1), Axis(_axis(rng), 3, Linear(1.5, 0.1))),
         translations=(
             Axis(_axis(rng), 2, Polynomial((0.0, 1.0, 0.3))),
-            Axis(_axis(rng), 0, Polynomial((0.1, 0.2, 0.4))),
+            Axis(_axis(rng), (3, 0), MultivariatePolynomial(2, 2, (0.1, 0.2, 0.4, -0.1, 0.3, 0.2))),
             Axis(_axis(rng), None, Constant(0.3)),
         ),
         units=("rad", "rad", "m", "rad"),

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import field, replace
+from itertools import product
 from typing import ClassVar, Self
 
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.functions import AxisFunction, Linear, Multiplier
+from myoquat.joints.functions import AxisFunction, Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.types.angles import angular_drift, child_axes, successive_rotations
 from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
 from myoquat.joints.vectors import cross, vecmat
@@ -19,10 +20,11 @@ __all__ = ["Axis", "CustomJoint"]
 
 @dataclass(frozen=True)
 class Axis(Record):
-    """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of a coordinate of the joint.
+    """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of coordinates of the joint.
 
-    `coordinate` is the number of that coordinate, None where the function is constant. The direction is normalized.
-    Raises ValueError for a direction of length zero.
+    `coordinate` is the number of that coordinate, None where the function is constant, or the numbers of the
+    coordinates of a `MultivariatePolynomial`. The direction is normalized. Raises ValueError for a direction of length
+    zero, and for a function of another number of coordinates.
 
     >>> import numpy as np
     >>> from myoquat.joints import Axis, CustomJoint
@@ -35,12 +37,58 @@ class Axis(Record):
 
     constants: ClassVar[tuple[str, ...]] = ("direction",)
     direction: tuple[float, float, float]
-    coordinate: int | None
-    function: AxisFunction = field(default_factory=Linear)
+    coordinate: int | tuple[int, ...] | None
+    function: AxisFunction | MultivariatePolynomial = field(default_factory=Linear)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "direction", unit_axis(self.direction))
+        several = len(self.coordinate) if isinstance(self.coordinate, tuple) else None
+        if isinstance(self.function, MultivariatePolynomial):
+            count = self.function.dimension
+            if several != count:
+                raise ValueError(f"a polynomial of {count} coordinates needs their numbers, not {self.coordinate}")
+        elif several is not None:
+            raise ValueError(f"a function of the coordinates {self.coordinate} must be a MultivariatePolynomial")
+
+    @property
+    def coordinates(self) -> tuple[int, ...]:
+        """The numbers of all coordinates on which the axis depends."""
+        if self.coordinate is None:
+            return ()
+        return self.coordinate if isinstance(self.coordinate, tuple) else (self.coordinate,)
+
+    def value(self, q: Array) -> Array:
+        """(...) f; of no coordinate, that of zero."""
+        return self.function.value(self._own(q))
+
+    def slopes(self, q: Array) -> list[Array]:
+        """(...) df/dx_i of each of the `coordinates`."""
+        x, f = self._own(q), self.function
+        if isinstance(f, MultivariatePolynomial):
+            return [f.partial(k).value(x) for k in range(f.dimension)]
+        return [f.slope(x) for _ in self.coordinates]
+
+    def rate(self, q: Array, u: Array) -> Array:
+        """(...) df/dt."""
+        if not self.coordinates:
+            return np.zeros(q.shape[:-1])
+        first, *others = (f * u[..., i] for f, i in zip(self.slopes(q), self.coordinates, strict=True))
+        return sum(others, start=first)
+
+    def bend(self, q: Array, u: Array) -> Array:
+        """(...) the sum of d2f/dx_i dx_j u_i u_j: what d2f/dt2 has without udot."""
+        x, v, f = self._own(q), self._own(u), self.function
+        if not isinstance(f, MultivariatePolynomial):
+            return f.curvature(x) * v * v
+        pairs = product(range(f.dimension), repeat=2)
+        return sum((f.partial(j).partial(k).value(x) * v[..., j] * v[..., k] for j, k in pairs), start=0.0 * x[..., 0])
+
+    def _own(self, x: Array) -> Array:
+        """The coordinate of the axis in x (..., n), or its coordinates (..., k); zero (...) for one that has none."""
+        if isinstance(self.coordinate, tuple):
+            return np.stack([x[..., i] for i in self.coordinate], axis=-1)
+        return np.zeros(x.shape[:-1]) if self.coordinate is None else x[..., self.coordinate]
 
 
 @dataclass(frozen=True)
@@ -81,8 +129,9 @@ class CustomJoint(CoordinateJoint):
                 f"{len(self.rotations)} and {len(self.translations)}"
             )
         for axis in (*self.rotations, *self.translations):
-            if axis.coordinate is not None and not 0 <= axis.coordinate < count:
-                raise ValueError(f"an axis uses coordinate {axis.coordinate}, but there are {count}")
+            for i in axis.coordinates:
+                if not 0 <= i < count:
+                    raise ValueError(f"an axis uses coordinate {i}, but there are {count}")
         object.__setattr__(self, "units", tuple(self.units) or self._units_of_axes())
         if len(self.units) != count or not set(self.units) <= {"rad", "m", "1"}:
             raise ValueError(f"units must be {count} of 'rad', 'm' and '1', not {self.units}")
@@ -92,8 +141,8 @@ class CustomJoint(CoordinateJoint):
         units = ["1"] * len(self.coordinates)
         for unit, axes in (("rad", self.rotations), ("m", self.translations)):
             for axis in axes:
-                if axis.coordinate is not None and isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
-                    units[axis.coordinate] = unit
+                if isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
+                    units = [unit if i in axis.coordinates else known for i, known in enumerate(units)]
         return tuple(units)
 
     def __repr__(self) -> str:
@@ -135,23 +184,21 @@ class CustomJoint(CoordinateJoint):
         """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
         columns: list[Array] = [np.zeros((*q.shape[:-1], 3)) for _ in self.coordinates]
         for axis, v in zip(axes, vectors, strict=True):
-            if axis.coordinate is not None:
-                i = axis.coordinate
-                columns[i] = columns[i] + v * axis.function.slope(q[..., i])[..., None]
+            for i, slope in zip(axis.coordinates, axis.slopes(q), strict=True):
+                columns[i] = columns[i] + v * slope[..., None]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((3, 0))
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Sdot u from the curvature of the functions, and from the rotation of the axes."""
         R, _ = self.transform(q)
         rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
-        rates = _rates(self.rotations, q, u)
-        bends = _bends(self.rotations, q, u)
+        rates = [axis.rate(q, u) for axis in self.rotations]
         omega = sum((b * r[..., None] for b, r in zip(rotation_axes, rates, strict=True)), start=np.zeros(3))
         c_omega = angular_drift(rotation_axes, rates)
-        for b, bend in zip(rotation_axes, bends, strict=True):
-            c_omega = c_omega + b * bend[..., None]
-        v = vecmat(_sum(self.translations, _rates(self.translations, q, u)), R)
-        c_v = vecmat(_sum(self.translations, _bends(self.translations, q, u)), R) + cross(v, omega)
+        for b, axis in zip(rotation_axes, self.rotations, strict=True):
+            c_omega = c_omega + b * axis.bend(q, u)[..., None]
+        v = vecmat(_sum(self.translations, [axis.rate(q, u) for axis in self.translations]), R)
+        c_v = vecmat(_sum(self.translations, [axis.bend(q, u) for axis in self.translations]), R) + cross(v, omega)
         return c_omega, c_v
 
 
@@ -159,6 +206,9 @@ def _stretched(axis: Axis, factors: Sequence[float]) -> Axis:
     scale = sum(abs(a) * s for a, s in zip(axis.direction, factors, strict=True))
     if axis.function == Linear() or scale == 1.0:
         return axis
+    if isinstance(axis.function, MultivariatePolynomial):
+        coefficients = tuple(scale * c for c in axis.function.coefficients)
+        return replace(axis, function=replace(axis.function, coefficients=coefficients))
     return replace(axis, function=Multiplier(axis.function, scale))
 
 
@@ -175,20 +225,4 @@ def _sum(axes: Sequence[Axis], amounts: Sequence[Array]) -> Array:
 
 
 def _values(axes: Sequence[Axis], q: Array) -> list[Array]:
-    """f_k at its coordinate; a constant function is evaluated at no coordinate's place, zero."""
-    return [axis.function.value(_of(axis, q)) for axis in axes]
-
-
-def _rates(axes: Sequence[Axis], q: Array, u: Array) -> list[Array]:
-    """f_k' u."""
-    return [axis.function.slope(_of(axis, q)) * _of(axis, u) for axis in axes]
-
-
-def _bends(axes: Sequence[Axis], q: Array, u: Array) -> list[Array]:
-    """f_k'' u^2."""
-    return [axis.function.curvature(_of(axis, q)) * _of(axis, u) * _of(axis, u) for axis in axes]
-
-
-def _of(axis: Axis, x: Array) -> Array:
-    """The coordinate of an axis in x (..., n); zero (...) for one that has none."""
-    return np.zeros(x.shape[:-1]) if axis.coordinate is None else x[..., axis.coordinate]
+    return [axis.value(q) for axis in axes]

@@ -14,7 +14,7 @@ from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction, Multiplier, coefficients_of
+from myoquat.joints.functions import AxisFunction, Multiplier, MultivariatePolynomial, coefficients_of
 from myoquat.joints.multibody.body import Body, Shape, check_inertia, principal_moments
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
@@ -134,7 +134,13 @@ class Joints:
         rows = [("slide", axis) for axis in joint.translations if axis.coordinate is not None]
         rows += [("hinge", axis) for axis in self._turns(joint, f"body {body.name!r}")]
         for number, (joint_type, axis) in enumerate(rows, start=1):
-            i = axis.coordinate or 0
+            if isinstance(axis.function, MultivariatePolynomial):
+                raise ModelError(
+                    "an axis that depends on several coordinates has no equal in MuJoCo, whose equality constraints "
+                    "take one joint",
+                    element=f"body {body.name!r}",
+                )
+            (i,) = axis.coordinates
             name, straight = joint.coordinates[i], _straight(axis.function)
             if straight is not None and i not in led:
                 led.add(i)
@@ -148,7 +154,7 @@ class Joints:
                 self._follow(follower, name, axis.function)
                 value, slope = axis.function.value(q[i]), axis.function.slope(q[i]) * u[i]
                 self._add(parent, joint_type, follower, value, slope, axis=axis.direction, limited=False)
-        used = {axis.coordinate for _, axis in rows}
+        used = {i for _, axis in rows for i in axis.coordinates}
         for i, name in enumerate(joint.coordinates):
             if i not in used:
                 self.unwritten.count("coordinates that move nothing", name)

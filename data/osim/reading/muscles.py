@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.data.osim.frames import Frames
-from myoquat.data.osim.functions import function_in
+from myoquat.data.osim.functions import add_function, function_in, read_polynomial
 from myoquat.data.osim.laws import read_activation, read_activation_dynamics, read_law
 from myoquat.data.osim.reading.forces import Contacts
 from myoquat.data.osim.reading.wraps import TAG as OBSTACLES
@@ -26,7 +26,7 @@ __all__ = ["add_functional", "has_path", "read_functional", "read_groups", "read
 # ---- <FunctionBasedPath>: a path whose length is a polynomial of coordinates --------------------------------------
 
 
-FUNCTIONAL, POLYNOMIAL = "FunctionBasedPath", "MultivariatePolynomialFunction"
+FUNCTIONAL = "FunctionBasedPath"
 LENGTH, ARMS, SPEED = "length_function", "moment_arm_functions", "lengthening_speed_function"
 SAMPLES = 16  # random coordinates at which derivatives of a file are compared with those of its length
 DERIVATIVE_TOLERANCE = 1e-9  # relative to 1 + |derivative|
@@ -39,7 +39,7 @@ def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPo
     holder = _holder(path, LENGTH)
     if holder is None:
         complain(path, f"<{FUNCTIONAL}> needs a <{LENGTH}>")
-    length = _polynomial(holder, len(names))
+    length = read_polynomial(holder, len(names))
     if length is None:
         complain(holder, f"a length by <{holder.tag}> of {len(names)} coordinates is not supported")
     x, u = np.random.default_rng(0).uniform(-1.0, 1.0, (2, SAMPLES, len(names)))
@@ -48,10 +48,10 @@ def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPo
     arms, speed = path.find(ARMS), _holder(path, SPEED)
     given = [] if arms is None else [child for child in arms if isinstance(child.tag, str)]
     for k, arm in enumerate(given[: len(names)]):
-        if not _agrees(_polynomial(arm, len(names)), x, -slopes[:, k]):
+        if not _agrees(read_polynomial(arm, len(names)), x, -slopes[:, k]):
             unsupported.count(arm, ARMS)
     if speed is not None and not _agrees(
-        _polynomial(speed, 2 * len(names)), np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)
+        read_polynomial(speed, 2 * len(names)), np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)
     ):
         unsupported.count(speed, SPEED)
     return function_path(names, length)
@@ -65,25 +65,6 @@ def _holder(path: Any, name: str) -> Any:
     return next(iter([*inside, *named]), None)
 
 
-def _polynomial(element: Any, dimension: int) -> MultivariatePolynomial | None:
-    """A function of so many coordinates, None for one that is no polynomial of them."""
-    try:
-        if element.tag == POLYNOMIAL and int(number(element, "dimension")) == dimension:
-            return MultivariatePolynomial(dimension, int(number(element, "order")), numbers(element, "coefficients"))
-        if element.tag == "Constant":
-            return MultivariatePolynomial(dimension, 0, (number(element, "value"),))
-        if element.tag == "LinearFunction":  # that of the first coordinate first, the constant last
-            return MultivariatePolynomial(dimension, 1, numbers(element, "coefficients", dimension + 1)[::-1])
-        if element.tag == "PolynomialFunction" and dimension == 1:  # highest power first in a file
-            found = numbers(element, "coefficients")[::-1]
-            return MultivariatePolynomial(1, len(found) - 1, found)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        complain(element, str(error))
-    return None
-
-
 def _agrees(function: MultivariatePolynomial | None, x: Any, wanted: Any) -> bool:
     """Whether a function has the wanted values (n,) at x (n, dimension)."""
     if function is None:
@@ -95,10 +76,7 @@ def add_functional(parent: Element, point: LengthPoint, coordinate_paths: list[s
     """The <FunctionBasedPath> of a path that ends in `point`; coordinate_paths: those in the model's tree."""
     path = add(parent, FUNCTIONAL, name="path")
     add(path, "coordinate_paths", " ".join(coordinate_paths))
-    own = add(add(path, LENGTH), POLYNOMIAL)
-    add(own, "coefficients", point.length.coefficients)
-    add(own, "dimension", str(point.length.dimension))
-    add(own, "order", str(point.length.order))
+    add_function(add(path, LENGTH), point.length, f"path of {parent.get('name')!r}")
 
 
 GEOMETRY = "GeometryPath"

@@ -25,7 +25,7 @@ from myoquat.joints.constraints import (
 )
 from myoquat.joints.conversion.balls import as_axes, completed
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Constant
+from myoquat.joints.functions import Constant, MultivariatePolynomial
 from myoquat.joints.multibody.body import Body, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply
@@ -172,7 +172,7 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
         joint = as_axes(body)
     except ValueError as error:
         raise ModelError(str(error), element=element) from None
-    used = {axis.coordinate for axis in (*joint.rotations, *joint.translations) if axis.coordinate is not None}
+    used = {i for axis in (*joint.rotations, *joint.translations) for i in axis.coordinates}
     for i, name in enumerate(joint.coordinates):
         if i not in used and i < max(used, default=len(joint.coordinates)):
             raise ModelError(
@@ -190,9 +190,14 @@ def _add_axes(parent: Element, body: Body, element: str) -> None:
         still = (Axis(direction, None, Constant(0.0)) for direction in completed(given)[len(given) :])
         for k, axis in enumerate((*axes, *still), start=1):
             holder = add(transform, "TransformAxis", name=f"{motion}{k}")
-            add(holder, "coordinates", "" if axis.coordinate is None else joint.coordinates[axis.coordinate])
+            add(holder, "coordinates", " ".join(joint.coordinates[i] for i in axis.coordinates))
             add(holder, "axis", axis.direction)
-            add_function(holder, axis.function, element, name="function")
+            function = axis.function
+            if isinstance(function, MultivariatePolynomial) and function.order == 1:
+                # OpenSim 4.6 takes the first derivatives of a MultivariatePolynomialFunction for its second ones
+                add(add(holder, "LinearFunction", name="function"), "coefficients", function.coefficients[::-1])
+            else:
+                add_function(holder, function, element, name="function")
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -373,11 +378,8 @@ def _write_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
     terms = dict.fromkeys(powers_of(len(constraint.independent), order), 0.0)
     for powers, coefficient in zip(constraint.powers, constraint.coefficients, strict=True):
         terms[powers] += coefficient
-    holder = add(entry, "coupled_coordinates_function")
-    function = add(holder, "MultivariatePolynomialFunction")
-    add(function, "dimension", str(len(constraint.independent)))
-    add(function, "order", str(order))
-    add(function, "coefficients", tuple(terms.values()))
+    function = MultivariatePolynomial(len(constraint.independent), order, tuple(terms.values()))
+    add_function(add(entry, "coupled_coordinates_function"), function, constraint.label)
     _add_names(entry, " ".join(constraint.independent), constraint)
 
 
