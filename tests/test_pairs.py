@@ -8,7 +8,7 @@ import pytest
 
 from tests.pairs.array import covering_array, missing_pairs
 from tests.pairs.case import made
-from tests.pairs.checks import Broken, NotHere, close
+from tests.pairs.checks import Broken, NotHere, close, close_to_slope
 from tests.pairs.laws import GROUPS, LAWS, Law, factors
 from tests.pairs.peers import IN_OPENSIM, MUJOCO, OPENSIM, in_mujoco, written
 from tests.pairs.run import run
@@ -74,3 +74,15 @@ def test_numbers_that_differ_break_a_law():
         close("length", [1.0, 2.1], [1.0, 2.0])
     with pytest.raises(Broken, match="nan"):
         close("length", [np.nan], [1.0])
+
+
+def test_slope_beside_a_kink_is_compared_with_smaller_steps():
+    """|x - d| at 0, whose difference over a step h > d is off."""
+
+    def slope(share, at=0.03):
+        h = 0.1 * share
+        return (abs(h - at) - abs(-h - at)) / (2 * h)
+
+    close_to_slope("slope", -1.0, slope, 1e-9)
+    with pytest.raises(Broken, match="slope"):
+        close_to_slope("slope", -0.9, slope, 1e-9)

@@ -210,9 +210,13 @@ class Radau:
         self.f = self._slope(self.t, self.y)
         scale = self._scale(self.y)
         there, speed = _norm(self.y / scale), _norm(self.f / scale)
+        if not np.isfinite(speed):
+            return 0.0  # no step is small enough
         short = 1e-6 if min(there, speed) < 1e-5 else 0.01 * there / speed
         short = min(short, self._end - self.t)
         bend = _norm((self._slope(self.t + short, self.y + short * self.f) - self.f) / scale) / short
+        if not np.isfinite(bend):
+            return 0.01 * short  # the explicit step leaves the domain of the slope
         greatest = max(speed, bend)
         longer = max(1e-6, 1e-3 * short) if greatest <= 1e-15 else (0.01 / greatest) ** 0.25
         return min(100 * short, longer)

@@ -1,12 +1,14 @@
 """How a law says that it does not hold, or that it has nothing to say."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Broken", "NotHere", "close", "from_one_start"]
+__all__ = ["Broken", "NotHere", "close", "close_by_steps", "close_to_slope", "from_one_start"]
+
+SHARES = (1.0, 1 / 8, 1 / 64, 8.0)  # of the usual step of a difference
 
 
 class Broken(AssertionError):
@@ -38,3 +40,24 @@ def close(what: str, found: Any, expected: Any, tolerance: float = 1e-8) -> None
     if not error <= tolerance:
         worst = np.unravel_index(np.argmax(np.abs(found - expected)), found.shape) if found.shape else ()
         raise Broken(f"{what}{list(map(int, worst))}: {found[worst]:.9g}, not {expected[worst]:.9g} ({error:.1e})")
+
+
+def close_to_slope(what: str, found: Any, slope: Callable[[float], Any], tolerance: float) -> None:
+    """Broken unless a derivative agrees with a difference at one step size; `slope` takes the share of the usual step.
+
+    A derivative is the limit of differences. A kink beside the state spoils those that reach it, and rounding those of
+    small steps, so no step size suits all models. A wrong derivative agrees with none of them.
+    """
+    close_by_steps(what, lambda share: (found, slope(share)), tolerance)
+
+
+def close_by_steps(what: str, pair: Callable[[float], tuple[Any, Any]], tolerance: float) -> None:
+    """`close_to_slope` where both numbers depend on the step: `pair` gives what was found and what is expected."""
+    first: Broken | None = None
+    for share in SHARES:
+        try:
+            return close(what, *pair(share), tolerance)
+        except Broken as broken:
+            first = first or broken
+    assert first is not None
+    raise first

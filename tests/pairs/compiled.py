@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from myoquat.muscle.acting import Instant
 from myoquat.muscle.segments.lengths import velocity_jacobian
 
 from .case import POINTS, STATES, WEIGHTS, Case, least, nearest, rate_jacobian, stream
-from .checks import NotHere, close, from_one_start
+from .checks import NotHere, close, close_by_steps, close_to_slope, from_one_start
 from .interpreted import interpreted
 
 __all__ = [
@@ -184,9 +185,9 @@ def _free(case: Case, q: np.ndarray, torque: np.ndarray) -> np.ndarray:
     return torque - matvec(carried, torque)
 
 
-def _slope(values: np.ndarray) -> np.ndarray:
-    """The derivative of values at `STEPS`."""
-    return np.tensordot(WEIGHTS, np.broadcast_to(values, (len(POINTS), *values.shape[-2:])), 1) / 2e-4
+def _slope(values: np.ndarray, share: float = 1.0) -> np.ndarray:
+    """The derivative of values at a share of `STEPS`."""
+    return np.tensordot(WEIGHTS, np.broadcast_to(values, (len(POINTS), *values.shape[-2:])), 1) / (share * 2e-4)
 
 
 def derivatives(case: Case) -> None:
@@ -208,17 +209,22 @@ def derivatives(case: Case) -> None:
             slope = _slope(_along(case, STEPS, directions, last))
             off = np.abs(slope - sum(parts.values())).max() > 2e-6 * max(1.0, np.abs(slope).max())
             for name, part in parts.items() if off else ():  # which one it is
-                one = _slope(_along(case, STEPS, {name: directions[name]}, last))
-                close(f"derivative of {function.__name__} by {name}", part, one, 2e-6)
+                along = partial(_slope_along, case, {name: directions[name]}, last)
+                close_to_slope(f"derivative of {function.__name__} by {name}", part, along, 2e-6)
             for name, value in numbers.items():
-                by_number = _slope(_of_number(case, name, value, last))
-                close(f"derivative of {function.__name__} by {name}", found.parameters[name] * value, by_number, 2e-6)
+                part, by_number = found.parameters[name] * value, partial(_slope_by_number, case, name, value, last)
+                close_to_slope(f"derivative of {function.__name__} by {name}", part, by_number, 2e-6)
 
 
-def _of_number(case: Case, name: str, value: float, last: str) -> np.ndarray:
-    """udot or tau of models with a number that is changed by factors 1 + step."""
-    cases = [_with_numbers(case, {name: value * (1.0 + s)}) for s in STEPS[:, 0, 0]]
-    return np.stack([_along(changed, STEPS[:1], {}, last) for changed in cases])
+def _slope_along(case: Case, directions: dict[str, np.ndarray], last: str, share: float) -> np.ndarray:
+    """The derivative of udot or tau along directions."""
+    return _slope(_along(case, share * STEPS, directions, last), share)
+
+
+def _slope_by_number(case: Case, name: str, value: float, last: str, share: float) -> np.ndarray:
+    """The derivative of udot or tau by the logarithm of a number of the model."""
+    cases = [_with_numbers(case, {name: value * (1.0 + s)}) for s in share * STEPS[:, 0, 0]]
+    return _slope(np.stack([_along(changed, STEPS[:1], {}, last) for changed in cases]), share)
 
 
 def _with_numbers(case: Case, numbers: dict[str, float]) -> Case:
@@ -236,10 +242,14 @@ def linearization(case: Case) -> None:
     with interpreted():
         here = linearize(case.model, case.q, case.u, inputs=Inputs(**values), **options)
         close("acceleration", here.rate[..., nu : 2 * nu], case.udot, 1e-7)
-        curve = _curve(case, values)
-        there = linearize(case.model, curve.q, curve.u, inputs=Inputs(**curve.inputs), **options)
-    wanted = matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names))
-    close("change of rates", wanted[..., nu:], _slope(there.rate)[..., nu:], 1e-5)
+
+        def change(share: float) -> tuple[np.ndarray, np.ndarray]:
+            curve = _curve(case, values, share)
+            there = linearize(case.model, curve.q, curve.u, inputs=Inputs(**curve.inputs), **options)
+            wanted = matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names))
+            return wanted[..., nu:], _slope(there.rate, share)[..., nu:]
+
+        close_by_steps("change of rates", change, 1e-5)
 
 
 class _Curve(NamedTuple):
@@ -258,16 +268,16 @@ class _Curve(NamedTuple):
         return found
 
 
-def _curve(case: Case, values: dict[str, Any]) -> _Curve:
-    rng = stream("curve")
+def _curve(case: Case, values: dict[str, Any], share: float) -> _Curve:
+    rng, steps = stream("curve"), share * STEPS
     dq, du, dt = (rng.normal(size=case.u.shape) for _ in range(3))
-    q, u = case.system.integrate(case.q, STEPS * dq), case.u + STEPS * du
+    q, u = case.system.integrate(case.q, steps * dq), case.u + steps * du
     if case.constraints:
         q, u = nearest(case.held, q, u, case.t)
     moved = case.system.difference(np.broadcast_to(case.q, q.shape), q)
     stacked = {name: np.broadcast_to(x, (len(POINTS), *x.shape)) for name, x in values.items()}
-    stacked["torque"] = case.torque + STEPS * dt
-    change = np.concatenate([_slope(moved), _slope(u), np.zeros((STATES, case.own.shape[-1]))], axis=-1)
+    stacked["torque"] = case.torque + steps * dt
+    change = np.concatenate([_slope(moved, share), _slope(u, share), np.zeros((STATES, case.own.shape[-1]))], axis=-1)
     return _Curve(q, u, stacked, change, dt)
 
 
@@ -276,19 +286,21 @@ def steps(case: Case) -> None:
     values, options = given(case) | {"torque": case.torque}, {**_method(case), "time": float(case.t[0])}
     with interpreted():
         here = step_derivatives(case.model, case.q, case.u, 1e-3, inputs=Inputs(**values), **options)
-        curve = _curve(case, values)
-        there = step_derivatives(case.model, curve.q, curve.u, 1e-3, inputs=Inputs(**curve.inputs), **options)
-    moved = case.system.difference(np.broadcast_to(here.q, there.q.shape), there.q)
-    result = np.concatenate([moved, there.u, there.muscle_states], axis=-1)
-    wanted = matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names))
-    close("change after a step", wanted, _slope(result), 1e-5)
+
+        def change(share: float) -> tuple[np.ndarray, np.ndarray]:
+            curve = _curve(case, values, share)
+            there = step_derivatives(case.model, curve.q, curve.u, 1e-3, inputs=Inputs(**curve.inputs), **options)
+            moved = case.system.difference(np.broadcast_to(here.q, there.q.shape), there.q)
+            result = np.concatenate([moved, there.u, there.muscle_states], axis=-1)
+            return matvec(here.A, curve.change) + matvec(here.B, curve.by(here.input_names)), _slope(result, share)
+
+        close_by_steps("change after a step", change, 1e-5)
 
 
 def second_derivatives(case: Case) -> None:
     """Hessian products along directions of all variables are second differences, and the Hessian is symmetric."""
     rng, inputs, numbers = stream("hessian"), Inputs(**given(case)), varied(case, 1)
     weights, load = rng.normal(size=case.u.shape), case.f_ext if case.options["load"] else None
-    second = np.array([2.0, -27, 270, -490, 270, -27, 2]) / 180 / 5e-4**2
     for function, last, x in ((forward_dynamics_hvp, "tau", case.torque), (inverse_dynamics_hvp, "udot", case.udot)):
         directions, products = [], []
         for share in (0.3, 0.7):
@@ -301,16 +313,24 @@ def second_derivatives(case: Case) -> None:
             products.append(np.concatenate([*found[:3], *(p[:, None] for p in found.parameters.values())], axis=-1))
             directions.append(np.concatenate(shares, axis=-1))
             if share == 0.3:
-                moved = [
-                    _along(_with_numbers(case, {n: v * (1.0 + share * h) for n, v in numbers.items()}),
-                           np.full((1, 1, 1), h), change, last)[0]
-                    for h in 5e-4 * np.arange(-3.0, 4.0)
-                ]  # fmt: skip
-                expected = np.tensordot(second, np.sum(weights * np.stack(moved), axis=-1), 1)
                 along = np.sum(products[0] * directions[0], axis=-1)
-                close(f"{function.__name__} along a direction", along, expected, 1e-4)
+                by_differences = partial(_second_slope, case, weights, (change, last), numbers, 0.3)
+                close_to_slope(f"{function.__name__} along a direction", along, by_differences, 1e-4)
         mixed = (np.sum(directions[i] * products[1 - i], axis=-1) for i in (0, 1))
         close(f"{function.__name__} is symmetric", *mixed, 1e-8)
+
+
+def _second_slope(
+    case: Case, weights: np.ndarray, along: tuple[dict[str, np.ndarray], str], numbers: dict[str, float],
+    rate: float, share: float,
+) -> np.ndarray:  # fmt: skip
+    """The second derivative of weights . udot (or tau) along directions and numbers that change by `rate`."""
+    h = share * 5e-4
+    values = []
+    for s in h * np.arange(-3.0, 4.0):
+        changed = _with_numbers(case, {n: v * (1.0 + rate * s) for n, v in numbers.items()})
+        values.append(np.sum(weights * _along(changed, np.full((1, 1, 1), s), *along)[0], axis=-1))
+    return np.tensordot(np.array([2.0, -27, 270, -490, 270, -27, 2]) / 180 / h**2, np.stack(values), 1)
 
 
 # ---- motions ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -36,16 +37,16 @@ from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 from . import analyses, compiled
 from .case import POINTS, STEP, WEIGHTS, Case
-from .checks import Broken, NotHere, close
+from .checks import Broken, NotHere, close, close_to_slope
 from .features import FEATURES
 
 __all__ = ["GROUPS", "IN_MJCF", "IN_OSIM", "LAWS", "Law", "factors", "redescribed", "saved"]
 
 
-def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """(STATES, ...) d/dt of a function of (q, u) along the motion, by central differences."""
-    s = STEP * POINTS[:, None]
-    return np.tensordot(WEIGHTS, function(*case.flow(s)), 1) / STEP
+def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray], share: float = 1.0) -> np.ndarray:
+    """(STATES, ...) d/dt of a function of (q, u) along the motion, by central differences; share of the usual step."""
+    s = share * STEP * POINTS[:, None]
+    return np.tensordot(WEIGHTS, function(*case.flow(s)), 1) / (share * STEP)
 
 
 # ---- joints and bodies --------------------------------------------------------------------------------------------
@@ -79,8 +80,8 @@ def momentum(case: Case) -> None:
         wrench = f[:, i] + (through[:, i] if body.parent == s.ground else 0.0)
         force = force + weight + wrench[:, :3]
         torque = torque + at + wrench[:, 3:] + np.cross(p, wrench[:, :3])
-    rate = along(case, lambda q, u: _momentum(s, q, u))
-    close("rate of momentum", rate, np.concatenate([force, torque], axis=-1), 1e-7)
+    found = np.concatenate([force, torque], axis=-1)
+    close_to_slope("rate of momentum", found, partial(along, case, partial(_momentum, s)), 1e-7)
 
 
 def _momentum(s: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -106,17 +107,22 @@ def work(case: Case) -> None:
     """The power of all forces is the change of energy, and static forces are the slope of what they store."""
     m, s = case.model, case.system
     needed = inverse.inverse(s, case.q, case.u, case.udot) if case.constraints else case.force
-    rate = along(case, lambda q, u: energy.kinetic(s, q, u) + energy.potential(s, q))
-    close("power", energy.work_rate(s, case.q, case.u, needed), rate, 1e-7)
-    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * rate, 1e-7)
+    power = energy.work_rate(s, case.q, case.u, needed)
+
+    def total(q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return np.asarray(energy.kinetic(s, q, u) + energy.potential(s, q))
+
+    close_to_slope("power", power, partial(along, case, total), 1e-7)
+    close("power of constraints", np.sum((needed - case.force) * case.u, axis=-1), 0 * power, 1e-7)
     storing = tuple(f for f in m.forces if not isinstance(f, STORE_NOTHING))
     bands = acting.elastic_muscles(m)
     only = replace(m, forces=storing, actuators=(), inputs=(), muscles=bands)
     tension = states.forces(only, case.q, 0 * case.u, np.zeros((len(case.q), len(bands)))) if bands else None
     static = acting.torques(only, Instant(case.q, 0 * case.u, case.t, tension=tension))
-    stored = along(case, lambda q, u: acting.energy(only, q))
-    close("power of what stores energy", -np.sum(static * case.u, axis=-1), stored, 1e-5)
-    close("rate of stored energy", acting.energy_rate(only, case.q, case.u), stored, 1e-5)
+    stored = partial(along, case, lambda q, u: acting.energy(only, q))
+    power, rate = -np.sum(static * case.u, axis=-1), acting.energy_rate(only, case.q, case.u)
+    close_to_slope("power of what stores energy", power, stored, 1e-5)
+    close_to_slope("rate of stored energy", rate, stored, 1e-5)
 
 
 def wrenches(case: Case) -> None:
@@ -139,7 +145,8 @@ def wrenches(case: Case) -> None:
 
 
 def path_rate(case: Case) -> None:
-    """The rate of a path's length is J u, where it does not jump."""
+    """The rate of a path's length is J u, where it does not jump. Its flags know kinks, so that one step size is
+    enough."""
     m = _smooth_paths(case)
     J = velocity_jacobian(case.system, m.muscles, case.q)
     rate = along(case, lambda q, u: lengths(case.system, m.muscles, q))
@@ -189,8 +196,8 @@ def same_motion(case: Case, described: Case, tolerance: float = 1e-6) -> None:
     """Both have the same accelerations without external torques, in the description of `described`."""
     plain = case.of()
     plain.torque = 0.0 * case.torque
-    rate = along(plain, lambda q, u: in_system(case.system, described.system, q, u)[1])
-    close("accelerations", described.udot, rate, tolerance)
+    rate = partial(along, plain, lambda q, u: in_system(case.system, described.system, q, u)[1])
+    close_to_slope("accelerations", described.udot, rate, tolerance)
 
 
 ROTATIONS = (SphericalJoint, FloatingJoint, EulerJoint, GimbalJoint)

@@ -56,6 +56,24 @@ def test_stiff_problems_beside_scipy(f, x, end, most):
     np.testing.assert_allclose(solver.y, wanted, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("first", [np.inf, np.nan])
+def test_start_whose_slope_is_not_finite_fails(first):
+    """No first step is small enough; an infinite slope divided by zero."""
+    with np.errstate(invalid="ignore"):
+        slope = lambda t, x: np.full(x.shape, first)  # noqa: E731
+        solver = Radau(slope, slope, (0.0, np.array([1.0])), 1.0, 1e-6)
+        solver.step()
+    assert (solver.status, solver.t) == ("failed", 0.0)
+
+
+def test_start_beside_the_edge_of_the_domain_takes_shorter_steps():
+    """dx/dt = -sqrt(x) from x = 1e-8: x = (1e-4 - t/2)^2. The trial step for the first length makes x negative."""
+    with np.errstate(invalid="ignore"):
+        solver, _, _ = solved(lambda t, x: -np.sqrt(x), [1e-8], 1e-4, 1e-12)
+    assert solver.status == "finished"
+    np.testing.assert_allclose(solver.y, 0.25e-8, rtol=1e-4)
+
+
 def test_the_order_of_the_error_and_of_what_lies_between():
     """An oscillator: the error over the number of steps; the polynomial within a step has order 4 of its own."""
     f = lambda t, x: np.stack([x[..., 1], -x[..., 0]], axis=-1)  # noqa: E731
