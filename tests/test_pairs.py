@@ -49,9 +49,10 @@ def cases(law, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for k, row in enumerate(covering_array(factors(law.levels), np.random.default_rng(8))[:count]):
-            case = made(row, k)
-            case.torque = 0.0 * case.torque
-            yield case
+            with contextlib.suppress(NotHere):
+                case = made(row, k)
+                case.torque = 0.0 * case.torque
+                yield case
 
 
 @pytest.mark.parametrize("group", ["any", "smooth and held"])

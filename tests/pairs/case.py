@@ -18,6 +18,7 @@ from myoquat.muscle.actuators import delayed
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.segments.lengths import lengths
 
+from .checks import NotHere
 from .draft import Draft
 from .features import BESIDE, BODIES, EXTRA_BODIES, PLAIN, SETTING
 
@@ -27,6 +28,7 @@ STATES = 4  # of every case: the others are near the first
 STEP = 1e-4  # [s] of central differences
 POINTS = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
 WEIGHTS = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60  # of the first derivative, sixth order
+MAX_CONDITION = 1e-8 / np.finfo(float).eps  # of mass matrices: rounding alone moves accelerations by 1e-8 of their size
 
 
 def stream(*key: Any) -> np.random.Generator:
@@ -168,7 +170,7 @@ def least(M: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def made(levels: Mapping[str, str], key: Any) -> Case:
-    """The case of a row; `key` is what its random numbers depend on."""
+    """The case of a row; `key` is what its random numbers depend on. NotHere for states that are near singular."""
     d = Draft()
 
     def apply(name: str, table: Mapping[str, Any]) -> None:
@@ -200,6 +202,9 @@ def _with_states(model: Model, d: Draft, levels: Mapping[str, str], rng: np.rand
     held = Constraints(system, tuple(constraints_of(model, ())), True)
     if held.parts:
         q, u = nearest(held, q, u, t)
+    condition = float(np.linalg.cond(composite.mass(system, q)).max())
+    if not condition < MAX_CONDITION:
+        raise NotHere(f"the mass matrix has condition {condition:.1e}: a joint is near a singular pose")
     start = {"start_q": tuple(map(float, q[0])), "start_u": tuple(map(float, u[0]))}
     return Case(replace(model, **start), q, u, t, d.options, levels, rng)
 
