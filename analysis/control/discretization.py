@@ -82,9 +82,9 @@ def _number(goal: Goal, formula: Callable[..., Any], *given: Any) -> Array:
 def change_instances(layout: Layout, goals: tuple[ChangeGoal, ...], weights: Array) -> Instances:
     """The pairs of neighbouring points with controls. Accelerations are unknowns there, or for the midpoint rule
     differences of the velocities at both ends of an interval."""
-    sites = layout.having("controls")
-    fractions = layout.fractions
-    of_rates = "udot" in layout.fields[sites[0]]
+    fractions, with_rates = layout.fractions, layout.having("udot")
+    of_rates = bool(len(with_rates))
+    sites = with_rates if of_rates else layout.having("controls")
     if of_rates:
         slots = tuple(Slot(part, ("udot", "controls")) for part in (sites[:-1], sites[1:]))
         ends = np.stack([fractions[sites[:-1]], fractions[sites[1:]]], axis=1)
@@ -337,8 +337,8 @@ class Discretization:
         return content, goals, path, loads, content_key(statement.names.states)
 
     def _points(self) -> Block:
-        """Equations, path constraints and integrals of all sites with controls."""
-        sites = self.layout.having("controls")
+        """Equations, path constraints and integrals of all collocation points."""
+        sites = self.layout.having("udot")
         fractions = self.layout.fractions[sites]
         own = self._point_data(fractions)
         nq = self.statement.plant.nq

@@ -173,7 +173,7 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     values, speeds = _of_coordinates(motion)
     controls = dict(zip(_control_labels(plant), solution.controls_at(every.time).T, strict=True))
     multipliers = {
-        name: np.interp(every.time, solution.control_time, column)
+        name: np.interp(every.time, solution.multiplier_time, column)
         for name, column in zip(solution.multiplier_names, solution.multipliers.T, strict=True)
     }
     header = {"objective": f"{solution.objective:.9g}", "num_iterations": str(solution.iterations)}

@@ -177,9 +177,15 @@ class Solution(Shown, Curves, Solved):
         return self.statement.bound(np.array(list(self.parameters.values())))
 
     @property
+    def multiplier_time(self) -> Array:
+        """(k,) [s] of the multipliers: the points at which the equations of motion hold."""
+        return self._times(self.layout.having("multipliers"))
+
+    @property
     def multipliers(self) -> Array:
-        """(k, nk) of the model's constraints at `control_time`, in the order of `multiplier_names`: A^T multipliers are
-        their generalized forces."""
+        """(k, nk) of the model's constraints at `multiplier_time`, in the order of `multiplier_names`.
+
+        A^T multipliers are their generalized forces."""
         return self.sites.fields["multipliers"][self.layout.having("multipliers")]
 
     @property

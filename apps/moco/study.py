@@ -93,7 +93,7 @@ def _transcription(solver: Element) -> Transcription:
     found = re.fullmatch(r"legendre-gauss(-radau)?-([1-9])", scheme)
     if found is None:
         complain(solver.find("transcription_scheme"), f"the transcription {scheme!r} is not known")
-    return (Radau if found[1] else Gauss)(int(found[2]))
+    return (Radau if found[1] else Gauss)(int(found[2]), linear)
 
 
 def _ipopt(solver: Element) -> Ipopt:

@@ -116,9 +116,9 @@ def test_settings_of_the_solver(study):
             "transcription_scheme": "legendre-gauss-radau-4", "mesh": "0 0.25 1"}  # fmt: skip
     other = study(solver="".join(f"<{tag}>{value}</{tag}>" for tag, value in tags.items()))
     assert other.solver == Ipopt(1e-3, 1e-4, 7, "exact")
-    assert other.problem.method == Radau(4)
+    assert other.problem.method == Radau(4, linear_controls=True)
     assert other.problem.mesh.tolist() == [0.0, 0.25, 1.0]
-    for scheme, method in (("legendre-gauss-2", Gauss(2)), ("trapezoidal", Trapezoid())):
+    for scheme, method in (("legendre-gauss-2", Gauss(2, linear_controls=True)), ("trapezoidal", Trapezoid())):
         assert study(solver=f"<transcription_scheme>{scheme}</transcription_scheme>").problem.method == method
 
 

@@ -107,4 +107,4 @@ class Transcription(Record, ABC):
 
     @abstractmethod
     def quadrature(self, layout: Layout) -> Array:
-        """(k,) the weight, as a fraction of the duration, of every site with controls in integrals."""
+        """(k,) the weight, as a fraction of the duration, of every site with equations in integrals."""

@@ -69,7 +69,7 @@ class Collocation(Transcription):
         for k in range(n + 1):
             active = (start and k < n) or (end and k > 0)
             fractions.append(mesh[k])
-            own = (*STATE, *ACTIVE) if active else STATE
+            own = (*STATE, *ACTIVE) if active else self._passive
             fields.append((*own, "moves") if k else own)
             if k < n:
                 fractions += [mesh[k] + c * (mesh[k + 1] - mesh[k]) for c in self._inner]
@@ -77,6 +77,11 @@ class Collocation(Transcription):
         nodes = np.arange(n + 1) * (m + 1)
         inner = nodes[:-1, None] + 1 + np.arange(m)
         return Layout(np.array(fractions), nodes, inner, tuple(fields))
+
+    @property
+    def _passive(self) -> tuple[str, ...]:
+        """The fields of a node that is no collocation point."""
+        return (*STATE, "controls") if self.straight else STATE
 
     def _sites(self, layout: Layout) -> Array:
         """(n, s) sites of the collocation points of every interval."""
@@ -102,7 +107,7 @@ class Collocation(Transcription):
         weights = integration_matrix(np.array(self.points), np.ones(1))[0]
         total = np.zeros(len(layout.fractions))
         np.add.at(total, self._sites(layout), layout.steps[:, None] * weights)
-        return total[layout.having("controls")]
+        return total[layout.having("udot")]
 
     def instances(self, plant: Plant, layout: Layout, references: Array, start: float) -> Instances:
         """The collocation equations of all intervals; references (s, nq) are the poses about which charts lie, start
@@ -113,9 +118,9 @@ class Collocation(Transcription):
         A = integration_matrix(c, targets)
         sites = self._sites(layout)
         active = (*STATE, *RATES, "controls") if self.straight else (*STATE, *RATES)
-        first = Slot(layout.nodes[:-1], active if c[0] == 0 else STATE)
+        first = Slot(layout.nodes[:-1], active if c[0] == 0 else self._passive)
         later = [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
-        last = [Slot(layout.nodes[1:], STATE)] if ends else []
+        last = [Slot(layout.nodes[1:], self._passive)] if ends else []
         slots = (first, *later, *last)
         slots = (*slots[:-1], Slot(slots[-1].sites, (*slots[-1].fields, "moves")))
         nq = plant.nq
@@ -161,9 +166,13 @@ class Collocation(Transcription):
 
 @dataclass(frozen=True)
 class StagedCollocation(Collocation):
-    """Collocation at a number of points that is chosen: `stages`, from 1 to 9; ValueError for others."""
+    """Collocation at a number of points that is chosen: `stages`, from 1 to 9; ValueError for others.
+
+    linear_controls: controls are linear between the nodes and continuous, as Moco has them by default.
+    """
 
     stages: int = 3
+    linear_controls: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,13 +180,18 @@ class StagedCollocation(Collocation):
         if not 1 <= self.stages <= MAX_POINTS:
             raise ValueError(f"stages must be between 1 and {MAX_POINTS}, not {self.stages}")
 
+    @property
+    def straight(self) -> bool:
+        return self.linear_controls
+
 
 @dataclass(frozen=True)
 class Gauss(StagedCollocation):
     """Collocation at the `stages` roots of the Legendre polynomial P_s on [0, 1].
 
     It has order 2 s, is symmetric, and has no point at the nodes [Hairer, Norsett, Wanner, Solving Ordinary
-    Differential Equations I, 1993, section II.7]. Controls are polynomials that may jump at nodes.
+    Differential Equations I, 1993, section II.7]. Controls are polynomials that may jump at nodes, or with
+    `linear_controls` linear between the nodes and continuous, as Moco has them by default.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Gauss
@@ -231,7 +245,8 @@ class HermiteSimpson(Collocation):
 class Radau(StagedCollocation):
     """Collocation at the `stages` roots of P_(s-1) - P_s on [0, 1], the last of which is the end of the interval. It
     has order 2 s - 1 and damps stiff equations [D. Garg et al., Comput. Optim. Appl. 49, 2011; Hairer and Wanner,
-    Solving Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes.
+    Solving Ordinary Differential Equations II, 1996, section IV.5]. Controls are polynomials that may jump at nodes, or
+    with `linear_controls` linear between the nodes and continuous, as Moco has them by default.
 
     >>> import numpy as np
     >>> from myoquat.analysis.control import Radau

@@ -1,5 +1,7 @@
 """Transcriptions on the group: measured orders, exact derivatives, unit quaternions, invariance of the description."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -187,3 +189,22 @@ def test_multiple_shooting_agrees_with_collocation():
     assert found[0].simulate().largest < 5e-4
     with pytest.raises(ValueError, match="steps must be between 1 and 20"):
         MultipleShooting(0)
+
+
+@pytest.mark.parametrize("method", [Gauss(3), Gauss(4), Radau(3)])
+def test_linear_controls_are_the_best_piecewise_linear_ones(method):
+    """A cart of 2 kg whose force shall be 10 t^2: a quadratic program in the forces at the five nodes."""
+    slider = mq.Body("cart", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0, coordinate_names=("x",))
+    ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.5}}
+    goal = OwnGoal(lambda point: (point["x_dot.torque"] - 10 * point.t**2) ** 2)
+    posed = Problem(mq.ArticulatedSystem((slider,)), 1.0, (goal,), 4, method, torques=("x_dot",), **ends)
+    found = replace(posed, transcription=replace(method, linear_controls=True)).solve()
+    t, w = np.polynomial.legendre.leggauss(4)
+    t, w = np.ravel(np.arange(4)[:, None] / 4 + (t + 1) / 8), np.tile(w / 8, 4)
+    hats = np.array([np.interp(t, found.time, row) for row in np.eye(5)])
+    A = np.stack([hats @ w, hats @ (w * (1 - t))])  # momentum, and twice the way
+    system = np.block([[hats * w @ hats.T, A.T], [A, np.zeros((2, 2))]])
+    force = np.linalg.solve(system, [*(hats @ (w * 10 * t**2)), 2 * 0.5, 2 * 1.0])[:5]
+    np.testing.assert_allclose(found.controls_at(found.time)[:, 0], force, atol=1e-6)
+    assert found.objective == pytest.approx(w @ (force @ hats - 10 * t**2) ** 2, rel=1e-8)
+    assert posed.solve().objective < found.objective - 1e-3  # polynomials that may jump are closer
