@@ -210,21 +210,71 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+# OpenSim brings a CasADi of its own, which cannot live beside ours in one process. This program imports it once. Each
+# line that it reads, [script, arguments, folder, file], is run by a fork of it, whose answer or error goes to the file.
+# Where processes cannot fork, it runs them itself.
+OPENSIM = """
+import json, os, sys, traceback, numpy as np, opensim
+opensim.Logger.setLevelString('off')
+for line in sys.stdin:
+    script, arguments, folder, file = json.loads(line)
+    child = os.fork() if hasattr(os, 'fork') else 0
+    if child:
+        os.waitpid(child, 0)
+    else:
+        names = {'json': json, 'sys': sys, 'np': np, 'opensim': opensim, 'arguments': arguments}
+        done, told = {}, os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        try:
+            os.chdir(folder)
+            exec(compile(script, 'script', 'exec'), names)
+            done['answer'] = names['answer']
+        except BaseException:
+            done['error'] = traceback.format_exc()
+        with open(file, 'w') as written:
+            json.dump(done, written)
+        if hasattr(os, 'fork'):
+            os._exit(0)
+        os.dup2(told, 1)
+    print('ready', flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def opensim_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """run(script, arguments) in a process that has imported OpenSim, which is started when it is first needed."""
+    file, process = tmp_path_factory.mktemp("opensim") / "answer.json", None
+
+    def run(script: str, arguments: tuple[str, ...]) -> dict[str, Any]:
+        nonlocal process
+        if process is None or process.poll() is not None:
+            command = [sys.executable, "-c", OPENSIM]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        file.unlink(missing_ok=True)
+        process.stdin.write(json.dumps([script, arguments, os.getcwd(), str(file)]) + "\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        return json.loads(file.read_text()) if file.exists() else {"error": "the process of OpenSim ended"}
+
+    yield run
+    if process is not None:
+        process.communicate()
+
+
 @pytest.fixture
-def in_opensim() -> Callable[..., Any]:
+def in_opensim(opensim_process: Callable[..., Any]) -> Callable[..., Any]:
     """run(script, *arguments): what a script puts into `answer`, run in a process of its own.
 
-    The script finds `opensim`, `numpy` as np and the strings `arguments`. OpenSim brings a CasADi of its own, which
-    cannot live beside ours in one process. Skips where OpenSim is not installed.
+    The script finds `opensim`, `numpy` as np and the strings `arguments`. Skips where OpenSim is not installed.
     """
     if importlib.util.find_spec("opensim") is None:
         pytest.skip("opensim is not installed")
 
     def run(script: str, *arguments: str) -> Any:
-        program = "import json, sys, numpy as np, opensim\nopensim.Logger.setLevelString('off')\n"
-        program += f"arguments = sys.argv[1:]\n{script}\nsys.stderr.write('answer' + json.dumps(answer))\n"
-        done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stderr.partition("answer")[2])
+        done = opensim_process(script, arguments)
+        assert "answer" in done, done["error"]
+        return done["answer"]
 
     return run
