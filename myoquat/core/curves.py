@@ -34,7 +34,7 @@ class Curves:
     """Base of results over time: `to_xarray` and `plot`, from the arrays in `curves` and the labels of their axes.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis import inverse_dynamics_of_motion
+    >>> from myoquat.analysis.motion import inverse_dynamics_of_motion
     >>> model = mq.load_model("two_link")
     >>> still = mq.data.Motion(model, [0.0, 0.1], [model.start] * 2, [[0.0] * 6] * 2, [[0.0] * 6] * 2)
     >>> data = inverse_dynamics_of_motion(model, still).to_xarray()
