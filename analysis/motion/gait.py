@@ -19,6 +19,7 @@ gait events during treadmill and overground walking using kinematic data, Gait &
 A gait cycle, or stride, of a side lasts from one of its heel strikes to the next.
 """
 
+import importlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -28,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from myoquat.core.arguments import check_types, indices_of, real_array
-from myoquat.core.figures import Panel, Picture, curve_styles, draw_panels, plain_axis
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
@@ -58,6 +58,7 @@ __all__ = [
     "over_cycles",
 ]
 
+FIGURES = "myoquat.core.figures"  # matplotlib, half a second, is imported when a figure is drawn
 PERCENT = np.linspace(0.0, 100.0, 101)
 SIDES = ("right", "left")
 SUFFIXES = {"right": "_r", "left": "_l"}
@@ -168,16 +169,17 @@ class GaitEvents(Solved):
 
     def plot(self) -> "Figure":
         """A matplotlib Figure of the contacts of both feet over time."""
-        figure = Picture(figsize=(7.5, 1.7), layout="constrained")
+        figures = importlib.import_module(FIGURES)
+        figure: Figure = figures.Picture(figsize=(7.5, 1.7), layout="constrained")
         axis = figure.subplots()
-        for row, (side, style) in enumerate(zip(SIDES, curve_styles(2), strict=True)):
+        for row, (side, style) in enumerate(zip(SIDES, figures.curve_styles(2), strict=True)):
             bars = [(a, b - a) for a, b in self.contacts(side)]
             axis.broken_barh(bars, (row - 0.3, 0.6), facecolors=style["color"], alpha=0.35)
             axis.plot(self.heel_strikes[side], np.full(len(self.heel_strikes[side]), row), "|", color=style["color"],
                       markersize=18, markeredgewidth=1.6, label="heel strike" if row == 0 else None)  # fmt: skip
             axis.plot(self.toe_offs[side], np.full(len(self.toe_offs[side]), row), "o", color=style["color"],
                       markersize=4, label="toe off" if row == 0 else None)  # fmt: skip
-        plain_axis(axis)
+        figures.plain_axis(axis)
         axis.set_yticks(range(len(SIDES)), SIDES)
         axis.invert_yaxis()
         axis.set_xlim(*self.span)
@@ -470,14 +472,16 @@ class GaitCycles:
     def plot(self, names: Sequence[str] | None = None) -> "Figure":
         """A matplotlib Figure of the mean of each curve, right and left, with bands of one standard deviation, and the
         mean toe off of each side. ValueError for curves that there are not."""
+        figures = importlib.import_module(FIGURES)
         chosen = list(self.names) if names is None else list(names)
         sides = list(self.values)
         panels = []
         for k in indices_of("curve", chosen, self.names):
             mean = np.stack([self.mean(side)[:, k] for side in sides], axis=-1)
             spread = np.stack([np.nan_to_num(self.deviation(side)[:, k]) for side in sides], axis=-1)
-            panels.append(Panel(self.names[k], self.units[k], tuple(sides), mean, spread))
-        return draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
+            panels.append(figures.Panel(self.names[k], self.units[k], tuple(sides), mean, spread))
+        figure: Figure = figures.draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
+        return figure
 
     def _marks(self) -> dict[str, float]:
         """The mean toe off of each side by its label, which only the first of two near ones has."""
@@ -634,19 +638,20 @@ class GaitParameters:
     def plot(self) -> "Figure":
         """A matplotlib Figure with an axis for each parameter: every stride of the right and of the left foot, and
         their means."""
+        figures = importlib.import_module(FIGURES)
         names = self.names
         across = min(4, max(len(names), 1))
         rows = max(-(-len(names) // across), 1)
-        figure = Picture(figsize=(2.3 * across, 2.0 * rows), layout="constrained")
+        figure: Figure = figures.Picture(figsize=(2.3 * across, 2.0 * rows), layout="constrained")
         axes = np.ravel(figure.subplots(rows, across, squeeze=False))
         for axis, name in zip(axes, names, strict=False):
-            for place, (side, style) in enumerate(zip(SIDES, curve_styles(2), strict=True)):
+            for place, (side, style) in enumerate(zip(SIDES, figures.curve_styles(2), strict=True)):
                 values = self.table[name][self.table["side"] == side].dropna().to_numpy(dtype=float)
                 offsets = np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.zeros(len(values))
                 axis.plot(place + offsets, values, "o", color=style["color"], alpha=0.5, markersize=4)
                 if len(values):
                     axis.plot([place - 0.25, place + 0.25], [values.mean()] * 2, color=style["color"], linewidth=1.6)
-            plain_axis(axis)
+            figures.plain_axis(axis)
             axis.set_xticks(range(len(SIDES)), SIDES)
             axis.set_xlim(-0.5, 1.5)
             axis.set_title(f"{name.replace('_', ' ')} [{UNITS[name]}]", fontsize=8, loc="left")
