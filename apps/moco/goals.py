@@ -7,7 +7,7 @@ import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
 from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnGoal
-from myoquat.analysis.control.goals.forces import TrackContactForces
+from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
 from myoquat.analysis.control.goals.muscles import ControlEffort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
@@ -16,7 +16,7 @@ from myoquat.apps.moco.models import MocoModel, MocoNames, Table, motion_of_tabl
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
-from myoquat.data.omoco import Interval, MocoFile, children, interval, property_of, weights
+from myoquat.data.omoco import Interval, MocoFile, children, interval, matching, property_of, weights
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.centroidal import center, total_mass
@@ -36,6 +36,7 @@ class Reading:
     processed: MocoModel
     names: MocoNames
     unsupported: UnsupportedElements
+    shifted_normalization: bool = False
 
     def table(self, goal: Element, name: str) -> Table:
         """The table of a goal's TableProcessor; ModelError where it names no file."""
@@ -222,10 +223,59 @@ def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
     return [TrackContactForces(loads, bodies | others, factors, **common(goal, reading))]
 
 
+def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
+    """Generalized forces beside recorded ones, called as OpenSim's inverse dynamics calls them.
+
+    Moco takes those of inverse dynamics less gravity and the forces of <force_paths>. Where these are all but muscles
+    and actuators, muscles and actuators give the rest, with constraints: `TrackMoments` leaves constraints out.
+    """
+    model, names = reading.processed.model, reading.names
+    patterns = text(goal, "force_paths", "").split()
+    acting = dict.fromkeys((*model.muscle_names, *model.control_names))
+    passive = dict.fromkeys(force.name for force in model.forces)
+    listed = {name for pattern in patterns for name in names.matching(pattern, {n: n for n in (*acting, *passive)})}
+    for name in [n for n in acting if n in listed] + [n for n in passive if n not in listed]:
+        reading.leave_out(goal, f"{name!r}, which is {'' if name in listed else 'not '}among its force paths")
+    if model.couplers or model.constraints:
+        reading.leave_out(goal, "forces of couplers and constraints in its moments")
+    ignored = {c.name for c in model.coordinates if not c.free} | {c.dependent for c in model.couplers}
+    if not boolean(goal, "ignore_constrained_coordinates", True):
+        ignored = set()
+    velocities = {}
+    for end, velocity in names.speeds.items():
+        name = names.values[f"{end.removesuffix('/speed')}/value"]
+        if name not in ignored:
+            velocities[f"{name}_{'moment' if model.system.coordinate_units[name] == 'rad' else 'force'}"] = velocity
+    table, factors = reading.table(goal, "reference"), dict[str, float]()
+    for pattern, weight in weights(goal, "generalized_force_weights_pattern").items():
+        matched = zip(velocities, matching(pattern, list(velocities)), strict=True)
+        factors |= {label: weight for label, matches in matched if matches}
+    factors |= weights(goal, "generalized_force_weights")
+    unused = [label for label in (*factors, *table.labels) if label not in velocities]
+    if unused and (unused[0] in factors or not boolean(goal, "allow_unused_references")):
+        complain(goal, f"no generalized force {unused[0]!r} of a free coordinate; known: {', '.join(velocities)}")
+    columns = [k for k, label in enumerate(table.labels) if label in velocities]
+    peaks = np.abs(table.values[:, columns]).max(axis=0)
+    followed = [k for k, column in enumerate(columns) if factors.get(table.labels[column], 1.0)]
+    scale = np.ones(len(followed))
+    if boolean(goal, "normalize_tracking_error"):
+        if not peaks.all():
+            complain(
+                goal, f"{table.labels[columns[int(peaks.argmin())]]!r} is zero throughout and cannot be normalized"
+            )
+        scale = 1 / peaks[np.arange(len(followed)) if reading.shifted_normalization else followed] ** 2
+    labels = [table.labels[columns[k]] for k in followed]
+    tracked = tuple(velocities[label] for label in labels)
+    given = {velocities[label]: factors.get(label, 1.0) * x for label, x in zip(labels, scale, strict=True)}
+    values = table.values[:, [columns[k] for k in followed]]
+    return [TrackMoments(tracked, table.time, values, given, **common(goal, reading))] if tracked else []
+
+
 GOALS: dict[str, Callable[[Element, Reading], list[Goal]]] = {
     "MocoContactTrackingGoal": _track_contact_forces,
     "MocoControlGoal": _effort,
     "MocoControlTrackingGoal": _track_controls,
+    "MocoGeneralizedForceTrackingGoal": _track_moments,
     "MocoMarkerTrackingGoal": _track_markers,
     "MocoOrientationTrackingGoal": _track_orientations,
     "MocoStateTrackingGoal": _track_states,

@@ -420,13 +420,17 @@ class MocoStudy:
         return self.problem.solve(self.guess, self.solver, watch=watch)
 
 
-def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
+def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normalization: bool = False) -> MocoStudy:
     """The problem in a file of OpenSim Moco, .omoco: a MocoStudy, a MocoTrack or a MocoInverse.
 
     The model is read in the angles of its file and changed by its operators. Bounds, goals, constraints, parameters and
     the settings of the solver become those of a `Problem`, as far as an equal exists. One UnsupportedWarning reports
     the rest with lines, or an error if `strict`. Files are looked for from the folder of this one. ModelError with file
     and line for a broken file, unknown names, and operators without an equal, because the model would move differently.
+
+    shifted_normalization: where a MocoGeneralizedForceTrackingGoal normalizes its errors, and a weight is 0, OpenSim
+    4.6 divides each following error by the peak of another column, because it counts the columns of weight 0. With
+    True it is so here too; by default each error is divided by the peak of its own column.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -447,7 +451,7 @@ def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
     check_types(path=(path, PATH))
     file, unsupported = read_moco(path), UnsupportedElements()
     try:
-        found = READERS[file.tool](file, unsupported)
+        found = READERS[file.tool](file, unsupported, shifted_normalization)
     except ModelError as error:
         raise (error if error.file else error.located(file.document.path, error.line)) from None
     except ValueError as error:
@@ -459,14 +463,14 @@ def load_moco_study(path: str | Path, strict: bool = False) -> MocoStudy:
 # ---- a study ---------------------------------------------------------------------------------------------------
 
 
-def _reading(file: MocoFile, holder: Element, unsupported: UnsupportedElements) -> Reading:
+def _reading(file: MocoFile, holder: Element, unsupported: UnsupportedElements, shifted: bool) -> Reading:
     processor = file.processor(holder, "model", "ModelProcessor")
     processed = read_processed_model(file, processor, unsupported)
-    return Reading(file, processed, MocoNames.of(processed.model, processed.labels), unsupported)
+    return Reading(file, processed, MocoNames.of(processed.model, processed.labels), unsupported, shifted)
 
 
-def _study(file: MocoFile, unsupported: UnsupportedElements) -> MocoStudy:
-    reading, phase = _reading(file, file.phase, unsupported), file.phase
+def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+    reading, phase = _reading(file, file.phase, unsupported, shifted), file.phase
     solver = property_of(file.root, "solver", "MocoCasADiSolver")
     elastic = bool(tuple(reading.names.fibers))
     settings = read_settings(solver, elastic, unsupported)
@@ -558,14 +562,14 @@ def _guess(file: MocoFile, settings: Settings) -> MocoTrajectory | None:
 # ---- MocoTrack and MocoInverse ---------------------------------------------------------------------------------
 
 
-def _track(file: MocoFile, unsupported: UnsupportedElements) -> MocoStudy:
-    reading = _reading(file, file.root, unsupported)
+def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+    reading = _reading(file, file.root, unsupported, shifted)
     parts = track_parts(reading)
     return _tool(file, reading, parts, {})
 
 
-def _inverse(file: MocoFile, unsupported: UnsupportedElements) -> MocoStudy:
-    reading = _reading(file, file.root, unsupported)
+def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+    reading = _reading(file, file.root, unsupported, shifted)
     parts, motion = inverse_parts(reading)
     return _tool(file, reading, parts, {"prescribed": motion})
 
@@ -581,7 +585,7 @@ def _tool(file: MocoFile, reading: Reading, parts: Any, options: dict[str, Any])
     return MocoStudy(file.name, problem, parts.solver, parts.guess, ())
 
 
-READERS: dict[str, Callable[[MocoFile, UnsupportedElements], MocoStudy]] = {
+READERS: dict[str, Callable[[MocoFile, UnsupportedElements, bool], MocoStudy]] = {
     "MocoInverse": _inverse,
     "MocoStudy": _study,
     "MocoTrack": _track,

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import myoquat as mq
@@ -295,6 +296,48 @@ def test_a_track_follows_values_and_speeds(folder):
     assert found.problem.bounds["x_dot.torque"] == (-9.0, 9.0)
     assert len(found.problem.mesh) == 11
     assert np.allclose(found.guess["x"][[0, -1]], [0.0, np.sin(1.0)], atol=1e-3)
+
+
+MOMENTS = """<MocoGeneralizedForceTrackingGoal name="moments"><weight>2</weight>{parts}
+<TableProcessor name="reference"><filepath>moments.sto</filepath><operators/></TableProcessor>
+</MocoGeneralizedForceTrackingGoal>"""
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+def test_moments_of_inverse_dynamics_are_tracked(folder, shifted):
+    """By their columns, with weights by pattern and name; errors over peaks, of which OpenSim may take a wrong one."""
+    joint = mq.joints.RevoluteJoint((0, 0, 1))
+    slide = mq.joints.PrismaticJoint((0, 1, 0))
+    leg = mq.Body("leg", "ground", joint, mass=1.0, inertia=(1, 1, 1, 0, 0, 0), coordinate_names=("hip",))
+    foot = mq.Body("foot", "leg", slide, mass=1.0, coordinate_names=("reach",))
+    motors = tuple(CoordinateActuator(f"{name}_motor", name) for name in ("hip", "reach"))
+    mq.Model(mq.ArticulatedSystem((leg, foot)), actuators=motors).save(folder / "two.osim", overwrite=True)
+    time = np.linspace(0.0, 1.0, 6)
+    table = {"hip_moment": 0 * time + 4.0, "reach_force": np.sin(time), "knee_moment": time}
+    mq.data.save_table(pd.DataFrame(table, pd.Index(time, name="time")), folder / "moments.sto", overwrite=True)
+    weights = """<MocoWeightSet name="generalized_force_weights"><objects><MocoWeight name="WHICH"><weight>3</weight>
+    </MocoWeight></objects></MocoWeightSet><allow_unused_references>true</allow_unused_references>"""
+    zero = weights.replace("force_weights", "force_weights_pattern").replace("WHICH", "hip.*").replace(">3<", ">0<")
+
+    def goal(parts, **options):
+        text = STUDY.format(**DEFAULTS | {"states": "", "goals": MOMENTS.format(parts=parts), "end": "1"})
+        path = folder / "moments.omoco"
+        path.write_text(text.replace("slide.osim", "two.osim"))
+        (found,) = load_moco_study(path, strict=True, **options).problem.goals
+        return found
+
+    plain = goal(weights.replace("WHICH", "reach_force"))
+    assert plain.names == ("hip_dot", "reach_dot")
+    assert plain.weights == {"hip_dot": 1.0, "reach_dot": 3.0}
+    np.testing.assert_array_equal(plain.values, np.stack([table["hip_moment"], table["reach_force"]], axis=1))
+    normal = "<normalize_tracking_error>true</normalize_tracking_error>"
+    one = goal(zero + normal, shifted_normalization=shifted)
+    assert (one.names, one.weight) == (("reach_dot",), 2.0)
+    assert one.weights["reach_dot"] == pytest.approx(1 / (4.0 if shifted else np.sin(1.0)) ** 2)
+    with pytest.raises(ModelError, match="no generalized force 'knee_moment' of a free coordinate; known: hip_moment"):
+        goal("")
+    with pytest.raises(ModelError, match="'hip_motor', which is among its force paths"):
+        goal(f"{zero}<force_paths>.*hip_motor</force_paths>")
 
 
 @pytest.fixture(scope="module")
