@@ -24,6 +24,7 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.forces import GravityCompensation
 from myoquat.muscle.model import Model
 
 __all__ = ["load_mjcf", "read_model"]
@@ -135,13 +136,27 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
         couplers=couplers,
         constraints=constraints,
         actuators=tuple(drives.actuators),
-        forces=(*skeleton.frictions, *drives.forces, *read_ball_limits(skeleton), *contacts),
+        forces=(
+            *skeleton.frictions,
+            *_compensations(m, skeleton),
+            *drives.forces,
+            *read_ball_limits(skeleton),
+            *contacts,
+        ),
         markers=tuple(
             Marker(name, skeleton.sites[i].body, skeleton.sites[i].position)
             for i in range(m.nsite)
             if i not in used.sites and (name := source.name("site", i))
         ),
     )
+
+
+def _compensations(m: Any, skeleton: Skeleton) -> list[GravityCompensation]:
+    return [
+        GravityCompensation(f"{skeleton.names[i]}_gravcomp", skeleton.names[i], float(m.body_gravcomp[i]))
+        for i in range(1, m.nbody)
+        if m.body_gravcomp[i]
+    ]
 
 
 def _with_shapes(skeleton: Skeleton, used: Used, source: Source) -> tuple[list[Body], tuple[Shape, ...]]:

@@ -38,8 +38,6 @@ DOFS = (6, 3, 1, 1)  # of free joints, balls, slides and hinges
 DISABLED = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "SPRING", "DAMPER", "ACTUATION", "CLAMPCTRL")
 UNREAD = (  # array, the number at which it does nothing, its element, and what is left out
     ("body_mocapid", -1, "body", "mocap"),
-    ("body_gravcomp", 0, "body", "gravcomp"),
-    ("jnt_actfrclimited", 0, "joint", "actuatorfrcrange"),
     ("jnt_stiffnesspoly", 0, "joint", "stiffness of higher order"),
     ("dof_dampingpoly", 0, "joint", "damping of higher order"),
     ("jnt_springyield", 0, "joint", "springyield"),

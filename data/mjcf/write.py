@@ -32,7 +32,7 @@ from myoquat.muscle.actuators import (
     PointActuator,
     TorqueActuator,
 )
-from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, RotationLimit
+from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, RotationLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 
@@ -65,7 +65,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
     not enforced. A locked coordinate is held by an equality constraint. Raises ModelError for joints and inertias that
     MuJoCo refuses, for constraints other than couplers, and for passive forces other than limits of ball joints, dry
-    friction, and springs of actuators.
+    friction, gravity compensation, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
@@ -78,6 +78,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     system, coordinates = model.system, {c.name: c for c in model.coordinates}
     biases, frictions = _forces(model)
+    carried: dict[str, float] = {}
+    for force in model.forces:
+        if isinstance(force, GravityCompensation):
+            carried[force.body] = carried.get(force.body, 0.0) + force.fraction
     held: dict[str, float] = {}
     for constraint in model.constraints:
         if not (isinstance(constraint, PolynomialCoupler) and not np.any(constraint.powers)):
@@ -98,6 +102,9 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         if isinstance(actuator, (PointActuator, TorqueActuator)):
             sites.of_actuator(actuator)
     Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
+    for element in root.iter("body"):
+        if fraction := carried.get(str(element.get("name"))):
+            element.set("gravcomp", written(fraction))
     kept = {muscle.name for muscle in spatial}
     for muscle in model.muscles:
         combination = combination_of(muscle)
@@ -141,7 +148,7 @@ def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateF
             frictions.append(force)
         elif isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
             biases[drive.name] = force
-        elif not isinstance(force, RotationLimit):
+        elif not isinstance(force, (GravityCompensation, RotationLimit)):
             raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     return biases, frictions
 

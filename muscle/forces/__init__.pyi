@@ -19,6 +19,7 @@ from .coordinate_spring import CoordinateSpring as CoordinateSpring
 from .expressions import BushingExpressions as BushingExpressions
 from .expressions import CoordinateExpression as CoordinateExpression
 from .expressions import PointExpression as PointExpression
+from .gravity_compensation import GravityCompensation as GravityCompensation
 from .hunt_crossley import ContactMaterial as ContactMaterial
 from .hunt_crossley import HuntCrossley as HuntCrossley
 from .linear_contact import LinearContact as LinearContact

@@ -28,6 +28,7 @@ class MujocoMuscle(ForceLaw):
     f_P  a parabola from L = 1 up to the middle of [1, active_to], where it is passive_force / 2, and straight beyond.
          It is 3/2 passive_force at `active_to`
 
+    A negative F0, with `shortest_length` above `longest_length`, pushes along the path: a muscle of negative `gear`.
     A file that gives the passive force a range of its own has it at the length passive_scale L + passive_offset.
 
     max_isometric_force              F0 [N]
@@ -46,7 +47,7 @@ class MujocoMuscle(ForceLaw):
     """
 
     kind: ClassVar[str] = "mujoco_muscle"
-    max_isometric_force: NotNegative
+    max_isometric_force: float
     shortest_length: float
     longest_length: float
     lowest: float = 0.75
@@ -58,6 +59,10 @@ class MujocoMuscle(ForceLaw):
     eccentric_force: Annotated[float, Range(1.0)] = 1.2
     passive_scale: Positive = 1.0
     passive_offset: float = 0.0
+
+    @property
+    def can_push(self) -> bool:
+        return self.max_isometric_force < 0
 
     @property
     def optimal_length(self) -> float:
@@ -100,9 +105,11 @@ class MujocoMuscle(ForceLaw):
 
     def check(self, element: str) -> None:
         super().check(element)
-        if not self.shortest_length < self.longest_length:
-            bounds = f"{self.shortest_length} and {self.longest_length}"
-            raise ModelError(f"shortest_length must be below longest_length, not {bounds}", element=element)
+        pulls = self.max_isometric_force >= 0
+        if not (self.shortest_length < self.longest_length if pulls else self.longest_length < self.shortest_length):
+            bounds, sides = f"{self.shortest_length} and {self.longest_length}", ("below", "above")
+            problem = f"shortest_length must be {sides[not pulls]} longest_length, not {bounds}"
+            raise ModelError(problem, element=element)
         if not self.lowest < self.highest:
             raise ModelError(f"lowest must be below highest, not {self.lowest} and {self.highest}", element=element)
 

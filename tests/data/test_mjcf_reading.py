@@ -267,7 +267,6 @@ def test_a_motor_that_pulls_by_negative_controls(tmp_path):
         ("</actuator>", '<adhesion body="arm" ctrlrange="0 1"/></actuator>', "an actuator on a body; it does nothing"),
         ('motor name="m" tendon="t1" gear="-30"', 'velocity joint="wrist"', "an actuator on a joint of this type"),
         ("<tendon>", '<sensor><clock/></sensor><tendon>', "1 sensor .changes no motion."),
-        ('<body name="hand"', '<body name="hand" gravcomp="1"', "1 body .gravcomp."),
         ('<joint name="wrist" ', '<joint name="wrist" frictionloss="1" ', "1 joint .frictionloss of a ball"),
         ('timestep="0.01"', 'wind="1 0 0"', "1 option .wind."),
         ("<option ", '<option><flag limit="disable"/></option><option ', "1 flag .limit is disabled."),

@@ -102,6 +102,7 @@ def forces():
             fo.CoordinateSpring("angle", "elevation", 3.0, 0.1, 0.2),
             fo.CoordinateExpression("text", "b1.angle", "2*q"),
             fo.CoordinateFriction("friction", "b1.angle", 2.0, 0.5),
+            fo.GravityCompensation("light", "b1", 0.7),
             fo.PrescribedForce("wind", "b1", THREE, THREE, THREE),
             fo.PrescribedForce("carried", "b1", THREE, THREE, THREE, in_world=False, point_in_world=True),
             fo.RotationLimit("ball", "b0", 0.2, 30.0, 0.1, 2.0),

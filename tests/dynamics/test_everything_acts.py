@@ -34,6 +34,7 @@ from myoquat.muscle.forces import (
     ContactSphere,
     CoordinateFriction,
     CoordinateSpring,
+    GravityCompensation,
     HuntCrossley,
     LinearContact,
     PointExpression,
@@ -69,6 +70,7 @@ FORCES = (
                   ContactEllipsoid("rock", WORLD, (-0.4, 0, -1.25), radii=(0.2, 0.3, 0.15)), 1e4, 10.0, 0.5),
     CoordinateSpring("closer", "knee", stiffness=3.0, rest=0.1, damping=0.2),
     CoordinateFriction("brake", "knee", friction=0.5),
+    GravityCompensation("light", "shank", fraction=0.7),
     RotationLimit("turn", "thigh", upper=0.1, stiffness=20.0, transition=0.05, damping=0.3),
     SwingTwistLimit("cone", "thigh", swing=0.1, twist=(-0.05, 0.05), axis=(0.0, 0.0, 1.0)),
 )  # fmt: skip

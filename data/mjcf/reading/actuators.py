@@ -35,6 +35,7 @@ TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "bod
 GAINS = ("fixed", "affine", "muscle")
 BIASES = ("none", "affine", "muscle")
 DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
+FIXED = 1  # what a fixed tendon runs over: joints
 MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
 
 
@@ -98,11 +99,32 @@ def read_drive(source: Source, i: int) -> FileDrive | None:
         return None
     gain, bias = _parameters(m, i, "gainprm", words["gain"]), _parameters(m, i, "biasprm", words["bias"])
     controls, forces, activations = (_range(m, i, key) for key in ("ctrl", "force", "act"))
+    gear, on = rows(m, "actuator_gear", i), int(m.actuator_trnid[i, 0])
+    if target in ("joint", "jointinparent") and m.jnt_actfrclimited[on] and gear[0] and _drives_of_joints(m)[on] == 1:
+        ends = sorted(float(force) / gear[0] for force in m.jnt_actfrcrange[on])
+        low, high = forces or ends
+        forces = min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])
     return FileDrive(
-        i, source.name("actuator", i), target, int(m.actuator_trnid[i, 0]), rows(m, "actuator_gear", i),
-        (words["gain"], gain), (words["bias"], bias), (words["dyn"], rows(m, "actuator_dynprm", i)), controls, forces,
-        activations, (float(m.actuator_lengthrange[i, 0]), float(m.actuator_lengthrange[i, 1])),
+        i, source.name("actuator", i), target, on, gear, (words["gain"], gain), (words["bias"], bias),
+        (words["dyn"], rows(m, "actuator_dynprm", i)), controls, forces, activations,
+        (float(m.actuator_lengthrange[i, 0]), float(m.actuator_lengthrange[i, 1])),
     )  # fmt: skip
+
+
+def _drives_of_joints(m: Any) -> Array:
+    """(njnt,) how many actuators act on each hinge or slide; those of spatial tendons, sites and bodies act on all."""
+    counts = np.zeros(m.njnt, dtype=int)
+    for target, on in zip(m.actuator_trntype, m.actuator_trnid[:, 0], strict=True):
+        word = _word(TRANSMISSIONS, target)
+        first = int(m.tendon_adr[on]) if word == "tendon" else 0
+        parts = slice(first, first + int(m.tendon_num[on])) if word == "tendon" else slice(0, 0)
+        if word in ("joint", "jointinparent"):
+            counts[on] += 1
+        elif word == "tendon" and m.wrap_type[first] == FIXED:
+            counts[m.wrap_objid[parts]] += 1
+        else:
+            counts += 1
+    return counts
 
 
 def _word(words: tuple[str, ...], code: Any) -> str:
@@ -185,6 +207,8 @@ def read_actuators(source: Source, skeleton: Skeleton) -> Drives:
     """All actuators; what has no place here is noted."""
     m: Any = source.m
     found = Drives(count=getattr(m, "nactuator", m.nu))
+    for j in np.nonzero(np.asarray(m.jnt_actfrclimited) & (_drives_of_joints(m) > 1))[0]:
+        source.note("joint", int(j), "actuatorfrcrange of a joint with several actuators")
     for i in range(found.count):
         state = int(m.actuator_actadr[i]) if m.actuator_actnum[i] == 1 else None
         if _word(TRANSMISSIONS, m.actuator_trntype[i]) == "tendon":
@@ -287,8 +311,8 @@ def _muscle(drive: FileDrive, source: Source, gear: float) -> MujocoMuscle | Non
     gain, bias = drive.gain, drive.bias
     if gain[0] != "muscle" or bias[0] == "affine":
         problem = "a muscle whose gain or bias is none of a muscle"
-    elif gear <= 0:
-        problem = "a muscle with a gear that is not positive"
+    elif gear == 0:
+        problem = "a muscle with gear 0"
     elif drive.lengths[0] >= drive.lengths[1]:
         problem = "a muscle without lengthrange"
     if problem is not None:

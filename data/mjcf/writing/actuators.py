@@ -274,7 +274,7 @@ class Actuators:
     def add_muscle(self, muscle: Muscle, law: Mapping[str, Any]) -> None:
         """The actuator of a tendon that has the muscle's name."""
         dynamics, control = self._dynamics(muscle)
-        tag = "motor" if "gear" in law and "dyntype" not in dynamics else "general"
+        tag = "motor" if "gaintype" not in law and "dyntype" not in dynamics else "general"
         self._add(tag, muscle.name, tendon=muscle.name, **law, **dynamics, ctrllimited=True, ctrlrange=control)
         start = muscle.activation or 0.0
         self.ctrl.append(0.0 if "dyntype" in dynamics else start)
@@ -333,15 +333,17 @@ def law_of(law: ForceLaw | None) -> dict[str, Any] | None:
         others = law.active_from, law.active_to, law.max_speed, law.passive_force, law.eccentric_force
         start = law.passive_offset + low * law.passive_scale
         passive = start, start + law.passive_scale * (high - low)
+        sign = -1.0 if law.max_isometric_force < 0 else 1.0  # of the gear
         found = {
-            "gaintype": "muscle", "gainprm": (low, high, law.max_isometric_force, SCALE, *others),
-            "biastype": "muscle", "biasprm": (*passive, law.max_isometric_force, SCALE, *others),
-            "lengthrange": (law.shortest_length, law.longest_length),
-        }  # fmt: skip
+            "gaintype": "muscle", "gainprm": (low, high, sign * law.max_isometric_force, SCALE, *others),
+            "biastype": "muscle", "biasprm": (*passive, sign * law.max_isometric_force, SCALE, *others),
+            "lengthrange": (sign * law.shortest_length, sign * law.longest_length),
+        } | ({} if sign > 0 else {"gear": sign})  # fmt: skip
     else:
         return None
-    if isinstance(law, ClippedForce):  # MuJoCo's force pushes where ours pulls
-        found |= {"forcelimited": True, "forcerange": (0.0 - law.greatest_force, 0.0 - law.least_force)}
+    if isinstance(law, ClippedForce):  # MuJoCo's force pushes where ours pulls, unless the gear is negative
+        ends = (0.0 - law.greatest_force, 0.0 - law.least_force)
+        found |= {"forcelimited": True, "forcerange": (-ends[1], -ends[0]) if "gear" in found else ends}
     return found
 
 
