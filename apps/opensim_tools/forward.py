@@ -128,20 +128,19 @@ def _bandwidths(setup: CmcSetup, model: Model) -> Array:
 def _note_cmc_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
     system, motion = found.model.system, found.motion
     scale = degree_scale(system)
-    names, muscles = system.coordinate_names, found.model.muscle_names
+    names, actuators = system.coordinate_names, (*found.model.muscle_names, *(r.name for r in found.reserves))
     assert motion.u is not None
+    assert found.reserve is not None
+    shares = found.reserve / np.array([r.strength for r in found.reserves])
     parts: tuple[tuple[str, str, tuple[str, ...], Array, bool], ...] = (
         ("Kinematics_q", "Coordinates", names, motion.q * scale, True),
         (SPEEDS, "Speeds", names, motion.u * scale, True),
-        ("controls", "controls", muscles, found.activation, False),
-        ("Actuation_force", "Actuator Forces", muscles, found.force, False),
+        ("controls", "controls", actuators, np.hstack([found.activation, shares]), False),
+        ("Actuation_force", "Actuator Forces", actuators, np.hstack([found.force, found.reserve]), False),
         (ERRORS, "PositionErrors", names, found.error, False),
     )
     for ending, title, labels, values, degrees in parts:
         table = pd.DataFrame(values, pd.Index(motion.time, name="time"), pd.Index(labels))
-        if ending == "Actuation_force":
-            helped = {f"{name}_help": found.help[:, k] for k, name in enumerate(found.velocities)}
-            table = table.assign(**helped)
         outputs.table(setup.results / file_name(f"{setup.name}_{ending}.sto"), table, title, degrees)
 
 

@@ -1,6 +1,7 @@
 """Computed muscle control: muscles that follow a motion by themselves, window by window."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import NoneType
 
 import numpy as np
@@ -11,7 +12,14 @@ from myoquat.analysis.recruitment.forward.drive import Drive, Push, carried_load
 from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.analysis.recruitment.forward.tracking import Tracking
 from myoquat.analysis.recruitment.free import prescribed_controls
-from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Redundancy, Reserves, consistent_motion
+from myoquat.analysis.recruitment.redundancy import (
+    AnyReserve,
+    Effort,
+    JointCone,
+    Redundancy,
+    Reserves,
+    consistent_motion,
+)
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
@@ -46,7 +54,7 @@ def computed_muscle_control(
     displacement e is that from the pose to the motion's, of ball joints the rotation vector [D. G. Thelen, F. C.
     Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1]. Between frames activations and reserves go along straight lines.
     Muscles have rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The
-    arguments and errors are those of `redundancy` and `track_by_feedback`; `Tracking.help` holds the reserves' moments.
+    arguments and errors are those of `redundancy` and `track_by_feedback`; `Tracking.reserve` has what reserves gave.
     Frames without a solution take what violates its conditions the least, and the errors show it.
 
     A velocity of bandwidth 0 is not tracked: from its start it moves as the forces take it, which tracked velocities
@@ -96,7 +104,9 @@ def computed_muscle_control(
 
     if step is None:
         step = longest_step(model, motion, solve(motion, loads, controls).activation)
-    return tracked(drive, _Lookahead(drive, motion.udot, pushed, step, at_frame), step)
+    ahead = _Lookahead(drive, motion.udot, pushed, step, at_frame)
+    found = tracked(drive, ahead, step)
+    return replace(found, reserves=ahead.reserves, reserve=np.array(ahead.given[: len(found.motion.time)]))
 
 
 class _Lookahead:
@@ -108,6 +118,8 @@ class _Lookahead:
         self._drive, self._udot, self._pushed, self._step, self._solve = drive, udot, pushed, step, solve
         self._free = _unlocked(drive.model)
         self._found: list[tuple[Array, Array]] = []
+        self.reserves: tuple[AnyReserve, ...] = ()
+        self.given: list[Array] = []  # (r,) [N m, N] what each reserve gives, frame by frame
 
     def __call__(self, k: int, q: Array, u: Array) -> Push:
         drive, time = self._drive, self._drive.motion.time
@@ -135,6 +147,8 @@ class _Lookahead:
         udot = (self._udot[k] + self._drive.returning(k, q, u)) * self._free
         found = self._solve(k, Motion(system, time[[k]], q[None], (u * self._free)[None], udot[None]))
         activation, helped = commands_of(found)
+        self.reserves = found.reserves
+        self.given.append(found.reserve[0])
         return activation[0], helped[0]
 
 

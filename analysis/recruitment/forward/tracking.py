@@ -6,6 +6,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.forward.drive import Driven
 from myoquat.analysis.recruitment.free import free_velocities, named_columns
+from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
 from myoquat.core.curves import Curve
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
@@ -34,6 +35,8 @@ class Tracking(MotionResult):
     muscle_torque  (k, e) [N m, N] generalized forces of the muscles on the free velocities
     help           (k, e) [N m, N] those that helped the muscles in the window after each frame: the feedback of
                    `track_by_feedback`, the reserves of `computed_muscle_control`
+    reserves       those of `computed_muscle_control`
+    reserve        (k, r) [N m, N] what each of them gives at the frames
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -59,6 +62,8 @@ class Tracking(MotionResult):
     share: float
     """What helped over what the muscles did: the ratio of the root mean squares of x^T H^-1 x, x the generalized forces
     on the free velocities and H their mass matrix, so that [N m] and [N] are weighed by what they move."""
+    reserves: tuple[AnyReserve, ...] = ()
+    reserve: Array | None = None
 
     def __repr__(self) -> str:
         table = self.errors()
@@ -91,6 +96,10 @@ class Tracking(MotionResult):
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         return table if table.rms_1.notna().any() else table.drop(columns=["rms_1", "largest_1"])
 
+    @property
+    def _given(self) -> Array:
+        return np.zeros((len(self.motion.time), 0)) if self.reserve is None else self.reserve
+
     def efforts(self) -> "pd.DataFrame":
         """A row per free velocity: root mean squares [N m, N] of the generalized forces of muscles and help."""
         parts = {"muscles": self.muscle_torque, "help": self.help}
@@ -100,11 +109,12 @@ class Tracking(MotionResult):
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.error', and of the free velocities
-        '<velocity>.muscles' and '<velocity>.help', over the index time [s]."""
+        '<velocity>.muscles' and '<velocity>.help', and '<reserve>.reserve', over the index time [s]."""
         muscles, velocities = self.model.muscle_names, self.model.system.velocity_names
         parts = (
             (muscles, "activation", self.activation), (muscles, "force", self.force), (velocities, "error", self.error),
             (self.velocities, "muscles", self.muscle_torque), (self.velocities, "help", self.help),
+            ([r.name for r in self.reserves], "reserve", self._given),
         )  # fmt: skip
         return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
 
@@ -115,11 +125,13 @@ class Tracking(MotionResult):
             **super().curves(),
             **{name: self._on_velocities(getattr(self, name)) for name in ("muscle_torque", "help")},
             "error": Curve(("time", "tracked"), self.error, units),
+            "reserve": Curve(("time", "actuator"), self._given, None),
         }
 
     def labels(self) -> dict[str, Any]:
-        """Those of all results along a motion, and all velocities as "tracked"."""
-        return super().labels() | {"tracked": list(self.system.velocity_names)}
+        """Those of all results along a motion, all velocities as "tracked", and the reserves as "actuator"."""
+        names = {"tracked": list(self.system.velocity_names), "actuator": [r.name for r in self.reserves]}
+        return super().labels() | names
 
 
 def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:

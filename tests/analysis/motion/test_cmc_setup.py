@@ -66,8 +66,12 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
     np.testing.assert_allclose(q.index, 0.1 + 0.01 * np.arange(9), atol=1e-12)
     assert np.abs(q["knee"] - 20 * np.sin(6 * q.index)).max() < 0.5
     np.testing.assert_allclose(np.radians(q["knee"] - 20 * np.sin(6 * q.index)), -tables["pErr"]["knee"], atol=1e-5)
-    assert tables["controls"].to_numpy().min() >= 0.0
-    assert (tables["Actuation_force"][["front", "back"]].max() > 1.0).all()
+    controls, forces = tables["controls"], tables["Actuation_force"]
+    assert list(controls.columns) == list(forces.columns) == ["front", "back", "motor", "twist"]
+    assert controls[["front", "back"]].to_numpy().min() >= 0.0
+    np.testing.assert_allclose(controls[["motor", "twist"]], forces[["motor", "twist"]], atol=1e-12)  # of 1 N m
+    assert (forces[["motor", "twist"]].abs().max() > 1e-3).all()
+    assert (forces[["front", "back"]].max() > 1.0).all()
 
 
 def test_setups_that_have_no_equal(folder):
