@@ -14,7 +14,8 @@ from myoquat.analysis.comparison.sides import BodyMass, Matching, ModelSide, Req
 from myoquat.analysis.recruitment.power import PoseSample, sample_poses
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import MissingExtraError
-from myoquat.data import Motion, load_model, load_motion
+from myoquat.data import load_model, load_motion
+from myoquat.data.motions import MotionLike, motion_of
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
@@ -70,7 +71,7 @@ def compare_models(
     rotations: str = "file",
     poses: int = 200,
     seed: int = 0,
-    motion: Motion | str | Path | None = None,
+    motion: MotionLike | str | Path | None = None,
     activation: float = 1.0,
 ) -> ModelComparison:
     """Lengths, moment arms and forces of muscles, and masses, centres and inertias of bodies, of two models A and B.
@@ -81,7 +82,8 @@ def compare_models(
     poses, seed                   number and seed of random poses within the ranges of A (`sample_poses`). Coordinates
                                   without a partner in the other model stay at their start. Couplers and constraints of
                                   each model are obeyed.
-    motion                        of A, a record or its file, from whose frames at most `poses` poses are taken instead.
+    motion                        of A, a record, a trajectory or a file, from whose frames at most `poses` poses are
+                                  taken instead.
     activation                    of all muscles, in [0, 1]; forces are those at rest, elastic tendons in equilibrium.
 
     Names are matched by the mappings, then where they are equal, then where letters and digits agree. Angles of a file
@@ -113,7 +115,7 @@ def compare_with_engine(
     rotations: str = "file",
     poses: int = 200,
     seed: int = 0,
-    motion: Motion | str | Path | None = None,
+    motion: MotionLike | str | Path | None = None,
     activation: float = 1.0,
 ) -> ModelComparison:
     """The comparison of a file as this package reads it (A) with the engine that owns its format (B).
@@ -152,7 +154,7 @@ def _loaded(name: str, given: Model | str | Path, rotations: str) -> ModelSide:
 def _compared(
     sides: tuple[ModelSide, Side],
     mappings: tuple[Mapping[str, str] | None, ...],
-    which_poses: tuple[int, int, Motion | str | Path | None],
+    which_poses: tuple[int, int, MotionLike | str | Path | None],
     activation: float,
 ) -> ModelComparison:
     a, b = sides
@@ -184,13 +186,14 @@ def _compared(
     return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
 
 
-def _of_motion(model: Model, motion: Motion | str | Path, count: int) -> PoseSample:
+def _of_motion(model: Model, motion: MotionLike | str | Path, count: int) -> PoseSample:
     """At most `count` frames of a motion, evenly spread, brought onto the constraints."""
-    if not isinstance(motion, Motion):
+    source = "the motion"
+    if isinstance(motion, PATH):
         source = Path(motion).name
         motion = load_motion(motion, model, start=model.start)
     else:
-        source = "the motion"
+        motion = motion_of(motion)
         if motion.system != model.system:
             raise ValueError("motion: it belongs to another system than that of the first model")
     rows = np.unique(np.linspace(0, len(motion.time) - 1, min(count, len(motion.time))).round().astype(int))

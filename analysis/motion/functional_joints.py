@@ -25,6 +25,7 @@ centre of rotation and the axis of rotation, J. Biomech. 35, 2002]. Noise of var
 of the center of rotation, J. Biomech. 36, 2003].
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -105,7 +106,8 @@ class JointCenter:
 
     @property
     def positions(self) -> Array:
-        """(t, 3) [m] on the ground, the mean of where both segments see it; NaN in frames without poses."""
+        """(t, 3) [m] on the ground, the mean of where both segments see it, or where the proximal one does in frames
+        that show it alone; NaN in other frames."""
         return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     @property
@@ -176,7 +178,7 @@ class JointAxis:
 
     @property
     def positions(self) -> Array:
-        """(t, 3) [m] the point on the ground, the mean of where both segments see it; NaN in frames without poses."""
+        """(t, 3) [m] the point on the ground, in the frames and by the rule of `JointCenter.positions`."""
         return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     @property
@@ -300,6 +302,8 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
         center = np.linalg.solve(A, b - 2 * variance * (means - center).sum(axis=0))
         if np.linalg.norm(center - before) <= CONVERGED * np.linalg.norm(means - center, axis=-1).max():
             break
+    else:
+        _warn_of("the center of the spheres", float(np.linalg.norm(center - before)))
     rays = [x - center for x in clouds]
     radii = [np.linalg.norm(x, axis=-1) for x in rays]
     normals = [x / r[:, None] for x, r in zip(rays, radii, strict=True)]
@@ -353,7 +357,13 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
         shape = shape - shape.mean(axis=0)
         if np.linalg.norm(shape - before) <= CONVERGED * size:
             break
+    else:
+        _warn_of(f"the shape of the {which} segment", float(np.linalg.norm(shape - before)))
     return Segment(names, shape, *_poses(shape, x, seen))
+
+
+def _warn_of(what: str, change: float) -> None:
+    warnings.warn(f"{what} still changes by {change:.2g} m after {MAX_ITERATIONS} iterations", stacklevel=4)
 
 
 def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
@@ -384,18 +394,26 @@ def _deviation(left: Array, freedom: int) -> float:
     return float(np.linalg.norm(left) / np.sqrt(max(freedom, 1)))
 
 
-def _mean_of(*points: tuple[Segment, Array | None]) -> Array:
-    """(t, 3) [m] on the ground, the mean of where the segments see a point, each in its own components."""
-    mean: Array = np.mean([segment.at(point) for segment, point in points if point is not None], axis=0)
-    return mean
+def _mean_of(proximal: tuple[Segment, Array], distal: tuple[Segment, Array | None]) -> Array:
+    """(t, 3) [m] where the proximal segment sees a point of its own components on the ground; the mean with where the
+    distal one sees it, in frames that show both."""
+    (first, u), (second, v) = proximal, distal
+    own = first.at(u)
+    if v is None:
+        return own
+    other = second.at(v)
+    return np.where(np.isfinite(other), (own + other) / 2, own)
 
 
-def _with_marker(markers: Markers, name: str, *points: tuple[Segment, Array | None]) -> Markers:
+def _with_marker(
+    markers: Markers, name: str, proximal: tuple[Segment, Array], distal: tuple[Segment, Array | None]
+) -> Markers:
     """A recording with a point as one more marker, where the markers of the segments show it."""
-    moved = []
-    for segment, point in points:
+
+    def moved(segment: Segment) -> Segment:
         x = markers.positions[:, indices_of("marker", segment.names, markers.names)]
-        R, t = _poses(segment.reference, x, np.isfinite(x[..., 0]))
-        moved.append((Segment(segment.names, segment.reference, R, t), point))
-    added = np.concatenate([markers.positions, _mean_of(*moved)[:, None]], axis=1)
+        return Segment(segment.names, segment.reference, *_poses(segment.reference, x, np.isfinite(x[..., 0])))
+
+    point = _mean_of((moved(proximal[0]), proximal[1]), (moved(distal[0]), distal[1]))
+    added = np.concatenate([markers.positions, point[:, None]], axis=1)
     return replace(markers, names=(*markers.names, name), positions=added)

@@ -1,5 +1,6 @@
 """When a joint is stable: rules on the direction of the force in it, from the axes of its socket or from markers."""
 
+import warnings
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Self
 
@@ -290,15 +291,26 @@ class SocketMarkers(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, joint: str, head: str, centre: str, rim: str) -> Self:
-        """From markers by their names, in the model's start pose; ValueError for one that does not exist."""
+        """From markers by their names, in the model's start pose; ValueError for one that does not exist.
+
+        A warning says where the joint's center is nearer to that of the socket than to that of the head.
+        """
         system = model.system
-        parent = system.bodies[system.indices.body(joint)].parent
+        child = system.bodies[system.indices.body(joint)]
         poses = system.poses(model.start)
-        R, _ = poses[parent]
+        R, _ = poses[child.parent]
         names = [marker.name for marker in model.markers]
         markers = [model.markers[k] for k in indices_of("marker", [head, centre, rim], names)]
         world = [poses[m.body][1] + matvec(poses[m.body][0], np.array(m.position)) for m in markers]
         into, edge = world[1] - world[0], world[2] - world[0]
+        to_head, to_centre = (float(np.linalg.norm(x - poses[child.name][1])) for x in world[:2])
+        if to_head > to_centre:
+            warnings.warn(
+                f"{head!r} lies {1000 * to_head:.3g} mm from the center of the joint of {joint!r}, and {centre!r} "
+                f"{1000 * to_centre:.3g} mm: the first marker is that of the head, the second that of the socket. They "
+                "seem to be swapped",
+                stacklevel=2,
+            )
         distance = float(np.linalg.norm(into))
         half_angle = float(np.arccos(into @ edge / np.linalg.norm(into) / np.linalg.norm(edge)))
         return cls(_vector(R.T @ into), _vector(R.T @ (world[2] - world[1])), distance, half_angle)

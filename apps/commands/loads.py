@@ -204,6 +204,8 @@ class Wanted:
         click.echo(f"{summary_of(found)}\nreserves give at most [N m, N on slides]: {most}")
         for row in found.failures().head(1).itertuples():
             click.echo(f"the first frame without solution is at {row.time:g} s")
+        for reason in found.reasons():
+            click.echo(reason)
         return found
 
 

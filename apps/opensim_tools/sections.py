@@ -62,12 +62,13 @@ def load_sections(
 
 
 def outcomes(found: Redundancy) -> list[str]:
-    """The meaning of each status of frames that are not solved, one line each."""
-    return [
+    """The meaning of each status of frames that are not solved, and why they are infeasible, one line each."""
+    met = [
         f"{status.name.lower()}: {status.sentence}"
         for status in Status
         if status is not Status.SOLVED and (found.status == status).any()
     ]
+    return [*met, *found.reasons()]
 
 
 def _load_axes(loads: pd.DataFrame) -> dict[str, dict[str, str]]:

@@ -30,8 +30,12 @@ class Solved:
         """Whether all of it is a solution."""
         raise NotImplementedError
 
+    def reasons(self) -> list[str]:
+        """Why parts of it are no solution, in sentences, where the solver knows."""
+        return []
+
     def check(self) -> Self:
-        """The result itself; NotSolvedError, which says how it ended, if it is no solution."""
+        """The result itself; NotSolvedError, which says how it ended and why, if it is no solution."""
         if not self.success:
-            raise NotSolvedError(repr(self))
+            raise NotSolvedError("\n".join([repr(self), *self.reasons()]))
         return self

@@ -273,6 +273,8 @@ def test_poses_of_a_motion_take_the_place_of_random_ones(tmp_path):
         assert row(found, "biceps", "length")["greatest"] == pytest.approx(np.abs(one - two).max(), rel=1e-6)
         assert "10 poses of " in found.to_text()
     assert "its path is" in found.to_text()
+    run = mq.simulate(arm(), duration=0.1, step=1e-2, activation=[0.5, 0.5])
+    assert "11 poses of the motion" in compare_models(arm(), far, motion=run).to_text()
     with pytest.raises(ValueError, match="another system"):
         compare_models(arm(names=("elbow", "biceps", "bone")), far, bodies={"bone": "rod"}, motion=motion)
 

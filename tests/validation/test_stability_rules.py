@@ -188,6 +188,8 @@ def test_markers_show_the_socket(model):
     assert found.axis == (0.02, 0.0, 0.0)
     assert found.distance == 0.05
     assert found.half_angle == pytest.approx(np.arctan(0.4))
+    with pytest.warns(UserWarning, match="'centre' lies 50 mm from the center of the joint .* seem to be swapped"):
+        SocketMarkers.of(marked, "arm", "centre", "head", "rim")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,9 @@ from myoquat.muscle.model import Model
 
 __all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
 
+MISSING_SHARE = 1e-3  # of the greatest missing moment; less is what others leave through muscles of several joints
+CONE_TOLERANCE_RAD = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Redundancy(MotionResult, Solved):
@@ -199,6 +202,52 @@ class Redundancy(MotionResult, Solved):
                 row |= {"joint": self.cones[joint].joint, "outside": max(-float(self.margin[t, joint]), 0.0)}
             rows.append(row)
         return pd.DataFrame(rows, index=pd.Index(np.flatnonzero(~are_met(self.status)), name="frame"))
+
+    def reasons(self) -> list[str]:
+        """Why frames are infeasible, and what to add: a sentence for each velocity whose moment is missing and for each
+        joint whose force is outside its cone, where the conditions are violated the least."""
+        frames = np.flatnonzero(self.status == Status.INFEASIBLE)
+        if not len(frames):
+            return []
+        missing = -self.residual[frames]
+        least = MISSING_SHARE * np.abs(missing).max(initial=0.0)
+        found = [
+            self._why_missing(e, frames[np.abs(missing[:, e]) > least])
+            for e in range(len(self.velocities))
+            if (np.abs(missing[:, e]) > least).any()
+        ]
+        for cone, margin in zip(self.cones, self.margin[frames].T, strict=True):
+            if margin.min() < -CONE_TOLERANCE_RAD:
+                worst, outside = self.motion.time[frames[margin.argmin()]], np.degrees(-margin.min())
+                where = f"at {worst:g} s, in {(margin < -CONE_TOLERANCE_RAD).sum()} frames"
+                found.append(
+                    f"{cone.joint}: the force is up to {outside:.3g} degrees outside its cone, {where}. Add reserves, "
+                    "widen the cone, or turn it around if its ends are swapped"
+                )
+        return found
+
+    def _why_missing(self, e: int, frames: Array) -> str:
+        """Why the moment of a velocity is missing in some frames."""
+        name = self.velocities[e]
+        missing = -self.residual[frames, e]
+        worst = int(np.abs(missing).argmax())
+        t, sign = frames[worst], np.sign(missing[worst])
+        gains, a = sign * self.gains[t, :, e], self.activation[t]
+        at_most = float((sign * self.arms[t, :, e] * self.force[t] + np.maximum(gains * (1 - a), -gains * a)).sum())
+        reserve = next((reserve for reserve in self.reserves if reserve.name == name), None)
+        unit = self.system.force_units.get(name, "N")
+        acting = [*(["muscle"] if np.any(gains) else []), *(["reserve"] if reserve is not None else [])]
+        if not acting:
+            why = "no muscle and no reserve acts on it"
+        elif acting == ["muscle"]:
+            why = f"no reserve acts on it, and its muscles give at most {at_most:.3g} {unit} in this direction"
+        elif acting == ["reserve"]:
+            why = "no muscle acts on it, and its reserve is at its bound"
+        else:
+            why = f"its muscles give at most {at_most:.3g} {unit} in this direction, and its reserve is at its bound"
+        more = f"{np.abs(missing).max() + (0.0 if reserve is None else reserve.strength):.3g}"
+        where = f"{missing[worst]:.3g} {unit} are missing at {self.motion.time[t]:g} s, in {len(frames)} frames"
+        return f"{name}: {where}: {why}. Add reserves={{{name!r}: {more}}} (--reserve {name}={more})"
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',

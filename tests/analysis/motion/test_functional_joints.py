@@ -1,5 +1,8 @@
 """Centers and axes of joints from markers: exact without noise, with true standard errors where there is some."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 
 import myoquat as mq
 from myoquat.analysis import motion as mo
+from myoquat.analysis.motion import functional_joints
 from myoquat.apps.command import main as command_line
 from myoquat.joints import quaternion_exp, rotation_matrix
 
@@ -122,6 +126,25 @@ def test_a_center_is_the_ball_joint_of_a_model_and_a_marker_of_a_measurement():
         [mo.Measurement("thigh", (("hip", "t1"),), {"thigh": "XYZ"})],
     )
     np.testing.assert_allclose(ratio["thigh"], 1 / 1.1, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["score", "sphere"])
+def test_the_proximal_segment_alone_shows_the_center(method):
+    markers, center, _ = trial(np.random.default_rng(8))
+    positions = markers.positions.copy()
+    positions[40:45, 5:7] = np.nan  # no pose of the thigh
+    found = mo.joint_center(mo.Markers(markers.time, markers.names, positions), PELVIS, THIGH, method=method)
+    np.testing.assert_allclose(found.positions, center, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("what", "method"), [("center of the spheres", "sphere"), ("shape of the proximal", "score")])
+def test_iterations_that_do_not_converge_warn(monkeypatch, what, method):
+    monkeypatch.setattr(functional_joints, "MAX_ITERATIONS", 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mo.joint_center(trial(np.random.default_rng(9), noise=0.003)[0], PELVIS, THIGH, method=method)
+    told = " ".join(str(warning.message) for warning in caught)
+    assert re.search(rf"the {what}.* still changes by .* m after 1 iterations", told)
 
 
 def test_one_marker_on_the_distal_segment_is_enough_for_a_sphere():

@@ -28,6 +28,7 @@ from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
 from myoquat.muscle import (
     ActivationDynamics,
     CubicExponentialMuscle,
+    ExponentialMuscle,
     Model,
     Muscle,
     PathPoint,
@@ -232,6 +233,35 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
                   np.tile(udot + 1e5, (3, 1)))  # fmt: skip
     none = redundancy(shoulder, long, reserves=[replace(trunk[0], weight=1.0)], backend="numpy")
     assert (none.status == Status.INFEASIBLE).all()  # so that no frame has a neighbour to start from
+
+
+def held_arm(mass):
+    """An upper arm on a hinge with a muscle, which carries a forearm on a hinge without one, both level and at rest."""
+    upper = Body("upper", "ground", RevoluteJoint((0, 1, 0)), mass=mass, center_of_mass=(0.5, 0, 0))
+    fore = Body("fore", "upper", RevoluteJoint((0, 1, 0)), (1.0, 0, 0), mass=1.0, center_of_mass=(0.5, 0, 0))
+    path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("upper", (0.3, 0.0, 0.0)))
+    model = Model(ArticulatedSystem((upper, fore)), (Muscle("biceps", path, ExponentialMuscle(0.5, 200.0)),))
+    return model, Motion(model, [0.0, 0.1], np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
+
+
+def test_reasons_name_what_is_missing_and_the_reserve_that_gives_it():
+    """Level at rest the forearm needs m g / 2 = 4.905 N m at the elbow, which nothing gives. A heavy upper arm needs
+    more than the muscle's 200 N at an arm of 0.24 m."""
+    model, motion = held_arm(1.0)
+    shoulder, elbow = model.system.velocity_names
+    found = redundancy(model, motion)
+    (reason,) = found.reasons()
+    assert reason.startswith(f"{elbow}: -4.9")
+    assert "no muscle and no reserve acts on it" in reason
+    with pytest.raises(NotSolvedError, match="no muscle and no reserve"):
+        found.check()
+    solved = redundancy(model, motion, reserves={elbow: 4.91})
+    assert solved.success
+    assert solved.reasons() == []
+    heavy, motion = held_arm(10.0)
+    (reason,) = redundancy(heavy, motion, reserves={elbow: 5.0}).reasons()
+    assert reason.startswith(f"{shoulder}: ")
+    assert "its muscles give at most 48 N m in this direction" in reason
 
 
 def test_unit_tensions_beyond_a_joint(rng):
