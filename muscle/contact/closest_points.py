@@ -16,7 +16,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels import static, while_loop
-from myoquat.muscle.contact.cores import Support
+from myoquat.muscle.contact.surfaces import Support
 
 __all__ = ["ClosestPoints", "PlacedCore", "closest_on_segments", "closest_points"]
 

@@ -1,28 +1,76 @@
-"""Surfaces that bodies touch each other with."""
+"""Surfaces that bodies touch each other with: half-spaces, and convex solids as cores swept by a ball.
+
+Each point of a solid is within a radius of its core. A core is known by its support function: its point that is
+farthest along a direction. Between disjoint cores the closest points are defined, and so are normal and depth of two
+solids that overlap by less than both radii. The radius of an ellipsoid is its least radius of curvature, c^2 / a for
+half axes a >= b >= c. Its core is then convex, and the swept core is the ellipsoid itself (Schneider 2014, Convex
+Bodies: The Brunn-Minkowski Theory, section 3.2).
+"""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, ClassVar
+
+import numpy as np
 
 from myoquat.core.arguments import holds_masked
 from myoquat.core.records import Record, dataclass
+from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit
+from myoquat.joints.vectors import dot
+from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
-    "ContactBox",
     "ContactCapsule",
-    "ContactCylinder",
     "ContactEllipsoid",
     "ContactHalfSpace",
-    "ContactHull",
-    "ContactRim",
     "ContactSphere",
     "ContactSurface",
+    "Core",
+    "Support",
 ]
 
 Vector = tuple[float, float, float]
 ORIGIN: Vector = (0.0, 0.0, 0.0)
+TINY = 1e-300  # keeps a division by a length of zero finite; the quotient is zero
+Support = Callable[[Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class Core:
+    """A convex core and the ball that sweeps it.
+
+    support  (direction (..., 3), sizes (k,)) -> (..., 3), the farthest point in the frame of the surface
+    sizes    (k,) numbers of the core
+    radius   [m] of the ball
+    reach    [m] the greatest distance of the swept core from its centre
+    """
+
+    support: Support
+    sizes: Array
+    radius: Any
+    reach: Any
+
+
+def _farthest_of_point(direction: Array, sizes: Array) -> Array:
+    return 0.0 * direction
+
+
+def _farthest_of_segment(direction: Array, sizes: Array) -> Array:
+    x, z = direction[..., 0], direction[..., 2]
+    return np.stack([0.0 * x, 0.0 * x, np.where(z < 0, -sizes[..., 0], sizes[..., 0])], axis=-1)
+
+
+def _farthest_of_ellipsoid(direction: Array, sizes: Array) -> Array:
+    radii = sizes[..., :3]
+    stretched = radii * direction
+    size, length = np.sqrt(dot(stretched, stretched)), np.sqrt(dot(direction, direction))
+    on_surface = radii * stretched / np.maximum(size, TINY)[..., None]
+    core: Array = on_surface - (sizes[..., 3] / np.maximum(length, TINY))[..., None] * direction
+    return core
 
 
 @dataclass(frozen=True)
@@ -34,9 +82,15 @@ class ContactSurface(Record):
     True
     """
 
+    segment: ClassVar[bool] = False  # whether it is a segment that a ball sweeps
     name: str
     body: str
     position: Vector = ORIGIN
+
+    @property
+    def core(self) -> Core | None:
+        """The core of a convex solid; None for other surfaces."""
+        return None
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError, in the words of the force that has the surface, for a body that does not exist or numbers that
@@ -78,7 +132,12 @@ class ContactSphere(ContactSurface):
     0.02
     """
 
+    segment: ClassVar[bool] = True
     radius: Positive = 1.0
+
+    @property
+    def core(self) -> Core:
+        return Core(_farthest_of_point, np.zeros(1), self.radius, self.radius)
 
 
 @dataclass(frozen=True)
@@ -109,7 +168,14 @@ class ContactEllipsoid(_OrientedSurface):
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
-        _check_positive(self, "radii", element)
+        if not all(value > 0 for value in self.radii):
+            raise ModelError(f"surface {self.name!r}: radii must be positive, not {self.radii}", element=element)
+
+    @property
+    def core(self) -> Core:
+        longest = reduce(np.maximum, self.radii)
+        radius = reduce(np.minimum, self.radii) ** 2 / longest
+        return Core(_farthest_of_ellipsoid, as_array((*self.radii, radius)), radius, longest)
 
 
 @dataclass(frozen=True)
@@ -121,85 +187,10 @@ class ContactCapsule(_OrientedSurface):
     0.01
     """
 
+    segment: ClassVar[bool] = True
     radius: Positive = 1.0
     half_length: NotNegative = 0.0
 
-
-@dataclass(frozen=True)
-class ContactBox(_OrientedSurface):
-    """A box about `position` with half the lengths of its edges, `half_sizes` [m].
-
-    Its edges are rounded by a tenth of the least of them, so that every point of its surface has a normal.
-
-    >>> from myoquat.muscle.forces import ContactBox
-    >>> ContactBox("seat", "ground", half_sizes=(0.2, 0.02, 0.2)).half_sizes
-    (0.2, 0.02, 0.2)
-    """
-
-    half_sizes: Vector = (1.0, 1.0, 1.0)
-
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        super().check(system, element)
-        _check_positive(self, "half_sizes", element)
-
-
-@dataclass(frozen=True)
-class ContactCylinder(_OrientedSurface):
-    """A solid cylinder about `position`, its axis along z of its frame.
-
-    Its rims are rounded by a tenth of the lesser of `radius` and `half_length` [m].
-
-    >>> from myoquat.muscle.forces import ContactCylinder
-    >>> ContactCylinder("handle", "tool", radius=0.01, half_length=0.05).radius
-    0.01
-    """
-
-    radius: Positive = 1.0
-    half_length: Positive = 1.0
-
-
-@dataclass(frozen=True)
-class ContactHull(_OrientedSurface):
-    """All points within `radius` [m] of the convex hull of `vertices` [m], in the frame at `position`.
-
-    >>> from myoquat.muscle.forces import ContactHull
-    >>> wedge = ((0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.05))
-    >>> len(ContactHull("wedge", "tool", vertices=wedge, radius=0.002).vertices)
-    4
-    """
-
-    vertices: tuple[Vector, ...] = ()
-    radius: Positive = 1.0
-
-    def check(self, system: ArticulatedSystem, element: str) -> None:
-        replace(self, vertices=()).check_plain(system, element)
-        if not self.vertices or not all(len(v) == 3 and all(map(math.isfinite, v)) for v in self.vertices):
-            what = f"surface {self.name!r}: vertices must be points of three finite numbers"
-            raise ModelError(what, element=element)
-
-    def check_plain(self, system: ArticulatedSystem, element: str) -> None:
-        """What other surfaces have to satisfy too."""
-        super().check(system, element)
-
-
-@dataclass(frozen=True)
-class ContactRim(_OrientedSurface):
-    """A point of a rim, the circle of `radius` [m] about z of its frame that a ball of `tube_radius` [m] sweeps.
-
-    It is the point at an `angle` [rad] from the one nearest to a plane. Three of them, 120 degrees apart, let a
-    cylinder stand.
-
-    >>> from myoquat.muscle.forces import ContactRim
-    >>> ContactRim("base", "cup", radius=0.03, tube_radius=0.003).angle
-    0.0
-    """
-
-    radius: Positive = 1.0
-    tube_radius: Positive = 0.1
-    angle: float = 0.0
-
-
-def _check_positive(surface: ContactSurface, key: str, element: str) -> None:
-    values = getattr(surface, key)
-    if not all(value > 0 for value in values):
-        raise ModelError(f"surface {surface.name!r}: {key} must be positive, not {values}", element=element)
+    @property
+    def core(self) -> Core:
+        return Core(_farthest_of_segment, as_array((self.half_length,)), self.radius, self.half_length + self.radius)

@@ -15,17 +15,17 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels import call_where
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.muscle.contact.closest_points import ClosestPoints, PlacedCore, closest_on_segments, closest_points
-from myoquat.muscle.contact.cores import CORES, SEGMENTS, TINY, Core, core_of
 from myoquat.muscle.contact.surfaces import (
+    TINY,
     ContactEllipsoid,
     ContactHalfSpace,
-    ContactRim,
     ContactSphere,
     ContactSurface,
+    Core,
 )
 from myoquat.muscle.loads import Poses, unit_vector, world_point
 
@@ -50,7 +50,7 @@ class Touch:
 
 def can_touch(first: ContactSurface, second: ContactSurface) -> bool:
     """Whether there is a formula for two surfaces, in this order."""
-    return _formula(type(first), type(second)) is not None
+    return _formula(first, second) is not None
 
 
 def has_curvature(first: ContactSurface, second: ContactSurface) -> bool:
@@ -63,19 +63,20 @@ def touch(first: ContactSurface, second: ContactSurface, poses: Poses, margin: f
 
     For two solids that are farther apart than the margin [m] the depth is a bound, below minus the margin.
     """
-    formula = _formula(type(first), type(second))
+    formula = _formula(first, second)
     assert formula is not None
     return _on_core(first, second, poses, margin) if formula is _on_core else formula(first, second, poses)
 
 
-def _formula(first: type, second: type) -> Callable[..., Touch] | None:
-    if (first, second) in CONTACT_FORMULAS:
-        return CONTACT_FORMULAS[first, second]
-    if first is ContactHalfSpace:
-        return _core_on_plane if second in CORES else None
-    if not {first, second} <= set(CORES):
+def _formula(first: ContactSurface, second: ContactSurface) -> Callable[..., Touch] | None:
+    own = CONTACT_FORMULAS.get((type(first), type(second)))
+    if own is not None or second.core is None:
+        return own
+    if isinstance(first, ContactHalfSpace):
+        return _core_on_plane
+    if first.core is None:
         return None
-    return _on_segment if {first, second} <= set(SEGMENTS) else _on_core
+    return _on_segment if first.segment and second.segment else _on_core
 
 
 def _plane(half_space: ContactHalfSpace, poses: Poses) -> tuple[Array, Array]:
@@ -126,31 +127,21 @@ def _ellipsoid_on_plane(floor: ContactHalfSpace, egg: ContactEllipsoid, poses: P
 def _core_on_plane(floor: ContactHalfSpace, solid: ContactSurface, poses: Poses) -> Touch:
     """The deepest point of the solid: that of its core, and its radius beyond."""
     p, n = _plane(floor, poses)
-    core = core_of(solid)
+    core = solid.core
+    assert core is not None
     placed = _placed(core, solid, poses, n.shape[:-1])
     deepest = placed.farthest(-n) - core.radius * n
     depth = dot(n, p - deepest)
     return Touch(depth, n, deepest + (depth / 2)[..., None] * n, as_array(core.radius))
 
 
-def _rim_on_plane(floor: ContactHalfSpace, rim: ContactRim, poses: Poses) -> Touch:
-    """A point of a rim, by its angle from the deepest one; on a rim parallel to the plane, from x of its frame."""
-    p, n = _plane(floor, poses)
-    R = poses[rim.body][0] @ rotation_matrix(as_array(rim.orientation))
-    x, z = R[..., :, 0], R[..., :, 2]
-    down = dot(n, z)[..., None] * z - n
-    size = dot(down, down)
-    e = np.where((size > FLAT_RIM)[..., None], down / np.sqrt(np.maximum(size, FLAT_RIM))[..., None], x)
-    turned = np.cos(rim.angle) * e + np.sin(rim.angle) * cross(z, e)
-    center = world_point(poses, rim.body, rim.position)
-    deepest = center + rim.radius * turned - rim.tube_radius * n
-    depth = dot(n, p - deepest)
-    return Touch(depth, n, deepest + (depth / 2)[..., None] * n, as_array(rim.tube_radius))
+def _cores(*solids: ContactSurface) -> tuple[Core, ...]:
+    return tuple(core for solid in solids if (core := solid.core) is not None)
 
 
 def _on_segment(first: ContactSurface, second: ContactSurface, poses: Poses) -> Touch:
     """Spheres and capsules."""
-    cores = core_of(first), core_of(second)
+    cores = _cores(first, second)
     placed = [_placed(core, surface, poses, ()) for core, surface in zip(cores, (first, second), strict=True)]
     segments = [(place.p, place.R[..., :, 2], place.sizes[..., 0]) for place in placed]
     return _between(cores, closest_on_segments(segments[0], segments[1]), placed)
@@ -162,7 +153,7 @@ def _on_core(first: ContactSurface, second: ContactSurface, poses: Poses, margin
     Deeper inside, the depth is that sum and the normal is the direction between the centres. The contact is sought only
     where balls around the two overlap. Elsewhere the depth is a negative bound.
     """
-    cores, surfaces = (core_of(first), core_of(second)), (first, second)
+    cores, surfaces = _cores(first, second), (first, second)
     batch = np.broadcast_shapes(*(poses[surface.body][1].shape[:-1] for surface in surfaces))
     placed = [_placed(core, surface, poses, batch) for core, surface in zip(cores, surfaces, strict=True)]
     between = placed[1].p - placed[0].p
@@ -210,12 +201,10 @@ def _placed(core: Core, surface: Any, poses: Poses, batch: tuple[int, ...]) -> P
 
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
-FLAT_RIM = 1e-24  # squared sine of the angle between a rim and a plane, from which on they are parallel
 OVERLAP_M = 1e-6  # cores nearer than this overlap
 
 CONTACT_FORMULAS: dict[tuple[type, type], Callable[..., Touch]] = {
     (ContactHalfSpace, ContactSphere): _on_plane,
     (ContactSphere, ContactSphere): _on_sphere,
     (ContactHalfSpace, ContactEllipsoid): _ellipsoid_on_plane,
-    (ContactHalfSpace, ContactRim): _rim_on_plane,
 }

@@ -1,6 +1,6 @@
 """Passive forces beside muscles: one file per type, with the verbs of `myoquat.muscle.forces.base.PassiveForce`.
 
-Contact forces act between surfaces of bodies, such as `ContactHalfSpace`, `ContactSphere` and `ContactBox`.
+Contact forces act between surfaces of bodies, such as `ContactHalfSpace`, `ContactSphere` and `ContactCapsule`.
 """
 
 import lazy_loader

@@ -4,14 +4,10 @@ from .base import PassiveForce as PassiveForce
 from .bushing import Bushing as Bushing
 from .bushing_functions import BushingFunctions as BushingFunctions
 from .contact import Contact as Contact
-from .contact import ContactBox as ContactBox
 from .contact import ContactCapsule as ContactCapsule
-from .contact import ContactCylinder as ContactCylinder
 from .contact import ContactEllipsoid as ContactEllipsoid
 from .contact import ContactForce as ContactForce
 from .contact import ContactHalfSpace as ContactHalfSpace
-from .contact import ContactHull as ContactHull
-from .contact import ContactRim as ContactRim
 from .contact import ContactSphere as ContactSphere
 from .contact import ContactSurface as ContactSurface
 from .coordinate_friction import CoordinateFriction as CoordinateFriction

@@ -10,13 +10,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot
 from myoquat.muscle.contact import (
-    ContactBox,
     ContactCapsule,
-    ContactCylinder,
     ContactEllipsoid,
     ContactHalfSpace,
-    ContactHull,
-    ContactRim,
     ContactSphere,
     ContactSurface,
     Touch,
@@ -27,14 +23,10 @@ from myoquat.muscle.loads import Load, Poses, point_velocity
 
 __all__ = [
     "Contact",
-    "ContactBox",
     "ContactCapsule",
-    "ContactCylinder",
     "ContactEllipsoid",
     "ContactForce",
     "ContactHalfSpace",
-    "ContactHull",
-    "ContactRim",
     "ContactSphere",
     "ContactSurface",
     "Friction",

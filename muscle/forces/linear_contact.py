@@ -21,7 +21,7 @@ class LinearContact(ContactForce):
     """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
 
     The speed v [m/s] is that at which they approach. The surfaces are a half-space and a convex solid, or two convex
-    solids: spheres, capsules, ellipsoids, boxes, cylinders and hulls.
+    solids: spheres, capsules and ellipsoids.
 
     stiffness            k [N/m]
     damping              c [N s/m], which sets in smoothly over the depth `transition` (`CoordinateLimit`), so that the
@@ -32,15 +32,14 @@ class LinearContact(ContactForce):
     transition_velocity  [m/s] at which friction is greatest
 
     Solids have one contact point at a time, where they are deepest. The direction is defined up to the depth at which
-    cores overlap (`myoquat.muscle.contact.cores`). For a box or a cylinder that depth is a tenth of the least half
-    length. For an ellipsoid it is its least radius of curvature, for spheres and capsules their radius. Deeper solids
-    press with the force of that depth along the line of their centres. Raises ModelError for surfaces that do not
-    touch, such as two half-spaces.
+    cores overlap (`myoquat.muscle.contact.surfaces`). For an ellipsoid that is its least radius of curvature, for
+    spheres and capsules their radius. Deeper solids press with the force of that depth along the line of their centres.
+    Raises ModelError for surfaces that do not touch, such as two half-spaces.
 
     >>> import myoquat as mq
-    >>> from myoquat.muscle.forces import ContactBox, ContactSphere, LinearContact
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, LinearContact
     >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
-    >>> table = ContactBox("table", "ground", position=(0.0, -0.1, 0.0), half_sizes=(0.5, 0.1, 0.5))
+    >>> table = ContactHalfSpace("table", "ground")
     >>> force = LinearContact("contact", table, ContactSphere("round", "ball", radius=0.1), stiffness=1e4)
     >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
     >>> mq.muscle.limit_torques(model, [0.098], [0.0]).round(2)  # [N] 2 mm deep

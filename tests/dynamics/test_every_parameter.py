@@ -119,15 +119,10 @@ def forces():
 def contacts():
     floor = fo.ContactHalfSpace("floor", "ground", (0.0, 0.0, -0.1), (0.1, 0.2, 1.0))
     place = {"body": "b1", "position": (0.1, 0.2, 0.1), "orientation": TURN}
-    corners = ((0.0, 0.0, 0.0), (0.2, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.4))
     solids = (
         fo.ContactSphere("ball", "b1", (0.1, 0.2, 0.1), 0.3),
         fo.ContactEllipsoid("egg", **place, radii=(0.2, 0.3, 0.4)),
         fo.ContactCapsule("finger", **place, radius=0.2, half_length=0.3),
-        fo.ContactBox("box", **place, half_sizes=(0.2, 0.3, 0.4)),
-        fo.ContactCylinder("can", **place, radius=0.2, half_length=0.3),
-        fo.ContactHull("hull", **place, vertices=corners, radius=0.2),
-        fo.ContactRim("rim", **place, radius=0.2, tube_radius=0.1, angle=0.3),
     )
     linear = {"damping": 2.0, "friction": 0.5, "margin": 0.1, "transition": 0.1, "transition_velocity": 0.2}
     materials = (
