@@ -31,6 +31,7 @@ from myoquat.data.motions import (
     load_markers,
     load_motion,
     load_orientations,
+    load_suit,
 )
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "load_markers",
     "load_motion",
     "load_orientations",
+    "load_suit",
     "place_markers",
     "scale_factors",
     "scale_model",

@@ -19,4 +19,8 @@ from .motion import load_motion as load_motion
 from .motion import motion_of as motion_of
 from .orientations import Orientations as Orientations
 from .orientations import load_orientations as load_orientations
+from .recordings import SuitRecording as SuitRecording
+from .recordings import load_bvh as load_bvh
+from .recordings import load_suit as load_suit
+from .recordings import save_bvh as save_bvh
 from .series import axes_rotation as axes_rotation

@@ -15,17 +15,17 @@ __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "save_table"]
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A format of motion files: its content, its module, which is imported on use, and its two functions there.
+    """A format of motion files: its content, its module, which is imported on use, and its functions there.
 
     >>> from myoquat.data import MOTION_FORMATS
     >>> sorted(MOTION_FORMATS)
-    ['.csv', '.mot', '.sto', '.trc']
+    ['.bvh', '.csv', '.mot', '.mvnx', '.sto', '.trc']
     """
 
     name: str
     module: str
     reads: str
-    writes: str
+    writes: str = ""
 
     @property
     def reader(self) -> "Callable[..., pd.DataFrame]":
@@ -35,11 +35,18 @@ class MotionFormat:
 
     @property
     def writer(self) -> Callable[..., None]:
-        """The function that writes: (frame, path, *, overwrite=False, and options of the format)."""
+        """The function that writes: (frame, path, *, overwrite=False, and options of the format). ValueError without
+        one."""
+        if not self.writes:
+            raise ValueError(f"tables are not written in the format {self.name}; `save_bvh` writes motions as .bvh")
         found: Callable[..., None] = getattr(importlib.import_module(self.module), self.writes)
         return found
 
 
+B3D = (
+    "a file of AddBiomechanics is not read: its own library, nimblephysics, writes the motion as .mot "
+    "(OpenSimParser.saveMot) and the model as .osim (SubjectOnDisk.getOpensimFileText)"
+)
 WRITTEN = (".xlsx", ".mat", ".parquet")  # tables for other programs, by `myoquat.data.tables`
 STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.storage", "read_motion", "write_motion")
 MOTION_FORMATS = {
@@ -47,12 +54,16 @@ MOTION_FORMATS = {
     ".sto": STORAGE,
     ".csv": MotionFormat("columns of numbers", "myoquat.data.csv", "read_columns", "write_columns"),
     ".trc": MotionFormat("markers", "myoquat.data.trc", "read_markers", "write_markers"),
+    ".mvnx": MotionFormat("Xsens MVN", "myoquat.data.mvnx", "read_joint_angles"),
+    ".bvh": MotionFormat("skeletons", "myoquat.data.bvh", "read_channels"),
 }
 
 
 def motion_format(path: str | Path) -> MotionFormat:
     """The format of a motion file, by its suffix in any case. ModelError for a suffix that is not in the table."""
     suffix = Path(path).suffix.lower()
+    if suffix == ".b3d":
+        raise ModelError(B3D, file=path)
     if suffix not in MOTION_FORMATS:
         known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MOTION_FORMATS.items())
         raise ModelError(f"the suffix {suffix!r} is not that of a motion file; known: {known}", file=path)
@@ -66,6 +77,8 @@ def load_table(path: str | Path, strict: bool = False) -> "pd.DataFrame":
                 where the file does not say) and "header", a dictionary of its entries.
     .trc        columns (marker, "x" | "y" | "z") in metres, NaN for a missing marker; `.attrs` keeps the header.
     .csv        an empty cell is NaN.
+    .mvnx       the joint angles [deg]; see `load_suit`.
+    .bvh        the channels of the joints; see `load_bvh`.
 
     What other programs read though it is odd is read with an ImplausibleWarning, or raises an error if `strict`.
     Raises ModelError with file and line for a broken file, and for another suffix.

@@ -26,6 +26,7 @@ from myoquat.data.motions.series import (
     interpolated,
     to_columns,
 )
+from myoquat.data.mvnx import read_origins
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.rows import AXES
 from myoquat.data.trc import read_markers, write_markers
@@ -138,7 +139,8 @@ class Markers:
 def load_markers(
     path: str | Path, axes: ArrayLike | str | None = None, *, strict: bool = False, at_origin: str = "missing"
 ) -> Markers:
-    """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN.
+    """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN. Of an .mvnx file
+    they are the origins of the segments.
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
@@ -166,9 +168,10 @@ def load_markers(
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
+        ".mvnx": read_origins,
     }
     if path.suffix.lower() not in readers:
-        raise ModelError(f"markers are read from {' and '.join(readers)} files", file=path)
+        raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
     markers = Markers.from_dataframe(readers[path.suffix.lower()](path))  # whose names and times the readers checked

@@ -184,10 +184,14 @@ class Motion(Shown):
         return angle_table(self.system, self.time, self.q, self.u, in_degrees)
 
     def save(self, path: str | Path, *, in_degrees: bool = True, overwrite: bool = False) -> None:
-        """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them.
+        """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them, or the motion of the
+        bodies as a .bvh file (`save_bvh`).
 
         FileExistsError for an existing file unless `overwrite`.
         """
+        if Path(path).suffix.lower() == ".bvh":
+            importlib.import_module("myoquat.data.motions.recordings").save_bvh(self, path, overwrite=overwrite)
+            return
         write_motion(self.angles(in_degrees=in_degrees), path, overwrite=overwrite)
 
     # ---- other forms ----------------------------------------------------------------------------------------

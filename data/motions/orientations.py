@@ -23,9 +23,10 @@ from myoquat.data.motions.series import (
     from_columns,
     to_columns,
 )
+from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
 from myoquat.data.storage import read_header
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
 
@@ -149,7 +150,8 @@ class Orientations:
 
 
 def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, order: str = "wxyz") -> Orientations:
-    """The sensors of a .sto file of quaternions (DataType=Quaternion), four numbers with commas in each cell.
+    """The sensors of a .sto file of quaternions (DataType=Quaternion), four numbers with commas in each cell, or the
+    segments of an .mvnx file (see `load_suit`).
 
     order  "wxyz" where the scalar comes first, as OpenSim writes it, or "xyzw".
     axes   how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
@@ -169,9 +171,24 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     check_types(path=(path, PATH))
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
-    time, names, Q, numbers = _read(Path(path))
-    found = _checked(Path(path), time, names, Q[..., ORDERS[order]], numbers)
+    path = Path(path)
+    if path.suffix.lower() == ".mvnx":
+        found = orientations_in(read_mvnx(path), path)
+    else:
+        time, names, Q, numbers = _read(path)
+        found = _checked(path, time, names, Q[..., ORDERS[order]], numbers)
     return found if axes is None else found.turned(axes)
+
+
+def orientations_in(content: MvnxContent, path: Path, owner: str = "segment") -> Orientations:
+    """The orientations of the segments, or of the sensors, in an .mvnx file."""
+    name = "orientation" if owner == "segment" else "sensorOrientation"
+    if name not in content.values:
+        raise ModelError(f"the frames have no {name}", file=path)
+    try:
+        return Orientations(content.time, tuple(content.labels[owner]), content.values[name])
+    except ValueError as error:
+        raise in_file(error, path) from None
 
 
 def continuous_quaternions(Q: Array) -> Array:

@@ -1,0 +1,220 @@
+"""Xsens MVN's .mvnx files: what the segments and the sensors of a suit did, frame by frame.
+
+The format is described in the user manual of MVN, and is the same in versions 3 and 4 as far as it is read here. A file
+has labels of segments, sensors and joints. A frame has the position [m] and the orientation of each segment, the
+orientation of each sensor, and three angles [deg] of each joint. Quaternions have their scalar first. The ground's x
+points forward as the subject stood in the calibration, its z upwards.
+"""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.data.files import regular_file
+from myoquat.data.rows import AXES, MAX_BYTES
+from myoquat.joints.errors import ModelError
+from myoquat.joints.ranges import is_plausible
+
+if TYPE_CHECKING:
+    from myoquat.data.xml import Element
+
+__all__ = ["MvnxContent", "angles_in", "origins_in", "read_joint_angles", "read_mvnx", "read_origins"]
+
+WIDTHS = {"orientation": ("segment", 4), "position": ("segment", 3), "sensorOrientation": ("sensor", 4),
+          "jointAngle": ("joint", 3)}  # fmt: skip
+POSES = ("identity", "tpose", "tpose-isb", "npose")
+FRAME_TYPES = (*POSES, "normal")
+READ = ("subject", "segment", "sensor", "joint", "frame")  # elements; others are passed over
+TIME_UNIT_S = 1e-3
+MAX_TIME_ERROR_S = 2e-3  # of rounded times against frame numbers
+
+
+@dataclass(eq=False)
+class MvnxContent:
+    """The content of a file.
+
+    labels  of "segment", "sensor" and "joint"
+    time    (t,) [s]
+    values  (t, n, width) of each quantity of `WIDTHS` that the frames have
+    poses   the same of one frame (1, n, width), by the name of a calibration pose
+    """
+
+    rate: float | None = None
+    labels: dict[str, list[str]] = field(default_factory=lambda: {"segment": [], "sensor": [], "joint": []})
+    time: Array = field(default_factory=lambda: np.zeros(0))
+    values: dict[str, Array] = field(default_factory=dict)
+    poses: dict[str, dict[str, Array]] = field(default_factory=dict)
+
+
+def read_mvnx(path: str | Path) -> MvnxContent:
+    """The content of a file; ModelError, with the line, for one that is broken or of another type."""
+    path = Path(path)
+    if not path.exists():
+        raise ModelError("no such file", file=path)
+    found, times, indices = MvnxContent(), [], []
+    rows: dict[str, list[Array]] = {}
+    for element in _elements(path):
+        name = _name(element)
+        if name == "subject":
+            found.rate = _rate(path, element)
+        elif name in found.labels:
+            found.labels[name].append(_label(path, element, found.labels[name], name))
+        elif name == "frame":
+            frame_type = element.get("type", "normal")
+            if frame_type not in FRAME_TYPES:
+                continue
+            values = _frame(path, element, found.labels)
+            if frame_type in POSES:
+                found.poses[frame_type] = {key: value[None] for key, value in values.items()}
+                continue
+            times.append(_whole(path, element, "time"))
+            indices.append(_whole(path, element, "index") if element.get("index") else None)
+            if rows and set(values) != set(rows):
+                missing = sorted(set(values) ^ set(rows))
+                raise ModelError(f"some frames have {missing[0]}, others do not", file=path, line=element.sourceline)
+            for key, value in values.items():
+                rows.setdefault(key, []).append(value)
+    if not times:
+        raise ModelError("there is no frame of type 'normal': this is no recording of Xsens MVN", file=path)
+    found.time = _times(path, times, indices, found.rate)
+    found.values = {key: np.stack(value) for key, value in rows.items()}
+    return found
+
+
+def read_joint_angles(path: str | Path, strict: bool = False) -> "pd.DataFrame":
+    """As `angles_in`, from the file. There is nothing odd that other programs read: `strict` changes nothing."""
+    return angles_in(read_mvnx(path), path)
+
+
+def angles_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
+    """The joint angles [deg]: columns "<joint>_x", ... over the index time [s]. ModelError without any."""
+    columns = [f"{joint}_{axis}" for joint in content.labels["joint"] for axis in AXES]
+    frame = pd.DataFrame(_flat(content, "jointAngle", path), pd.Index(content.time, name="time"), columns)
+    frame.attrs = {"units": dict.fromkeys(columns, "deg")}
+    return frame
+
+
+def read_origins(path: str | Path) -> "pd.DataFrame":
+    """As `origins_in`, from the file."""
+    return origins_in(read_mvnx(path), path)
+
+
+def origins_in(content: MvnxContent, path: str | Path) -> "pd.DataFrame":
+    """The origins of the segments [m]: columns (segment, axis) over the index time [s]. ModelError without any."""
+    columns = pd.MultiIndex.from_product([content.labels["segment"], AXES], names=["marker", "axis"])
+    return pd.DataFrame(_flat(content, "position", path), pd.Index(content.time, name="time"), columns)
+
+
+def _flat(content: MvnxContent, name: str, path: str | Path) -> Array:
+    """(t, n width) the values of a quantity."""
+    if name not in content.values:
+        raise ModelError(f"the frames have no {name}", file=path)
+    return content.values[name].reshape(len(content.time), -1)
+
+
+def _elements(path: Path) -> "Iterator[Element]":
+    """Subjects at their start, labels and frames at their end, in the order of the file; frames are then forgotten."""
+    etree = importlib.import_module("lxml.etree")  # 30 ms, for those who read such a file
+    with regular_file(path) as stream:
+        stream.seek(0, 2)
+        if (size := stream.tell()) > MAX_BYTES:
+            problem = f"the file holds {size / 2**20:.0f} MiB; at most {MAX_BYTES / 2**20:.0f} are read"
+            raise ModelError(f"{problem}: export it without sensor data", file=path)
+        stream.seek(0)
+        options = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+        parser = etree.iterparse(stream, events=("start", "end"), **options)
+        root = None
+        try:
+            for event, element in parser:
+                name = _name(element)
+                if root is None:
+                    root = element
+                    if root.getroottree().docinfo.doctype:
+                        raise ModelError("document types and entities are refused", file=path, line=1)
+                    if name != "mvnx":
+                        raise ModelError(f"the root element is <{name}>, not <mvnx>", file=path, line=1)
+                if name in READ and (event == "start") == (name == "subject"):
+                    yield element
+                    if name == "frame":
+                        element.clear()
+        except etree.XMLSyntaxError as error:
+            raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
+
+
+def _name(element: "Element") -> str:
+    """The tag without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def _label(path: Path, element: "Element", known: list[str], name: str) -> str:
+    label = element.get("label")
+    if not label:
+        raise ModelError(f"a <{name}> has no label", file=path, line=element.sourceline)
+    if label in known:
+        raise ModelError(f"the {name} {label!r} comes twice", file=path, line=element.sourceline)
+    return label
+
+
+def _rate(path: Path, element: "Element") -> float | None:
+    text = element.get("frameRate")
+    try:
+        rate = None if text is None else float(text)
+    except ValueError:
+        rate = 0.0
+    if rate is not None and not 0 < rate < np.inf:
+        raise ModelError(f"frameRate is {text!r}, not a positive number", file=path, line=element.sourceline)
+    return rate
+
+
+def _whole(path: Path, element: "Element", name: str) -> int:
+    text = element.get(name, "")
+    try:
+        return int(text)
+    except ValueError:
+        raise ModelError(
+            f"the {name} of a frame is {text!r}, not a whole number", file=path, line=element.sourceline
+        ) from None
+
+
+def _frame(path: Path, element: "Element", labels: dict[str, list[str]]) -> dict[str, Array]:
+    """(n, width) of each quantity of a frame."""
+    found = {}
+    for child in element:
+        if not isinstance(child.tag, str) or (name := _name(child)) not in WIDTHS:
+            continue
+        owner, width = WIDTHS[name]
+        words = (child.text or "").split()
+        try:
+            values = np.array(words, dtype=float)
+        except ValueError:
+            raise ModelError(f"{name} holds what is not a number", file=path, line=child.sourceline) from None
+        if len(values) != width * len(labels[owner]):
+            expected = f"{width} for each of {len(labels[owner])} {owner}s"
+            raise ModelError(f"{name} has {len(values)} numbers, not {expected}", file=path, line=child.sourceline)
+        wrong = [word for word, value in zip(words, values, strict=True) if not is_plausible(value)]
+        if wrong:
+            raise ModelError(f"{name} holds {wrong[0]}", file=path, line=child.sourceline)
+        found[name] = values.reshape(-1, width)
+    return found
+
+
+def _times(path: Path, times: list[int], indices: list[int | None], rate: float | None) -> Array:
+    """Times [s]: frame numbers over the rate, which rounded times agree with, or else these."""
+    rounded = np.array(times) * TIME_UNIT_S
+    known = [index for index in indices if index is not None]
+    if rate is not None and len(known) == len(times):
+        even = np.array(known) / rate
+        even += rounded[0] - even[0] if abs(rounded[0] - even[0]) > MAX_TIME_ERROR_S else 0.0
+        if np.abs(even - rounded).max() <= MAX_TIME_ERROR_S:
+            rounded = even
+    if not (np.diff(rounded) > 0).all():
+        row = int(np.argmin(np.diff(rounded)))
+        raise ModelError(f"the time of a frame, {rounded[row + 1]:g} s, is not after {rounded[row]:g} s", file=path)
+    return rounded
