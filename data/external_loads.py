@@ -64,16 +64,20 @@ def _applies(force: Any) -> bool:
 
 
 def load_entry(force: Any) -> LoadEntry:
-    """What an <ExternalForce> says; ModelError with its line where it has neither force nor torque."""
+    """What an <ExternalForce> says; a force without a point acts at the origin of the body, as in OpenSim.
+
+    ModelError with its line where it has neither force nor torque.
+    """
     identifiers = {key: text(force, f"{key}_identifier", "") for key in ("force", "point", "torque")}
     identifiers = {key: "" if value == "Unassigned" else value for key, value in identifiers.items()}
     if not identifiers["force"] and not identifiers["torque"]:
         complain(force, "a load needs a <force_identifier> or a <torque_identifier>")
+    body = last_name(text(force, "applied_to_body"))
     return LoadEntry(
         str(force.get("name") or identifiers["force"] or identifiers["torque"]),
-        last_name(text(force, "applied_to_body")),
+        body,
         last_name(text(force, "force_expressed_in_body", "ground")),
-        last_name(text(force, "point_expressed_in_body", "ground")),
+        last_name(text(force, "point_expressed_in_body", "ground")) if identifiers["point"] else body,
         **identifiers,
         line=int(force.sourceline),
     )

@@ -38,6 +38,7 @@ from myoquat.apps.opensim_tools.moving import Moving, degree_scale, moving_of, n
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
+from myoquat.data.external_loads import read_external_loads
 from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table
 from myoquat.data.motions.motion import selected_frames
@@ -70,6 +71,7 @@ from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.springs import PathActuator
 from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
@@ -141,13 +143,35 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
         note(f"{setup.name}: springs and dampers of whole joints are left out: they have no names here")
     rows = moving.rows(setup.interval)
     found = _of_muscles(moving, rows) | _of_actuators(moving, rows) | _of_coordinates(moving, rows)
+    loads = _of_loads(moving, rows)
     for force in moving.model.forces:
         if isinstance(force, HuntCrossley):
             found |= _of_contact(moving, rows, force)
         elif not isinstance(force, CoordinateSpring):
             note(f"{setup.name}: {force.element} is left out")
-    table = pd.DataFrame(found, pd.Index(moving.motion.time[rows], name="time"))
+    table = pd.DataFrame(found | loads, pd.Index(moving.motion.time[rows], name="time"))
     outputs.table(moving.file(setup.name, "forces"), table, "ForceReporter", False)
+
+
+def _of_loads(moving: Moving, rows: Array) -> dict[str, Array]:
+    """External loads as OpenSim records them: forces and torques in world axes, points in the frame of the body."""
+    if moving.loads is None or moving.setup.loads is None:
+        return {}
+    loads, poses = moving.loads, moving.model.system.poses(moving.motion.q[rows])
+    entries, _, _ = read_external_loads(moving.setup.loads)
+    found: dict[str, Array] = {}
+    for k, entry in enumerate(entries):
+        R, (of_body, origin) = poses[loads.force_frames[k]][0], poses[entry.body]
+        point = world_point(poses, loads.point_frames[k], loads.point[rows, k])
+        parts = (
+            ("F", entry.force, matvec(R, loads.force[rows, k])),
+            ("p", entry.force and entry.point, vecmat(point - origin, of_body)),
+            ("T", entry.torque, matvec(R, loads.torque[rows, k])),
+        )
+        for letter, given, values in parts:
+            if given:
+                found |= {f"{entry.body}_{entry.name}_{letter}{x}": values[:, i] for i, x in enumerate("xyz")}
+    return found
 
 
 def _of_muscles(moving: Moving, rows: Array) -> dict[str, Array]:
@@ -514,7 +538,8 @@ def static_optimization_of(moving: Moving, setup: StaticOptimizationSetup, outpu
         note(f"{setup.name}: {len(failed)} of {len(motion.time)} frames have no solution, the first at {t:g} s; what "
              "violates their equations the least is written for them")  # fmt: skip
     activations = pd.DataFrame(found.x, pd.Index(motion.time, name="time"), pd.Index(posed.names))
-    _note_files(moving, setup, outputs, activations, posed.gains)
+    loads = pd.DataFrame(_of_loads(moving, moving.rows(setup.interval)), activations.index)
+    _note_files(moving, setup, outputs, activations, pd.concat([activations * posed.gains, loads], axis=1))
 
 
 def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
@@ -540,12 +565,13 @@ def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
     )
 
 
-def _note_files(moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs, activations: pd.DataFrame,
-                gains: Array) -> None:  # fmt: skip
+def _note_files(
+    moving: Moving, setup: StaticOptimizationSetup, outputs: Outputs, activations: pd.DataFrame, forces: pd.DataFrame
+) -> None:
     root = f"{moving.setup.name}_{setup.name}"
     results = moving.setup.results
     outputs.table(results / file_name(f"{root}_activation.sto"), activations, "Static Optimization", False)
-    outputs.table(results / file_name(f"{root}_force.sto"), activations * gains, "ModelForces", False)
+    outputs.table(results / file_name(f"{root}_force.sto"), forces, "ModelForces", False)
 
 
 def _frames(moving: Moving, rows: Array) -> Motion:

@@ -187,8 +187,8 @@ class Forces:
 def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, threshold: float = 10.0) -> Forces:
     """External loads from a file.
 
-    .xml  OpenSim's ExternalLoads: bodies, frames and columns as it says, numbers from its data file. Points are the
-          frame's origin where it names none, and where they are NaN because the force is zero.
+    .xml  OpenSim's ExternalLoads: bodies, frames and columns as it says, numbers from its data file. A force without
+          a point acts at the origin of the body. Points are zero where they are NaN because the force is zero.
     .c3d  its force plates, "plate1", "plate2", ..., not yet on bodies: `applied_to` says on which. Signs are those of
           the file; where a plate carries less than `threshold` [N] all its numbers are zero.
 

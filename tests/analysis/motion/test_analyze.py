@@ -12,7 +12,7 @@ import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.data import load_table, motion_from_states
+from myoquat.data import load_table, motion_from_states, save_table
 from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
@@ -190,13 +190,33 @@ answer = True
 """
 
 
+REPORTER = """<ForceReporter name="Forces"/>"""
+LOADED = "<external_loads_file>loads.xml</external_loads_file>"
+PUSHED = [f"{part}{axis}" for part in ("v", "p", "m") for axis in "xyz"]
+LOADS = """<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects>
+<ExternalForce name="push"><applied_to_body>foot</applied_to_body><force_expressed_in_body>shank
+</force_expressed_in_body><point_expressed_in_body>ground</point_expressed_in_body><force_identifier>v</force_identifier>
+<point_identifier>p</point_identifier><torque_identifier>m</torque_identifier></ExternalForce>
+<ExternalForce name="turn"><applied_to_body>shank</applied_to_body><force_expressed_in_body>ground
+</force_expressed_in_body><torque_identifier>m</torque_identifier></ExternalForce>
+<ExternalForce name="pull"><applied_to_body>shank</applied_to_body><force_expressed_in_body>ground
+</force_expressed_in_body><force_identifier>v</force_identifier></ExternalForce></objects>
+<datafile>pushed.sto</datafile></ExternalLoads></OpenSimDocument>"""
+
+
 @pytest.mark.peers
 @pytest.mark.parametrize("source", ["states", "coordinates"])
 def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     """Every table that is written, column by column; of static optimization no greater effort."""
     folder = written(leg, tmp_path)
-    analyses = MOVES + MUSCLES + REACTIONS if source == "states" else OPTIMAL.format(power=2)
-    in_opensim(THEIRS, str(setup(folder, source, analyses, CONTROLS if source == "states" else "").parent))
+    analyses = MOVES + MUSCLES + REACTIONS + REPORTER if source == "states" else OPTIMAL.format(power=2)
+    path = setup(folder, source, analyses, CONTROLS if source == "states" else "")
+    path.write_text(path.read_text().replace("<AnalysisSet>", f"{LOADED}<AnalysisSet>"))
+    (folder / "loads.xml").write_text(LOADS)
+    t = np.arange(60)[:, None] / 100
+    pushed = pd.DataFrame(10 * np.sin(3 * t + np.arange(9)), pd.Index(t[:, 0], name="time"), PUSHED)
+    save_table(pushed, folder / "pushed.sto")
+    in_opensim(THEIRS, str(folder))
     for path in run_setup(folder / "setup.xml"):
         ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
         assert set(ours) <= set(theirs), path.name

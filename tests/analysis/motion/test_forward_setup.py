@@ -137,7 +137,8 @@ def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
             assert off.max() < 5e-4 * scale, label  # rows of theirs are joined by lines
             assert off[-1] < 5e-6 * scale, label
     mine, theirs = ours["All_forces.sto"], load_table(there / "found" / "limb_All_forces.sto")
-    assert set(mine) == {"front", "back", "twist", "stop", *(f"floor.{b}.{p}" for b in BODIES for p in PARTS)}
+    pushed = {f"shank_push_{part}{axis}" for part in "Fp" for axis in "xyz"}
+    assert set(mine) == {"front", "back", "twist", "stop", *(f"floor.{b}.{p}" for b in BODIES for p in PARTS), *pushed}
     for label in mine:
         found = np.interp(mine.index, theirs.index, theirs[label])
         off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
