@@ -124,7 +124,7 @@ def contacts():
         fo.ContactEllipsoid("egg", **place, radii=(0.2, 0.3, 0.4)),
         fo.ContactCapsule("finger", **place, radius=0.2, half_length=0.3),
     )
-    linear = {"damping": 2.0, "friction": 0.5, "margin": 0.1, "transition": 0.1, "transition_velocity": 0.2}
+    linear = {"damping": 2.0, "friction": 0.5, "margin": 0.1, "transition": 1.0, "transition_velocity": 0.2}
     materials = (
         fo.ContactMaterial((floor,), 1e3, 0.5, 0.8, 0.7, 0.1),
         fo.ContactMaterial((solids[0], solids[1]), 2e3, 0.4, 0.9, 0.6, 0.2),
