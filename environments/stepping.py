@@ -66,8 +66,15 @@ class ImplicitlyDamped(VariedEquations):
         return super().parameters | {"clock": ()}
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
-        damped = self.of_model(with_implicit_damping(self.muscled, self.step))
-        return super(ImplicitlyDamped, damped).acceleration(t, q, u, given)
+        return super(ImplicitlyDamped, self._damped).acceleration(t, q, u, given)
+
+    def stabilized(self, x: Array, stabilization: str, t: Array) -> Array:
+        """The state x projected in the metric M + h D, in which constraint forces act over the step."""
+        return super(ImplicitlyDamped, self._damped).stabilized(x, stabilization, t)
+
+    @property
+    def _damped(self) -> "ImplicitlyDamped":
+        return self.of_model(with_implicit_damping(self.muscled, self.step))
 
 
 class StepsByClock(SemiImplicitEuler):

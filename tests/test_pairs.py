@@ -9,9 +9,10 @@ import pytest
 from tests.pairs.array import covering_array, missing_pairs
 from tests.pairs.case import made
 from tests.pairs.checks import Broken, NotHere, close, close_to_slope
+from tests.pairs.features import PLAIN
 from tests.pairs.laws import GROUPS, LAWS, Law, factors
 from tests.pairs.peers import IN_OPENSIM, MUJOCO, OPENSIM, in_mujoco, written
-from tests.pairs.run import run
+from tests.pairs.run import check, run
 
 SEED, ROWS = 20261128, 2 * sum(group.rows for group in GROUPS.values())
 LEVELS = factors({})
@@ -87,3 +88,23 @@ def test_slope_beside_a_kink_is_compared_with_smaller_steps():
     close_to_slope("slope", -1.0, slope, 1e-9)
     with pytest.raises(Broken, match="slope"):
         close_to_slope("slope", -0.9, slope, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {
+            "tree": "branch",
+            "passive": "tip",
+            "coupler": "polynomial",
+            "limit": "swing and twist",
+            "actuator": "integrating",
+        },
+        {"law": "thelen elastic"},
+    ],
+    ids=["a projection in the metric of implicit damping", "fibers that start at rest"],
+)
+def test_environment_is_a_simulation(levels, monkeypatch):
+    """Both were off: the first by 2e-9, as the projection used the mass matrix without h D."""
+    monkeypatch.setenv("MYOQUAT_OPTIMIZATION", "0")
+    assert check("environment", PLAIN | {"joint": "spherical"} | levels, (20261129, 1711)) == ("holds", "")

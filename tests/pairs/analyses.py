@@ -114,8 +114,12 @@ def environment(case: Case) -> None:
     if actions.shape[1] > len(names):
         low, high = np.array([b for actuator in m.actuators for b in actuator.bounds]).T
         inputs["controls"] = low + (actions[:, len(names) :] + 1) / 2 * (high - low)
-    q, u = np.broadcast_to(m.start_q, (STATES, system.nq)), np.zeros((STATES, system.nu))
-    run = simulate(with_implicit_damping(m, h), q, u, 3 * h, step=h, method="semi_implicit_euler",
-                   start_time=float(case.t[0]), **inputs)  # fmt: skip
+    start = np.broadcast_to(m.start_q, (STATES, system.nq)), np.zeros((STATES, system.nu))
+    damped = with_implicit_damping(m, h)
+    options: dict[str, Any] = {"step": h, "method": "semi_implicit_euler", "start_time": float(case.t[0])}
+    if "activation" in inputs:
+        rest = simulate(damped, *start, h, **options, **inputs | {"activation": 0.0 * excitation})
+        inputs["muscle_states"] = None if rest.muscle_states is None else rest.muscle_states[:, 0]
+    run = simulate(damped, *start, 3 * h, **options, **inputs)
     state = np.concatenate([run.q[:, -1], run.u[:, -1]], axis=-1)
-    close("state after a step", moved[:, : state.shape[-1]], state, 1e-10)
+    close("state after a step", moved[:, : state.shape[-1]], state, 1e-11)
