@@ -223,7 +223,7 @@ for line in sys.stdin:
         os.waitpid(child, 0)
     else:
         names = {'json': json, 'sys': sys, 'np': np, 'opensim': opensim, 'arguments': arguments}
-        done, told = {}, os.dup(1)
+        done, stdout = {}, os.dup(1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         try:
             os.chdir(folder)
@@ -235,7 +235,7 @@ for line in sys.stdin:
             json.dump(done, written)
         if hasattr(os, 'fork'):
             os._exit(0)
-        os.dup2(told, 1)
+        os.dup2(stdout, 1)
     print('ready', flush=True)
 """
 

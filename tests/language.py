@@ -11,6 +11,7 @@ import io
 import re
 import sys
 import tokenize
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,11 @@ ALLOWED: dict[tuple[str, str], str] = {
     (r"\"kind\"", "data/motions/motion.py"): "the name of a level of columns in tables that users keep",
     (r"\bKINDS\b|\"kinds\"", "tests/"): "names of joint types, from joints/multibody/sampling.py",
 }
-QUICK = re.compile("|".join([*WORDS, *PHRASES]), re.IGNORECASE)  # most files hold none, which this tells fast
+# Most files hold none, which this tells fast: it finds them in small, mixed and capital letters, longer words aside.
+QUICK = re.compile(
+    rf"(?<![a-z])({'|'.join(WORDS)})(?![a-z])|({'|'.join(map(str.capitalize, WORDS))})(?![a-z])"
+    rf"|{'|'.join(map(str.upper, WORDS))}|(?i:{'|'.join(PHRASES)})"
+)
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -101,6 +106,15 @@ def files(paths: tuple[Path, ...] = ()) -> list[Path]:
     flat = [file for item in every for file in ([item] if isinstance(item, Path) else item)]
     kept = [file for file in flat if file.suffix in (".py", ".md") and "_build" not in file.parts]
     return sorted(file for file in kept if file.resolve() != Path(__file__).resolve())
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The module and all its statements, nested ones included, in the order of `ast.walk`: a fifth of its nodes."""
+    queue: deque[ast.AST] = deque([tree])
+    while queue:
+        node = queue.popleft()
+        yield node
+        queue += [x for x in ast.iter_child_nodes(node) if isinstance(x, ast.stmt | ast.ExceptHandler | ast.match_case)]
 
 
 def _of_file(file: Path) -> Iterator[Use]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.language import WORDS, uses
+from tests.language import WORDS, statements, uses
 from tests.sentences import LONGEST, long_sentences
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,8 @@ def parsed(file: Path) -> ast.Module:
 
 @cache
 def nodes(file: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(parsed(file)))
+    """Its statements."""
+    return tuple(statements(parsed(file)))
 
 
 def where(file: Path, node: ast.AST) -> str:
@@ -155,7 +156,7 @@ def private_attributes(file: Path):
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    for node in nodes(file):
+    for node in ast.walk(parsed(file)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in imported:
             name = node.attr
             if name.startswith("_") and not name.startswith("__") and name not in ("_replace", "_asdict", "_fields"):

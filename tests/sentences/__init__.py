@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.language import FOLDERS, PAGES, ROOT, files
+from tests.language import FOLDERS, PAGES, ROOT, files, statements
 
 __all__ = ["LONGEST", "Sentence", "long_sentences", "main", "sentences"]
 
@@ -113,7 +113,7 @@ def _page(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _docstrings(text: str) -> Iterator[tuple[int, list[str]]]:
     """(line, paragraph) of the prose of all docstrings."""
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text)):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if ast.get_docstring(node) is not None and isinstance(node.body[0], ast.Expr):
