@@ -36,7 +36,6 @@ from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
-from myoquat.data.motions.figures import coordinate_panels
 from myoquat.data.motions.series import check_cutoff, check_names, even_times, gaps_of
 from myoquat.data.tables import column_units
 from myoquat.muscle.model import Model
@@ -540,7 +539,7 @@ def curves_over_time(source: "MotionLike | pd.DataFrame", name: str) -> "pd.Data
     are in degrees. `name` is that of the argument in errors: TypeError for other things, ValueError for no rows."""
     if not isinstance(source, pd.DataFrame):
         motion = motion_of(source, name=name)
-        panels = coordinate_panels(motion.system, motion.q)
+        panels = importlib.import_module("myoquat.data.motions.figures").coordinate_panels(motion.system, motion.q)
         columns = {own: panel.values[:, k] for panel in panels for k, own in enumerate(panel.names)}
         found = pd.DataFrame(columns, index=pd.Index(motion.time, name="time"))
         found.attrs["units"] = {own: panel.unit for panel in panels for own in panel.names}

@@ -143,8 +143,8 @@ def test_iterations_that_do_not_converge_warn(monkeypatch, what, method):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         mo.joint_center(trial(np.random.default_rng(9), noise=0.003)[0], PELVIS, THIGH, method=method)
-    told = " ".join(str(warning.message) for warning in caught)
-    assert re.search(rf"the {what}.* still changes by .* m after 1 iterations", told)
+    reported = " ".join(str(warning.message) for warning in caught)
+    assert re.search(rf"the {what}.* still changes by .* m after 1 iterations", reported)
 
 
 def test_one_marker_on_the_distal_segment_is_enough_for_a_sphere():
