@@ -375,7 +375,7 @@ def _of_paths(moving: Moving, rows: Array) -> dict[str, Array]:
 
 def _arms(moving: Moving, setup: MuscleAnalysisSetup, rows: Array) -> Mapping[str, Array]:
     """(k, m) moment arms by coordinate of the file."""
-    follows = bool(moving.model.constraints)
+    follows = bool(moving.model.constraints or moving.model.couplers)
     table = moment_arms(moving.model, moving.motion.q[rows], sequence="file", follow_constraints=follows)
     wanted = list(map(str, table.columns)) if setup.coordinates == ("all",) else list(setup.coordinates)
     indices_of("coordinate", wanted, [str(name) for name in table.columns])

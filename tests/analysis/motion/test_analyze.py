@@ -180,6 +180,22 @@ def test_broken_analyses_are_named(folder, old, new, message):
     assert not (folder / "out").exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*left out:myoquat.analysis.motion.MotionWarning")
+def test_a_driven_coordinate_takes_its_driver_along(leg, tmp_path):
+    """The moment arm about y = x / 2 is twice that about x, which moves both: OpenSim 4.6 writes the same."""
+    whole = mq.load_model(SMALL_LEG)
+    folder = written(replace(leg, couplers=whole.couplers), tmp_path)
+    (coupler,) = whole.couplers
+    with pytest.warns(MotionWarning, match="couplers of the model drive them"):
+        run_setup(setup(folder, "coordinates", MUSCLES))
+    driver, driven = (
+        load_table(folder / "out" / f"walk_Muscles_MomentArm_{name}.sto")
+        for name in (coupler.independent, coupler.dependent)
+    )
+    assert driver.abs().to_numpy().max() > 0.05
+    np.testing.assert_allclose(driven * coupler.function.factor, driver, atol=1e-12)
+
+
 THEIRS = """
 import os
 os.chdir(arguments[0])
