@@ -1,6 +1,7 @@
 """Environments for learning: a model as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, and
 as a single `gymnasium.Env`. Needs the extra `learning`."""
 
+from myoquat.core.environment_ids import register_environments
 from myoquat.core.lazy_imports import missing_extra
 
 try:
@@ -12,6 +13,8 @@ from myoquat.environments.stepping import with_joint_stops
 from myoquat.environments.task import Situation, Start, Task
 from myoquat.environments.tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
 from myoquat.environments.vector import Environment, VectorEnvironment
+
+register_environments()
 
 __all__ = [
     "Environment",

@@ -7,6 +7,7 @@ from dataclasses import field
 import numpy as np
 
 from myoquat.core.arguments import real_array
+from myoquat.core.environment_ids import TASKS
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import load_model
@@ -393,22 +394,6 @@ class StandTask(PointsTask):
         return v if joint.velocity_frame == "parent" else matvec(rotation_matrix(situation.q[..., 3:7]), v)
 
 
-_TASKS = {
-    "elbow_pose": "myosuite",
-    "elbow_pose_fixed": "myosuite",
-    "finger_pose": "myosuite",
-    "finger_pose_fixed": "myosuite",
-    "finger_reach": "myosuite",
-    "finger_reach_fixed": "myosuite",
-    "hand_pose": "myosuite",
-    "hand_pose_fixed": "myosuite",
-    "hand_reach": "myosuite",
-    "hand_reach_fixed": "myosuite",
-    "leg_stand": "myosuite",
-    "shoulder_reach": "tasks",
-}  # name -> module of this package that has a function of this name
-
-
 def library_tasks() -> tuple[str, ...]:
     """The names that `load_task` takes.
 
@@ -416,7 +401,7 @@ def library_tasks() -> tuple[str, ...]:
     >>> "elbow_pose" in library_tasks()
     True
     """
-    return tuple(_TASKS)
+    return tuple(TASKS)
 
 
 def load_task(name: str) -> Task:
@@ -433,8 +418,8 @@ def load_task(name: str) -> Task:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be the name of a task, not {type(name).__name__}")
-    if name not in _TASKS:
-        raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(_TASKS)}")
-    module = importlib.import_module(f"myoquat.environments.{_TASKS[name]}")
+    if name not in TASKS:
+        raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(TASKS)}")
+    module = importlib.import_module(f"myoquat.environments.{TASKS[name]}")
     found: Task = getattr(module, name)()
     return found

@@ -16,6 +16,7 @@ from myoquat.core.arguments import check_type, check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.stepping import Stepper
 from myoquat.environments.task import Task
+from myoquat.environments.tasks import load_task
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
@@ -300,6 +301,16 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
 
     def __repr__(self) -> str:
         return f"<VectorEnvironment of {type(self.task).__name__}: {self.num_envs} states>"
+
+
+def library_environment(task: str, **options: Any) -> "Environment":
+    """The environment that `gymnasium.make("myoquat/<task>")` gives, with the options of `Environment`."""
+    return Environment(load_task(task), **options)
+
+
+def library_vector_environment(task: str, num_envs: int, **options: Any) -> VectorEnvironment:
+    """That of `gymnasium.make_vec("myoquat/<task>", num_envs)`, with the options of `VectorEnvironment`."""
+    return VectorEnvironment(load_task(task), num_envs, **options)
 
 
 def _is_whole(x: Any) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from myoquat.core.lazy_imports import EXTRAS, Library, missing_extra
+from myoquat.core.lazy_imports import EXTRAS, Library, missing_extra, requirements_of
 
 ROOT = Path(__file__).parents[1]
 WITHOUT = f"""
@@ -94,6 +94,26 @@ def test_a_feature_without_its_extra_names_the_command_that_installs_it(extra, e
     name, text = errors[extra]
     assert name == "MissingExtraError"
     assert text.endswith(f"python -m pip install '.[{extra}]'")
+
+
+def test_the_command_works_outside_the_repository(monkeypatch):
+    """It names the libraries of the extra with their versions, those of nested extras too."""
+    lines = [
+        "a>=1",
+        "b<3; extra == 'view'",
+        "myoquat[view,more]; extra == 'notebooks'",
+        'c; os_name == "x" and extra == "more"',
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    assert requirements_of("notebooks") == ["b<3", "c"]
+    text = str(missing_extra(ModuleNotFoundError("No module named 'viser'", name="viser")))
+    assert "the extra 'view' brings; this installs it, anywhere: python -m pip install 'b<3';" in text
+
+
+def test_notebooks_bring_what_the_tutorials_import():
+    """Every library of an extra that a tutorial or what it calls imports is in `notebooks`."""
+    brought = {re.split(r"[<>=!~\[]", str(each), maxsplit=1)[0] for each in requirements("notebooks")}
+    assert {"casadi", "zarr", "xarray", "viser", "plotly", "ipywidgets", "jupyterlab"} <= brought
 
 
 def test_an_extra_without_a_wheel_for_the_machine_says_what_to_use_instead(monkeypatch):

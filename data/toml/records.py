@@ -13,7 +13,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from myoquat.core.lazy_imports import tomlkit
+from myoquat.core.lazy_imports import difflib, tomlkit
 from myoquat.joints import constraints, functions
 from myoquat.joints import types as joint_types
 from myoquat.joints.constraints import Constraint
@@ -146,14 +146,18 @@ def type_name(cls: type) -> str:
 
 
 def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) -> type:
-    """The class at or below `root` that the key `type` of a table names, which is taken out of the table. `root` itself
-    where no type is given and none is needed. ModelError for a type that is unknown."""
+    """The class at or below `root` that the key `type` of a table names, by the name of files or that of the class.
+
+    The key is taken out of the table. `root` itself where no type is given and none is needed. ModelError for a type
+    that is unknown, with the nearest one.
+    """
     own = _own_classes(root)
     if "type" not in table and root in own.values():
         return root
     name = table.pop("type", None)
-    if isinstance(name, str) and name in own:
-        return own[name]
+    named = _named_classes(root)
+    if isinstance(name, str) and name in named:
+        return named[name]
     group = _group_of(root)
     entry = _entry_point(group, name, element) if group and isinstance(name, str) else None
     if entry is not None:
@@ -164,7 +168,9 @@ def class_of_type(root: type, table: dict[str, Any], element: str, prefix: str) 
         if group
         else ""
     )
-    raise ModelError(f"{prefix}type {name!r} is unknown; known: {', '.join(own)}{hint}", element=element)
+    near = difflib.get_close_matches(str(name), named, n=1)
+    meant = f", perhaps {near[0]!r}" if near else ""
+    raise ModelError(f"{prefix}type {name!r} is unknown{meant}; known: {', '.join(sorted(own))}{hint}", element=element)
 
 
 def written_type(cls: type, element: str) -> str | None:
@@ -217,6 +223,12 @@ def _own_classes(root: type) -> dict[str, type]:
             found[type_name(cls)] = cls
         below += cls.__subclasses__()
     return found
+
+
+def _named_classes(root: type) -> dict[str, type]:
+    """The same by the names that Python has for them too."""
+    own = _own_classes(root)
+    return {cls.__name__: cls for cls in own.values()} | own
 
 
 def _is_concrete_record(cls: type) -> bool:
@@ -382,7 +394,7 @@ def _alternative(hint: Any, value: Any) -> Any:
         known = [t for t in known if get_origin(t) is not tuple]
     if len(known) > 1 and isinstance(value, Mapping):
         name = value.get("type")
-        known = [t for t in known if name in _own_classes(t) or (name is None and _is_concrete_record(t))] or known
+        known = [t for t in known if name in _named_classes(t) or (name is None and _is_concrete_record(t))] or known
     return known[0]
 
 

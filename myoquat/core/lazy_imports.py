@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ __all__ = [
     "mujoco",
     "pandas",
     "platformdirs",
+    "requirements_of",
     "resources",
     "scipy",
     "subprocess",
@@ -91,9 +93,34 @@ def missing_extra(error: ModuleNotFoundError) -> ModuleNotFoundError:
     if error.name == "ezc3d" and sys.platform == "linux" and os.uname().machine != "x86_64":
         reason = "ezc3d, which reads .c3d files, has no wheel for Linux on this processor"
         return MissingExtraError(f"{reason}; save the recording as .trc and .mot on another machine", name=error.name)
-    install = f"python -m pip install '.[{extra}]'"
-    reason = f"{error.name} is not installed; in a copy of the repository and a virtual environment, this installs it"
-    return MissingExtraError(f"{reason}: {install}", name=error.name)
+    needed = " ".join(f"'{requirement}'" for requirement in requirements_of(extra))
+    anywhere = f"this installs it, anywhere: python -m pip install {needed}; " if needed else ""
+    return MissingExtraError(
+        f"{error.name} is not installed, which the extra {extra!r} brings; {anywhere}in a copy of the repository also: "
+        f"python -m pip install '.[{extra}]'",
+        name=error.name,
+    )
+
+
+def requirements_of(extra: str) -> list[str]:
+    """What pip installs for an extra of this package, as its installed metadata say; nothing where it is not installed.
+
+    >>> from myoquat.core.lazy_imports import requirements_of
+    >>> all("[" not in requirement for requirement in requirements_of("all"))
+    True
+    """
+    try:
+        lines = metadata.requires("myoquat") or []
+    except metadata.PackageNotFoundError:
+        return []
+    found: list[str] = []
+    for requirement, _, marker in (line.partition(";") for line in lines):
+        if not re.search(rf"""extra == ['"]{extra}['"]""", marker):
+            continue
+        nested = re.fullmatch(r"myoquat\[(.*)\]", requirement.strip())
+        own = nested[1].split(",") if nested else []
+        found += [each for name in own for each in requirements_of(name)] if nested else [requirement.strip()]
+    return list(dict.fromkeys(found))
 
 
 def version_of(library: str) -> str:

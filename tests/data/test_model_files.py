@@ -142,6 +142,7 @@ def test_the_example_is_a_model(tmp_path):
         ('"YZX"', '"YZZ"', 13, "body 'B': joint: unknown Euler sequence 'YZZ'"),
         ('"spherical"', '"ball"', 6, "joint.type 'ball' is unknown"),
         ('type = "B", ', 'type = "C", ', 21, "muscle 'm1': law.type 'C' is unknown; known: A, B"),
+        ('type = "B", ', 'type = "Thelen", ', 21, "law.type 'Thelen' is unknown, perhaps 'Thelen2003'; known: A, B"),
         ("optimal_length = 1.0", "optimal_length = 0.0", 21, "optimal_length must be positive"),
         ("optimal_length = 1.0, ", "", 21, "the key law.optimal_length is missing"),
         ("version = 1", "version = 2", 1, "this reads 'myoquat-model' version 1"),
@@ -201,3 +202,12 @@ def test_a_mutated_file_is_a_model_or_a_model_error(tmp_path_factory, data, valu
     lines[at] = data.draw(st.sampled_from([f"{key} = {value}", f"{lines[at]}\n{lines[at]}", "", value]))
     with contextlib.suppress(ModelError):  # any other exception is a defect
         assert isinstance(load(tmp_path_factory.mktemp("fuzz"), "\n".join(lines)), Model)
+
+
+def test_types_may_have_the_names_of_their_classes(tmp_path):
+    """`ExponentialMuscle` is "B" in files, `SphericalJoint` "spherical"."""
+    named = GOOD.replace('type = "B"', 'type = "ExponentialMuscle"').replace('"spherical"', '"SphericalJoint"')
+    assert named != GOOD
+    (tmp_path / "python").mkdir()
+    assert load(tmp_path / "python", named).system == load(tmp_path, GOOD).system
+    assert load(tmp_path / "python", named).muscles == load(tmp_path, GOOD).muscles
