@@ -1,21 +1,18 @@
-"""Expressions of files, such as "-20*q^3-qdot": parsed by a grammar of our own, evaluated on floats and symbols.
+"""Expressions of files, such as "-20*q^3-qdot", evaluated on floats and symbols.
 
-The grammar is that of Lepton, which OpenSim uses:
-
-    sum     = product { ("+" | "-") product }
-    product = power { ("*" | "/") power }
-    power   = value [ "^" power ]                    binds to the right, before a sign: -x^2 is -(x^2)
-    value   = number | name | function "(" sum { "," sum } ")" | "(" sum ")" | "-" power
+They are those of Lepton, which OpenSim uses: numbers, names, + - * / ^, parentheses and functions. Python's own parser
+reads them, since `^` binds there as `**` does: to the right, and before a sign. Nothing else of Python is accepted.
 """
 
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 
@@ -23,6 +20,7 @@ __all__ = ["FUNCTIONS", "check_expression", "evaluate"]
 
 MAX_CHARACTERS = 4000  # of one expression
 MAX_NESTING = 60  # of parentheses and signs, below Python's limit on recursion
+TOO_DEEP = f"it is nested more than {MAX_NESTING} deep"
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\S))")
 Function = Callable[..., Any]
 FUNCTIONS: dict[str, tuple[int, Function]] = {  # how many arguments, and the formula
@@ -50,12 +48,12 @@ FUNCTIONS: dict[str, tuple[int, Function]] = {  # how many arguments, and the fo
     "max": (2, np.maximum),
     "abs": (1, np.abs),
 }
-OPERATORS: dict[str, Function] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "^": lambda a, b: a**b,
+OPERATORS: dict[type, Function] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
 }
 
 
@@ -68,119 +66,84 @@ def evaluate(text: str, values: Mapping[str, Array]) -> Array:
 def check_expression(text: str, names: Sequence[str], element: str) -> None:
     """ModelError, naming the `element`, for a text that is no expression or has other names than these."""
     try:
-        unknown = [name for name in _names(_parsed(text)) if name not in names]
+        tree = _parsed(text)
     except ModelError as error:
         raise ModelError(error.message, element=element) from None
-    if unknown:
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    found = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called]
+    if unknown := [name for name in found if name not in names]:
         known = f"{', '.join(names)}; functions: {', '.join(FUNCTIONS)}"
         raise ModelError(f"the expression {text!r} has an unknown name {unknown[0]!r}; known: {known}", element=element)
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A number, the name of a variable, or a function of other nodes."""
-
-    value: float | str | Function
-    parts: tuple["_Node", ...] = ()
-
-
-def _value(node: _Node, values: Mapping[str, Array]) -> Any:
-    if isinstance(node.value, str):
-        return values[node.value]
-    if callable(node.value):
-        return node.value(*(_value(part, values) for part in node.parts))
-    return np.asarray(node.value)
-
-
-def _names(node: _Node) -> list[str]:
-    own = [node.value] if isinstance(node.value, str) else []
-    return own + [name for part in node.parts for name in _names(part)]
+def _value(node: ast.expr, values: Mapping[str, Array]) -> Any:
+    later = []  # the operations of a long sum, whose first operand is nested deepest
+    while isinstance(node, ast.BinOp):
+        later.append((OPERATORS[type(node.op)], node.right))
+        node = node.left
+    if isinstance(node, ast.Name):
+        result: Any = values[node.id]
+    elif isinstance(node, ast.Constant):
+        result = np.asarray(node.value)
+    elif isinstance(node, ast.UnaryOp):
+        result = np.negative(_value(node.operand, values))
+    else:
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Name)
+        result = FUNCTIONS[node.func.id][1](*(_value(part, values) for part in node.args))
+    for operator, right in reversed(later):
+        result = operator(result, _value(right, values))
+    return result
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> _Node:
+def _parsed(text: str) -> ast.expr:
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"an expression of more than {MAX_CHARACTERS} characters is not read")
-    return _Parser(text).whole()
+    python = " ".join(_in_python(text, *match.groups()) for match in TOKEN.finditer(text))
+    try:
+        tree = ast.parse(python, mode="eval").body
+        _check(text, tree, 0)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        problem = str(getattr(error, "msg", "nested"))
+        raise _unreadable(text, TOO_DEEP if "nested" in problem else problem) from None
+    return tree
 
 
-class _Parser:
-    """The grammar, one method per rule."""
+def _in_python(text: str, number: str, name: str, sign: str) -> str:
+    if sign and sign not in "+-*/^(),":
+        raise _unreadable(text, f"{sign!r} is not expected there")
+    if name and (iskeyword(name) or name == "__debug__"):
+        raise _unreadable(text, f"{name!r} is not expected there")
+    return repr(float(number)) if number else name or ("**" if sign == "^" else sign)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [match.groups() for match in TOKEN.finditer(text)]
-        self.place = 0
-        self.depth = 0
 
-    def whole(self) -> _Node:
-        node = self.sum()
-        if self.place < len(self.tokens):
-            self.complain(f"{self.shown!r} is not expected there")
-        return node
+def _unreadable(text: str, problem: str) -> ModelError:
+    return ModelError(f"the expression {text!r} cannot be read: {problem}")
 
-    @property
-    def shown(self) -> str:
-        """The token that comes next."""
-        return next((part for part in self.tokens[self.place] if part), "") if self.place < len(self.tokens) else ""
 
-    def complain(self, what: str) -> None:
-        raise ModelError(f"the expression {self.text!r} cannot be read: {what}")
-
-    def taken(self, *signs: str) -> str:
-        """The next token, if it is one of these signs; "" otherwise."""
-        if self.place < len(self.tokens) and self.tokens[self.place][2] in signs:
-            self.place += 1
-            return str(self.tokens[self.place - 1][2])
-        return ""
-
-    def sum(self) -> _Node:
-        node = self.product()
-        while sign := self.taken("+", "-"):
-            node = _Node(OPERATORS[sign], (node, self.product()))
-        return node
-
-    def product(self) -> _Node:
-        node = self.power()
-        while sign := self.taken("*", "/"):
-            node = _Node(OPERATORS[sign], (node, self.power()))
-        return node
-
-    def power(self) -> _Node:
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            self.complain(f"it is nested more than {MAX_NESTING} deep")
-        node = self.value()
-        if self.taken("^"):
-            node = _Node(OPERATORS["^"], (node, self.power()))
-        self.depth -= 1
-        return node
-
-    def value(self) -> _Node:
-        if self.taken("-"):
-            return _Node(np.negative, (self.power(),))
-        if self.taken("("):
-            return self.closed(self.sum())
-        number, name, _ = self.tokens[self.place] if self.place < len(self.tokens) else ("", "", "")
-        if not number and not name:
-            self.complain(f"a number or a name is missing before {self.shown!r}" if self.shown else "it ends too soon")
-        self.place += 1
-        if number:
-            return _Node(float(number))
-        return self.call(name) if self.taken("(") else _Node(name)
-
-    def call(self, name: str) -> _Node:
+def _check(text: str, node: ast.expr, depth: int) -> None:
+    """ModelError for what Python reads and Lepton does not, and for deep nesting."""
+    if depth > MAX_NESTING:
+        raise _unreadable(text, TOO_DEEP)
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        parts = [node.right]
+        while isinstance(node.left, ast.BinOp) and type(node.left.op) in OPERATORS:  # of a long sum
+            node = node.left
+            parts.append(node.right)
+        parts.append(node.left)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        parts = [node.operand]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        name, parts = node.func.id, node.args
         if name not in FUNCTIONS:
-            self.complain(f"the function {name!r} is unknown; known: {', '.join(FUNCTIONS)}")
-        arguments = [self.sum()]
-        while self.taken(","):
-            arguments.append(self.sum())
-        count, function = FUNCTIONS[name]
-        if len(arguments) != count:
-            self.complain(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(arguments)}")
-        return self.closed(_Node(function, tuple(arguments)))
-
-    def closed(self, node: _Node) -> _Node:
-        if not self.taken(")"):
-            self.complain("a parenthesis is not closed")
-        return node
+            raise _unreadable(text, f"the function {name!r} is unknown; known: {', '.join(FUNCTIONS)}")
+        count = FUNCTIONS[name][0]
+        if len(parts) != count:
+            raise _unreadable(text, f"{name} takes {count} argument{'s' * (count > 1)}, not {len(parts)}")
+    elif isinstance(node, (ast.Name, ast.Constant)):
+        parts = []
+    else:
+        raise _unreadable(text, "it has signs that are not expected there")
+    for part in parts:
+        _check(text, part, depth + 1)
