@@ -137,9 +137,16 @@ class ConstraintArrays:
                     f"{what}: {name} row {row} is off by {worst:.3g}, allowed is {MAX_START_VIOLATION:g}; {fix}"
                 )
 
-    def warn_contradictions(self, q: Array, u: Array, t: ArrayLike) -> None:
-        """A ConstraintWarning if no acceleration satisfies the rows A udot = b at a state (..., nq), (..., nu), to 1e-6
-        of b and to the distance of the state from the constraints. States that are not finite are left out."""
+    def warn_contradictions(self, q: Array, u: Array, t: ArrayLike) -> bool:
+        """True, with a ConstraintWarning, where there is a `contradiction`."""
+        found = self.contradiction(q, u, t)
+        if found is not None:
+            warnings.warn(found, ConstraintWarning, stacklevel=5)
+        return found is not None
+
+    def contradiction(self, q: Array, u: Array, t: ArrayLike) -> str | None:
+        """A sentence if no acceleration satisfies the rows A udot = b at a state (..., nq), (..., nu), to 1e-6 of b and
+        to the distance of the state from the constraints. States that are not finite are left out."""
         time = real_array("t", t)
         batch = np.broadcast_shapes(q.shape[:-1], time.shape)
         q, u = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u))
@@ -150,17 +157,16 @@ class ConstraintArrays:
         off = np.abs(vecmat(Rows(Y, tolerance).motion(b), Y) - b)
         allowed = np.maximum(MAX_START_VIOLATION, tolerance) * (1 + np.abs(b).max(axis=-1, initial=0.0))
         bad = off > allowed[:, None]
-        if bad.any():
-            first = int(np.argmax(bad.any(axis=-1)))
-            row = int(np.argmax(off[first]))
-            sizes = [c.rate(self.system, q[first], u[first], times[first]).shape[-1] for c in self.constraints.parts]
-            part = self.constraints.parts[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
-            warnings.warn(
-                f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
-                f"misses that of {part.label} by {off[first, row]:.3g}",
-                ConstraintWarning,
-                stacklevel=5,
-            )
+        if not bad.any():
+            return None
+        first = int(np.argmax(bad.any(axis=-1)))
+        row = int(np.argmax(off[first]))
+        sizes = [c.rate(self.system, q[first], u[first], times[first]).shape[-1] for c in self.constraints.parts]
+        part = self.constraints.parts[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
+        return (
+            f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
+            f"misses that of {part.label} by {off[first, row]:.3g}"
+        )
 
     def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
         """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if

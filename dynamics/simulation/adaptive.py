@@ -18,6 +18,7 @@ from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import Radau, VariedEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
@@ -30,6 +31,9 @@ __all__ = ["AdaptiveProblem", "solve_batch"]
 
 
 MIN_RELATIVE_STEP = 1e-13  # a step below this part of the duration is no progress
+MIN_UNCHECKED_STEP = (
+    1e-7  # as a part of the duration: before a shorter step, constraints are checked for contradictions
+)
 
 Slope = Callable[[float, Array], Array]
 Slopes = Callable[[Array, Array], Array]
@@ -106,6 +110,18 @@ class AdaptiveProblem:
         """The state as it is stored: on the manifold, if it is to be kept there."""
         return self.projected(t, x) if self.choice.projects else x.copy()
 
+    def contradicts(self, t: float, x: Array) -> bool:
+        """Whether no acceleration satisfies all constraints at a state (n,)."""
+        if not self.equations.redundant:
+            return False
+        q, u = self.equations.split(x)
+        return self._constraint_arrays.contradiction(q, u, t) is not None
+
+    @cached_property
+    def _constraint_arrays(self) -> ConstraintArrays:
+        own = self.equations.fixed(self.numbers)
+        return ConstraintArrays(Constraints(own.system, own.constraints))
+
     # ---- slopes ----------------------------------------------------------------------------------------------
 
     def slope(self) -> Slope:
@@ -160,6 +176,9 @@ def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
     is kept."""
     start, step = problem.timing.start, problem.timing.step
     run = AdaptiveRun([start], [x])
+    if problem.contradicts(start, x):
+        run.stop(Outcome.CONTRADICTION, start)
+        return run
     for end in problem.kinks:
         x, step = _between_kinks(problem, run, (start, x), float(end), step)
         start = float(end)
@@ -180,7 +199,7 @@ def _between_kinks(
         while solver.status == "running":
             before, ahead = solver.t, solver.h_abs
             solver.step()
-            failure = _failure(problem, solver, before, end)
+            failure = _failure(problem, solver, (before, x), end)
             if failure is not None:
                 run.stop(failure, before)
                 break
@@ -230,15 +249,18 @@ def _solver(
     return method(slope, t, x, end, rtol=choice.rtol, atol=choice.rtol, first_step=first)
 
 
-def _failure(problem: AdaptiveProblem, solver: Solver, before: float, end: float) -> Outcome | None:
-    """Why the step that began at `before` cannot be accepted; None if it can."""
+def _failure(problem: AdaptiveProblem, solver: Solver, start: tuple[float, Array], end: float) -> Outcome | None:
+    """Why the step from `start` cannot be accepted; None if it can."""
+    length, duration = solver.t - start[0], problem.timing.duration
+    if length < MIN_UNCHECKED_STEP * duration and solver.t < end and problem.contradicts(*start):
+        return Outcome.CONTRADICTION
     if solver.status == "failed":
         return Outcome.STUCK
     if not np.isfinite(solver.y).all():
         return Outcome.NOT_FINITE
     if problem.equations.beyond(np.asarray(solver.t), solver.y) > 0:
         return Outcome.BOUND
-    if solver.t - before < MIN_RELATIVE_STEP * problem.timing.duration and solver.t < end:
+    if length < MIN_RELATIVE_STEP * duration and solver.t < end:
         return Outcome.STUCK
     return None
 

@@ -105,7 +105,8 @@ def simulate(
                    and this its start. Where a call gives no excitations or controls, the model's own `inputs` hold.
     torque         (nu,) on u [N m, N], in the same forms; zero by default.
     constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
-                   couplers, redundant ones too. A ConstraintWarning says where they contradict each other.
+                   couplers, redundant ones too. A ConstraintWarning says where they contradict each other;
+                   methods with error control stop there.
     method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
                    "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
     stabilization  "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T after each step.
@@ -156,7 +157,8 @@ def _moved(
     else:
         solution = _fixed_step(model, start, timing, inputs, choice, output)
     trajectory = solution.trajectory()
-    if start.redundant and not inputs.parameters and (arrays := solution.problem.constraint_arrays) is not None:
+    arrays = solution.problem.constraint_arrays
+    if start.redundant and not (inputs.parameters or start.contradictory) and arrays is not None:
         arrays.warn_contradictions(trajectory.q, trajectory.u, trajectory.time)
     stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
     _warn(stopped, SimulationWarning)

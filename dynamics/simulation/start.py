@@ -28,12 +28,14 @@ __all__ = ["MuscleStarts", "Start", "check_varied_start"]
 
 @dataclass(frozen=True)
 class Start:
-    """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others."""
+    """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others,
+    `contradictory` if a warning has said that no acceleration satisfies all."""
 
     q: Array
     u: Array
     constraints: tuple[Constraint, ...] = ()
     redundant: bool = False
+    contradictory: bool = False
 
     @classmethod
     def of(
@@ -83,9 +85,8 @@ class Start:
         if not varied:
             arrays.check(q, u, time)
         redundant = any(arrays.dependent(q[where], time) for where in np.ndindex(batch))
-        if redundant and not varied:
-            arrays.warn_contradictions(q, u, time)
-        return cls(q, u, arrays.constraints.parts, redundant)
+        contradictory = redundant and not varied and arrays.warn_contradictions(q, u, time)
+        return cls(q, u, arrays.constraints.parts, redundant, contradictory)
 
 
 # ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample -------------

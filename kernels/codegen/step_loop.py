@@ -61,11 +61,12 @@ class Outcome(IntEnum):
     BOUND = 3, "the state passed a bound: the speed |u| is beyond 1e6, or a given limit is exceeded"
     EVENT = 4, "an event ended it"
     STUCK = 5, "the step size has become too small to go on"
+    CONTRADICTION = 6, "constraints contradict each other, so that no acceleration satisfies all of them"
 
     @property
     def failed(self) -> bool:
         """True where a run stopped although nothing asked it to."""
-        return self in (Outcome.NOT_FINITE, Outcome.BOUND, Outcome.STUCK)
+        return self in (Outcome.NOT_FINITE, Outcome.BOUND, Outcome.STUCK, Outcome.CONTRADICTION)
 
 
 @dataclass(frozen=True)
