@@ -22,6 +22,8 @@ from myoquat.apps.opensim_tools.moving import (
     loaded_motion,
     loads_at,
     note,
+    start_activation,
+    state_columns,
     tell_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
@@ -45,9 +47,7 @@ from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, Piec
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
 from myoquat.muscle.states import state_names
 
 __all__ = ["run_cmc", "run_forward"]
@@ -195,7 +195,7 @@ class _Start(NamedTuple):
         if setup.states is None:
             if state_names(model) and not setup.equilibrium:
                 note("fiber lengths start in balance: the file of the model's own is not read")
-            own = [_usual(muscle) if muscle.activation is None else muscle.activation for muscle in model.muscles]
+            own = [start_activation(muscle) for muscle in model.muscles]
             return cls(setup.times[0], model.start, None, np.array(own) if own else None)
         motion = loaded_motion(setup.states, model, in_degrees=False)
         row = row_at(motion.time, setup.times[0])
@@ -213,11 +213,6 @@ class _Start(NamedTuple):
             None if fibers is None or setup.equilibrium else fibers[0],
             {name: float(values[0]) for name, values in actuation_from_motion(model, table).items()},
         )
-
-
-def _usual(muscle: Muscle) -> float:
-    """OpenSim's default_activation of a muscle whose file gives none."""
-    return 0.5 if isinstance(muscle.law, DeGrooteFregly2016) else 0.05
 
 
 def _driven(setup: ForwardSetup, model: Model) -> Model:
@@ -326,10 +321,7 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
         setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(controls, index), "controls", False
     )
     for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
-        columns = {}
-        for k, (name, joint) in enumerate(_coordinates_with_joints(model)):
-            columns[f"/jointset/{joint}/{name}/value"] = rows.q[:, k] * scale[k]
-            columns[f"/jointset/{joint}/{name}/speed"] = rows.u[:, k] * scale[k]
+        columns = state_columns(model.system, rows.q * scale, rows.u * scale)
         columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
         outputs.table(
             setup.results / file_name(f"{setup.name}_{ending}"),
@@ -337,11 +329,6 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
             "states",
             ending.endswith("mot"),
         )
-
-
-def _coordinates_with_joints(model: Model) -> list[tuple[str, str]]:
-    """Every coordinate with its joint, as OpenSim names them."""
-    return [(name, body.joint_name or body.name) for body in model.system.bodies for name in body.names_of_coordinates]
 
 
 def _of_muscles(moving: Moving) -> dict[str, Array]:

@@ -20,6 +20,8 @@ from myoquat.apps.opensim_tools.moving import (
     cut_motion,
     loaded_motion,
     loads_at,
+    start_activation,
+    state_columns,
     tell_missing_times,
     tell_undriven,
     warn_of_missing_times,
@@ -30,6 +32,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
+from myoquat.data.motions.coordinates import muscle_columns
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim import with_markers
 from myoquat.data.osim.read import child_frames
@@ -329,7 +332,10 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
     outputs.add(placer.model, model.save)
     outputs.xml(placer.marker_file, lambda: _marker_set(model))
     if placer.motion is not None:
-        outputs.table(placer.motion, fit.angles(in_degrees=True), "static pose", True)
+        columns = state_columns(model.system, fit.q, np.zeros((1, model.system.nu)))
+        own = [start_activation(m) for m in model.muscles]
+        columns |= muscle_columns(model, np.array([own])) if own else {}
+        outputs.table(placer.motion, pd.DataFrame(columns, pd.Index(fit.time, name="time")), "static pose", False)
 
 
 def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:

@@ -31,7 +31,9 @@ from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.actuators.base import Actuator
+from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.states import state_names
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "loads_at",
     "moving_of",
     "note",
+    "start_activation",
+    "state_columns",
     "tell_missing_times",
     "tell_undriven",
     "unbounded",
@@ -321,3 +325,18 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     return Moving(
         setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers, actuation=acting
     )
+
+
+def state_columns(system: ArticulatedSystem, q: Array, u: Array) -> dict[str, Array]:
+    """Value and speed of every coordinate by OpenSim's path, of a system whose velocities are rates of coordinates."""
+    found: dict[str, Array] = {}
+    names = [(name, body.joint_name or body.name) for body in system.bodies for name in body.names_of_coordinates]
+    for k, (name, joint) in enumerate(names):
+        found |= {f"/jointset/{joint}/{name}/value": q[:, k], f"/jointset/{joint}/{name}/speed": u[:, k]}
+    return found
+
+
+def start_activation(muscle: Muscle) -> float:
+    """The activation with which a muscle starts, OpenSim's default_activation where its file gives none."""
+    usual = 0.5 if isinstance(muscle.law, DeGrooteFregly2016) else 0.05
+    return usual if muscle.activation is None else muscle.activation

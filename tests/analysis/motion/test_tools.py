@@ -200,6 +200,11 @@ def test_scaling_of_a_setup(folder, capsys):
         R, p = poses[marker.body]
         wanted = trial.positions[0, trial.names.index(marker.name)]
         assert np.allclose(R @ np.array(marker.position) + p, wanted, atol=1e-8)
+    states = load_table(folder / "static.mot")  # in radians, as OpenSim writes states
+    joint = found.system.bodies[0].joint_name or found.system.bodies[0].name
+    assert f"/jointset/{joint}/{found.system.coordinate_names[0]}/value" in states
+    assert not states.attrs["in_degrees"]
+    assert (states[[name for name in states if name.endswith("/speed")]] == 0).all(axis=None)
     assert "<location>" in (folder / "markers.xml").read_text()
     assert f"<segment>{'shank'}</segment>" in (folder / "factors.xml").read_text()
 
