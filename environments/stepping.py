@@ -68,7 +68,7 @@ class ImplicitlyDamped(VariedEquations):
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         return super(ImplicitlyDamped, self._damped).acceleration(t, q, u, given)
 
-    def stabilized(self, x: Array, stabilization: str, t: Array) -> Array:
+    def stabilized(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
         """The state x projected in the metric M + h D, in which constraint forces act over the step."""
         return super(ImplicitlyDamped, self._damped).stabilized(x, stabilization, t)
 
