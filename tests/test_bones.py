@@ -1,11 +1,17 @@
 """The simplified bones of the library's shoulder."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+
+from site_bones import BONES, shoulder_bones, write_obj
+
 from myoquat.apps.viewer.sources import opened
 from myoquat.data import load_model
-from myoquat.data.bones import BONES, shoulder_bones, write_obj
 from myoquat.data.meshes import read_mesh
 
 MODEL = load_model("thoracoscapular")
@@ -14,7 +20,7 @@ MADE = shoulder_bones(MODEL)
 
 @pytest.mark.parametrize("name", BONES)
 def test_the_stored_bones_are_those_that_are_made(name, tmp_path):
-    """`python -m myoquat.data.bones data/models/geometry` makes them again."""
+    """`python docs/site_bones.py data/models/geometry` makes them again."""
     write_obj(MADE[name], tmp_path / "a.obj")
     made, stored = read_mesh(tmp_path / "a.obj"), read_mesh(MODEL.file.parent / "geometry" / f"{name}.obj")
     np.testing.assert_array_equal(made.faces, stored.faces)

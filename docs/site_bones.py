@@ -1,6 +1,6 @@
 """Simplified bones of the library's shoulder, made from the landmarks of its model.
 
-    python -m myoquat.data.bones FOLDER    writes thorax.obj, clavicle.obj, scapula.obj, humerus.obj, forearm.obj
+    python docs/site_bones.py FOLDER    writes thorax.obj, clavicle.obj, scapula.obj, humerus.obj, forearm.obj
 
 They are pictures, not anatomy: tubes and plates between landmarks, ribs on the ellipsoid on which the scapula glides.
 Those of the library lie in `data/models/geometry`.
@@ -49,7 +49,7 @@ def write_obj(mesh: Mesh, path: Path) -> None:
     """Write a mesh as Wavefront's .obj."""
     vertices = [f"v {x:.{FILE_DECIMALS}f} {y:.{FILE_DECIMALS}f} {z:.{FILE_DECIMALS}f}" for x, y, z in mesh.vertices]
     faces = [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in mesh.faces]
-    write_text(path, "\n".join(["# made by python -m myoquat.data.bones", *vertices, *faces]) + "\n")
+    write_text(path, "\n".join(["# made by python docs/site_bones.py", *vertices, *faces]) + "\n")
 
 
 # ---- bones -------------------------------------------------------------------------------------------------------
