@@ -9,6 +9,7 @@ import importlib
 import inspect
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -289,6 +290,15 @@ def saved(label):
     if label == "load_motion":
         Motion(arm(), [0.0, 0.1], [[0.0]] * 2).save("a.mot")
         return "a.mot"
+    if label == "load_suit":
+        frame = "<orientation>1 0 0 0</orientation><position>0 0 0</position>"
+        frames = "".join(
+            f'<frame type="{kind}" time="{10 * k}">{frame}</frame>' for k, kind in enumerate(("tpose", "normal"))
+        )
+        segments = '<segments><segment label="Pelvis"/></segments>'
+        subject = f'<subject frameRate="100">{segments}<frames>{frames}</frames></subject>'
+        Path("a.mvnx").write_text(f'<mvnx version="4">{subject}</mvnx>')
+        return "a.mvnx"
     if label not in files:
         return None
     file_type, path = files[label]

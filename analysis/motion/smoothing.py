@@ -282,7 +282,8 @@ def smooth_markers(markers: Markers, cutoff: float = 6.0) -> Markers:
     check_cutoff(time, cutoff)
     positions = markers.positions.copy()
     for k in range(len(markers.names)):
-        for a, b in gaps_of(np.isfinite(markers.positions[:, k]).all(axis=-1)):
+        known: Array = np.asarray(np.isfinite(markers.positions[:, k]).all(axis=-1))
+        for a, b in gaps_of(known):
             if b - a > FILTER_ORDER:
                 positions[a:b, k] = smoothed_columns(time[a:b], positions[a:b, k], cutoff)[0]
     return replace(markers, positions=positions)
