@@ -157,15 +157,10 @@ def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Arra
 # ---- The mass matrix as a walk over cells: the code of each type of pair of joints stands once --------------------
 #
 # Subspaces S_i, origins p_i and forces F_j = I_j S_j of the joints are put into the axes of the first link that
-# carries
-# them. Then every block is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j. So panels
-# of
-# a few rows and columns are done one after the other.
-#
-# `myoquat.dynamics.composite` writes out the pairs of a small system.
+# carries them. Then every block is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j.
+# `matrix` writes out the pairs of a small system.
 
 
-_PANEL_ROWS, _PANEL_COLUMNS = 8, 48  # of a panel, at least; its slots and the numbers of its joints are 60 kB
 _SIMPLE = (0.0, 1.0, -1.0)  # products with these vanish from the code
 
 
@@ -185,24 +180,11 @@ def walked_matrix(links: Sequence[Link], motion: Motion, forces: Sequence[tuple[
         (R, p), (pair, own) = poses[i], forces[i]
         S, F = ((R @ part[0], R @ part[1]) for part in (motion.subspaces[i], pair))
         walk.put_joint(i, links[i].u, (_Numbers.of(*S, p), _Numbers.of(*F, p)), own)
-    for rows in _groups(links, moving, _PANEL_ROWS):
-        for columns in _groups(links, moving, _PANEL_COLUMNS):
-            for k in columns:
-                for i in rows:
-                    if k != i and (k in above[i] or i in above[k]):
-                        walk.visit(i, k, carried=k in above[i])
-            walk.end_panel(*(range(links[own[0]].u.start, links[own[-1]].u.stop) for own in (rows, columns)))
+    for k in moving:
+        for i in moving:
+            if i in above[k]:
+                walk.visit(i, k)
     return walk.result()
-
-
-def _groups(links: Sequence[Link], moving: Sequence[int], least: int) -> list[list[int]]:
-    """The joints by groups with so many velocities, at least, that end where a line of memory does."""
-    found: list[list[int]] = [[]]
-    for i in moving:
-        if found[-1] and links[i].u.start % 8 == 0 and links[i].u.start - links[found[-1][0]].u.start >= least:
-            found.append([])
-        found[-1].append(i)
-    return found
 
 
 def _carriers(links: Sequence[Link]) -> list[frozenset[int]]:
@@ -245,20 +227,20 @@ class _Numbers(NamedTuple):
 
 
 class _PairBlock:
-    """(numbers of the joint that carries the other, of that one) -> the block in their rows and columns, or the same
-    mirrored."""
+    """(numbers of the joint that carries the other, of that one) -> the block in the rows of the first and the columns
+    of the other, and the same mirrored."""
 
     __name__ = "pair_block"
 
-    def __init__(self, carrier: Sequence[Any], carried: Sequence[Any], mirrored: bool) -> None:
-        self.keys, self.mirrored = (carrier, carried), mirrored
+    def __init__(self, carrier: Sequence[Any], carried: Sequence[Any]) -> None:
+        self.keys = carrier, carried
 
     def __call__(self, carrier: Array, carried: Array) -> Array:
         S_omega, S_v, p = self._parts(self.keys[0], carrier)
         n, f, p_carried = self._parts(self.keys[1], carried)
         n = n + row_cross(p_carried - p, f)
         block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
-        joined: Array = (block.T if self.mirrored else block).reshape(-1)
+        joined: Array = np.concatenate([block.reshape(-1), block.T.reshape(-1)])
         return joined
 
     @staticmethod
@@ -287,26 +269,18 @@ class _Walk:
         for k, row in enumerate(np.asarray(own), start=u.start):
             self.cells[k * self.nu + u.start : k * self.nu + u.stop] = list(row)
 
-    def visit(self, i: int, k: int, carried: bool) -> None:
-        """The block in the rows of joint i and the columns of joint k, of which one carries the other."""
-        (rows, own), (columns, other) = self.joints[i], self.joints[k]
-        (carrier, S_at), (moved, F_at) = (other[0], own[1]) if carried else (own[0], other[1])
-        key = carrier.key, moved.key, carried
+    def visit(self, i: int, k: int) -> None:
+        """The blocks of joint i and joint k that it carries."""
+        (rows, ((carrier, S_at), _)), (columns, (_, (carried, F_at))) = self.joints[i], self.joints[k]
+        key, nu = (carrier.key, carried.key), self.nu
         if key not in self.visits.tables:
-            self.visits.tables[key] = self._table(*key)
-        self.visits.add(key, [(S_at, F_at, rows.start * self.nu + columns.start)])
-
-    def end_panel(self, rows: range, columns: range) -> None:
-        """All blocks in these rows and columns are done."""
-        self.visits.end_panel([(row * self.nu + columns.start, row * self.nu + columns.stop) for row in rows])
+            takes = [np.arange(own.count(None)) for own in key]
+            blocks = [(nu * np.arange(own.columns)[:, None] + np.arange(other.columns)).ravel()
+                      for own, other in ((carrier, carried), (carried, carrier))]  # fmt: skip
+            self.visits.tables[key] = VisitTable(_PairBlock(*key), takes, blocks)
+        firsts = rows.start * nu + columns.start, columns.start * nu + rows.start
+        self.visits.add(key, [(S_at, F_at, *firsts)])
 
     def result(self) -> Array:
         """(nu, nu) after the walk."""
         return self.visits.walked(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)
-
-    def _table(self, carrier: Sequence[Any], carried: Sequence[Any], mirrored: bool) -> VisitTable:
-        sizes = [(len(own) - 3) // 6 for own in (carrier, carried)]
-        rows, columns = reversed(sizes) if mirrored else sizes
-        block = (self.nu * np.arange(rows)[:, None] + np.arange(columns)).ravel()
-        takes = [np.arange(own.count(None)) for own in (carrier, carried)]
-        return VisitTable(_PairBlock(carrier, carried, mirrored), takes, [block])

@@ -27,7 +27,6 @@ class MinRows(IntEnum):
     TREE_SCAN_TYPE  links of a type, on the average, from which they are
     CARRIED         velocities of a system from which the forces of its joints go to the ground in loops, for M
     CROSSINGS       velocities of a system from which columns of forces cross its joints in loops, for derivatives
-    PANELS          velocities of a chain of bodies from which they do so by the rows of one joint after the other
 
     >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
     (False, True)
@@ -41,7 +40,6 @@ class MinRows(IntEnum):
     TREE_SCAN_TYPE = 8
     CROSSINGS = 32
     CARRIED = 64
-    PANELS = 66
 
     def reached_by(self, rows: float) -> bool:
         """Whether so many rows are enough."""

@@ -21,9 +21,7 @@ Robot. Autom. Lett. 7, 2022. The response of a tree to forces is that of [RBDA] 
 Algorithms, Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry takes a product of 6 or 9 numbers.
 """
 
-import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,16 +47,9 @@ __all__ = ["forward_derivatives", "walked_derivatives", "walks"]
 # Derivatives of forward dynamics as a walk over cells: one column of forces after the other crosses one joint.
 #
 # The formulas are those of `myoquat.dynamics.sensitivity.responses`, each traced once for all joints of a type.
-#
-# Along a long chain of bodies, the rows of one joint after the other are done in panels of some columns, the last
-# joint
-# first. The columns of all that it carries cross the joint and leave their entries in its rows. Its own columns go to
-# the
-# ground twice: first for those entries of its rows that belong to other joints' columns, then with all others.
 
 
 _FORCES = 18  # numbers of the forces of a column
-_PANEL_COLUMNS = 48  # of a panel, at least: its slots, with the numbers that go into them, stay in the first cache
 
 
 def walks(system: ArticulatedSystem, q: Array) -> bool:
@@ -71,54 +62,17 @@ def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> 
     walk = _Walk(system.nu, sources)
     for source in sources:
         walk.put_own(source)
-    parents = [source.link.parent for source in sources]
-    if MinRows.PANELS.reached_by(system.nu) and parents == [WORLD, *range(len(sources) - 1)]:
-        _walk_by_rows(walk, sources)
-        return walk.result()
     arrived: list[list[tuple[list[int], Any]]] = [[] for _ in sources]
     for i in reversed(range(len(sources))):
         source, groups = sources[i], arrived[i]
         if len(groups) > 1:
             walk.visit_apart(source, groups)
         for indices, p in groups:
-            walk.cross(source, walk.put_edge(source, p), [walk.columns[k] for k in indices], _WHOLE)
+            walk.cross(source, walk.put_edge(source, p), [walk.columns[k] for k in indices])
         indices = [*source.indices, *(place for group, _ in groups for place in group)]
         if source.link.parent != WORLD and indices:
             arrived[source.link.parent].append((indices, source.origin))
     return walk.result()
-
-
-def _walk_by_rows(walk: "_Walk", sources: Sequence[Source]) -> None:
-    """The walk along a chain of bodies, the rows of one joint after the other."""
-    edges = [walk.put_edge(source, child.origin) for source, child in itertools.pairwise(sources)]
-    buffer = walk.put([None] * (walk.width * max(len(source.indices) for source in sources)))
-    parts = _parts(sources)
-    for i in reversed(range(len(sources))):
-        source = sources[i]
-        ahead = [walk.columns[k] for k in source.indices]
-        for first, last in reversed(parts):
-            for j in range(max(first, i + 1), last):
-                if columns := [walk.columns[k] for k in sources[j].indices]:
-                    walk.cross(source, edges[i], columns, _ABOVE)
-            for j in reversed(range(first, min(last, i))):
-                own = [replace(column) for column in ahead]
-                if own:
-                    walk.cross(sources[j], edges[j], own, _BELOW, buffer if j == i - 1 else None)
-                ahead = own
-            if source.indices:
-                walk.end_part(source, sources[first], sources[last - 1])
-
-
-def _parts(sources: Sequence[Source]) -> list[tuple[int, int]]:
-    """Joints first ... last - 1 that have so many velocities that what they leave in the rows of one joint is a
-    panel."""
-    found, first = [], 0
-    for last, source in enumerate(sources, start=1):
-        stop = source.link.u.stop
-        if last == len(sources) or (stop % 8 == 0 and stop - sources[first].link.u.start >= _PANEL_COLUMNS):
-            found.append((first, last))
-            first = last
-    return found
 
 
 class _Numbers(NamedTuple):
@@ -156,20 +110,6 @@ def _record(nest: Any, row: Array) -> tuple[Any, Array]:
         return (tuple(found) if visit_type is tuple else visit_type(*found)), row
     size = int(np.prod(nest, dtype=int))
     return row[:size].reshape(nest), row[size:]
-
-
-class _Part(NamedTuple):
-    """The use of columns that cross a joint. `numbers`: which of their numbers go on. `above`, `below`: whether they
-    leave entries in its rows, and in its columns."""
-
-    numbers: slice
-    above: bool
-    below: bool
-
-
-_WHOLE = _Part(slice(None), True, True)
-_ABOVE = _Part(slice(0, _FORCES), True, False)  # the forces
-_BELOW = _Part(slice(12, None), False, True)  # those of torques, and what w is multiplied with
 
 
 @dataclass
@@ -220,50 +160,40 @@ class _Walk:
         edge = _Numbers.of(source.crossing.edge(p))
         return edge, self.put(edge.row)
 
-    def end_part(self, source: Source, first: Source, last: Source) -> None:
-        """The rows of a joint are done in the columns of some others."""
-        firsts = [3 * self.nu * row + turn * self.nu for row in source.indices for turn in range(3)]
-        ranges = [(at + first.link.u.start, at + last.link.u.stop) for at in firsts]
-        self.visits.end_panel(ranges)
-
-    def cross(
-        self, source: Source, edge: tuple[_Numbers, int], columns: Sequence[_Column], part: _Part,
-        buffer: int | None = None,
-    ) -> None:  # fmt: skip
-        """Columns that came through one joint cross the next. Their numbers go to the buffer, or stay in place."""
+    def cross(self, source: Source, edge: tuple[_Numbers, int], columns: Sequence[_Column]) -> None:
+        """Columns that came through one joint cross the next. Their numbers stay in place."""
         numbers, data = edge
         together: dict[tuple[bool, ...], list[_Column]] = {}
         for column in columns:
             together.setdefault(column.zeros, []).append(column)
         for zeros, own in together.items():
-            key = numbers.nest, numbers.zeros, zeros, part.above, part.below, buffer is None
-            visit = self._visit(key, source, numbers, part)
+            key = numbers.nest, numbers.zeros, zeros
+            visit = self._visit(key, source, numbers)
             rows = []
             for column in own:
-                to = column.at if buffer is None else buffer + self.width * columns.index(column)
-                written = [to] * bool(visit.kept.size) + self._first_entries(source, column, part)
+                written = [column.at] * bool(visit.kept.size) + self._first_entries(source, column)
                 rows.append((data, column.at, *written))
-                column.at, column.zeros = to, visit.passed_zeros
+                column.zeros = visit.passed_zeros
             self.visits.add(key, rows)
 
-    def _visit(self, key: Hashable, source: Source, numbers: _Numbers, part: _Part) -> "_CrossingVisit":
+    def _visit(self, key: Hashable, source: Source, numbers: _Numbers) -> "_CrossingVisit":
         """The formula of a type, with its table."""
         if key not in self.visits.tables:
             zeros = key[2]  # type: ignore[index]
-            visit = _CrossingVisit(numbers, zeros, part)
+            visit = _CrossingVisit(numbers, zeros)
             above, below = self._entries(len(source.indices))
             takes = [np.flatnonzero(~np.array(numbers.zeros)), np.flatnonzero(~np.array(zeros))]
-            gives = [visit.kept, *([above] * part.above), *([below] * part.below)]
+            gives = [visit.kept, above, below]
             self.visits.tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
         found: _CrossingVisit = self.visits.tables[key].formula  # type: ignore[assignment]
         return found
 
-    def _first_entries(self, source: Source, column: _Column, part: _Part) -> list[int]:
+    def _first_entries(self, source: Source, column: _Column) -> list[int]:
         """The first cells of the entries in the rows of a joint, and of those in its columns."""
         if not source.indices:
             return []
         row, first = 3 * self.nu, source.link.u.start
-        return [row * first + column.index] * part.above + [row * column.index + first] * part.below
+        return [row * first + column.index, row * column.index + first]
 
     def _entries(self, own: int) -> tuple[Array, Array]:
         """How far the entries of a joint lie behind the first, in its rows and in its columns."""
@@ -301,26 +231,24 @@ class _Walk:
 class _CrossingVisit:
     """The formula of columns that cross a joint: (numbers of the edge, forces) -> forces on the parent, entries.
 
-    Numbers that are zero in every state are left out, and results that are not asked for."""
+    Numbers that are zero in every state are left out."""
 
     __name__ = "crossing"
 
-    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...], part: _Part) -> None:
-        self.nest, self.zeros, self.part = edge.nest, (edge.zeros, zeros), part
+    def __init__(self, edge: _Numbers, zeros: tuple[bool, ...]) -> None:
+        self.nest, self.zeros = edge.nest, (edge.zeros, zeros)
         rng = np.random.default_rng(0)  # at numbers at random, what is zero is so in every state
         probe = [rng.uniform(1.0, 2.0, zeros.count(False)) for zeros in self.zeros]
         passed = np.asarray(self._passed(*self._given(probe)))
         self.passed_zeros = tuple((passed == 0.0).tolist())
-        kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
-        self.kept = kept[np.isin(kept, np.arange(len(zeros))[part.numbers])]
+        self.kept = np.flatnonzero((passed != 0.0) | ~np.array(zeros)) if passed.size else np.arange(0)
 
     def __call__(self, numbers: Array, forces: Array) -> Array:
         edge, carried = self._given((numbers, forces))
         found: list[Any] = [self._passed(edge, carried)[self.kept]]
         if edge.V[0].shape[-1]:
             above, below = edge.entries(carried)
-            found += [block[:, 0] for block in above] * self.part.above
-            found += [block[0] for block in below] * self.part.below
+            found += [*(block[:, 0] for block in above), *(block[0] for block in below)]
         joined: Array = np.concatenate(found)
         return joined
 

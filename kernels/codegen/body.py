@@ -122,13 +122,12 @@ def write_formula(
     in order; with more pointers from which ports count."""
     signature, tape = traced.signature, rewritten(traced.tape, fused=True)
     read = slots_of_ports([inputs[key] for key in signature.inputs])
-    written = slots_of_ports([outputs[key] for key in signature.outputs if not outputs[key].rows])
+    written = slots_of_ports([outputs[key] for key in signature.outputs])
     cost, calls = price(tape), []
-    whole, groups = _grouped(traced, tape, module.width if module.lanes == 1 else 1)
-    tape = _without_rows(signature, whole, outputs)
+    tape, groups = _grouped(traced, tape, module.width if module.lanes == 1 else 1)
     schedule, frames = _planned(module, tape, groups, frame)
     for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
-        wanted = _wanted(signature, whole, len(read), group[0], outputs)
+        wanted = _wanted(signature, tape, len(read), group[0], outputs)
         call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
         read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
         calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
@@ -136,21 +135,6 @@ def write_formula(
     multi_block = frame.blocks > 1 and traced.multi_block
     emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
     return cost
-
-
-def _rows(traced: Traced) -> frozenset[str]:
-    """Outputs that are the results of constructs in panels, which nothing else reads."""
-    tape, found, first = traced.tape, set(), sum(traced.signature.input_sizes)
-    for construct in traced.inner:
-        if emitter_of(construct).in_panels(construct):
-            names = _results(traced.signature, tape, first, construct.ends.gives)
-            read, nodes = range(first, first + construct.ends.gives), enumerate(tape.nodes)
-            inputs = {i for i, node in nodes if node.operation == "input" and node.number in read}
-            alone = sum(map(inputs.__contains__, tape.outputs)) == len(inputs)
-            if len(names) == 1 and alone and not any(map(inputs.intersection, tape.operands)):
-                found.add(names[0])
-        first += construct.ends.gives
-    return frozenset(found)
 
 
 def _results(signature: Signature, tape: Tape, first: int, size: int) -> list[str]:
@@ -169,16 +153,6 @@ def _wanted(signature: Signature, tape: Tape, first: int, construct: Construct, 
     on."""
     ports = [outputs[name] for name in _results(signature, tape, first, construct.ends.gives)]
     return next((port for port in ports if port.base == "%frame" and not port.shared_slots), None)
-
-
-def _without_rows(signature: Signature, tape: Tape, outputs: Ports) -> Tape:
-    """The tape without the outputs that go to the caller's rows."""
-    rows = [outputs[name].rows for name in signature.outputs]
-    if not any(rows):
-        return tape
-    gone = np.repeat(rows, signature.output_sizes).tolist()
-    gone += [False] * (len(tape.outputs) - len(gone))
-    return Tape(tape.nodes, [i for i, own in zip(tape.outputs, gone, strict=True) if not own], tape.inputs)
 
 
 def _grouped(traced: Traced, tape: Tape, width: int) -> tuple[Tape, list[list[Construct]]]:
@@ -217,7 +191,7 @@ def write_kernel(body: Body, module: Module) -> Size:
     inputs = take_ports(frame, dict(zip(signature.inputs, signature.input_sizes, strict=True)))
     sizes = dict(zip(signature.outputs, signature.output_sizes, strict=True))
     if isinstance(body, Traced) and module.lanes > 1 and module.blocks == 1:
-        outputs = take_results(frame, sizes, body.tape.outputs, _rows(body))
+        outputs = take_results(frame, sizes, body.tape.outputs)
     else:
         outputs = take_ports(frame, sizes)
     cost = write_body(body, module, "formula", frame, inputs, outputs)

@@ -4,13 +4,13 @@ A construct that is called from the middle of a formula reads and writes slots o
 for each type how it is written; adding a construct adds one row.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.kernels.codegen import slots
-from myoquat.kernels.codegen.driver import Port, write_panel
+from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.codegen.lower import RowWriter, Source, Target, row_of_tables, write_table
@@ -24,8 +24,8 @@ from myoquat.kernels.codegen.parts import (
     slots_of,
     take_ports,
 )
-from myoquat.kernels.codegen.slots import Behind, Frame, Place, copy, fill
-from myoquat.kernels.control_flow.cell_walk import Block, CellWalk, Run, TracedVisit
+from myoquat.kernels.codegen.slots import Behind, Frame, Place, fill
+from myoquat.kernels.control_flow.cell_walk import Block, CellWalk, TracedVisit
 from myoquat.kernels.control_flow.jacobian_entries import CompressedJacobian
 from myoquat.kernels.control_flow.map_rows import OutOfLineCall, RowMap
 from myoquat.kernels.control_flow.table_lookup import Lookup
@@ -294,57 +294,23 @@ def write_cell_walk(
     module: Module, name: str, frame: Frame, walk: CellWalk, write: WriteFormula, result: Port | None
 ) -> InnerCall:
     """Define `void name(ptr frame)`. result: where the result is wanted, None for slots of its own; the other cells
-    have slots of their own. Of rows, panels are written as they are done, and all lie in the slots of one."""
-    slots, own = _slots_of_cells(frame, walk, result)
+    have slots of their own."""
+    first = frame.take(walk.size) if result is None else result.slot
+    others = frame.take(walk.cells - walk.size) - walk.size
+    slots = np.arange(walk.cells) + np.where(np.arange(walk.cells) < walk.size, first, others)
     costs = []
     for k, visit_type in enumerate(walk.types):
         cost, count = _write_type(module, f"{name}_type{k}", visit_type, slots), walk.visits(k)
         costs.append(Cost(cost.operations * count, cost.price * count))
     b = module.builder()
-    if own is None or result is None:
-        fill(b, f"{name}_fixed", [(x, Place(int(slots[i]))) for i, x in walk.fixed])
-        _write_runs(b, name, walk.order)
-    else:
-        _write_panels(b, name, walk, (slots, own, result))
+    fill(b, f"{name}_fixed", [(x, Place(int(slots[i]))) for i, x in walk.fixed])
+    for run in walk.order:
+        b.line(f"call void @{name}_type{run.visit_type}(ptr %frame, i64 {run.first}, i64 {run.last})")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    operands = [int(slots[i]) if own is None else own.get(i, int(slots[i])) for i in walk.known]
+    operands = [int(slots[i]) for i in walk.known]
     total = Cost(sum(c.operations for c in costs), sum(c.price for c in costs))
     return InnerCall(name, operands, slots[: walk.size].tolist(), total)
-
-
-def _write_runs(b: Builder, name: str, runs: Sequence[Run]) -> None:
-    for run in runs:
-        b.line(f"call void @{name}_type{run.visit_type}(ptr %frame, i64 {run.first}, i64 {run.last})")
-
-
-def _write_panels(b: Builder, name: str, walk: CellWalk, where: tuple[np.ndarray, Mapping[int, int], Port]) -> None:
-    """The runs of one panel after the other, each with what it holds at the start, and its way to the caller's rows."""
-    slots, own, result = where
-    fixed, begun, rows = dict(walk.fixed), 0, b.slot("%frame", result.slot)
-    for k, panel in enumerate(walk.panels):
-        cells = panel.cells.tolist()
-        fill(b, f"{name}_fixed{k}", [(fixed[i], Place(int(slots[i]))) for i in cells if i in fixed])
-        copy(b, f"{name}_known{k}", [(Place(own[i]), Place(int(slots[i]))) for i in cells if i in own])
-        _write_runs(b, name, walk.order[begun : panel.until])
-        for start, stop in panel.ranges:
-            write_panel(b, rows, b.slot("%frame", int(slots[start])), start, stop - start)
-        begun = panel.until
-
-
-def _slots_of_cells(frame: Frame, walk: CellWalk, result: Port | None) -> tuple[np.ndarray, dict[int, int] | None]:
-    """The slot of every cell; and, of rows, the slots in which known cells of the result wait for their panels."""
-    if result is None or not result.rows:
-        first = frame.take(walk.size) if result is None else result.slot
-        others = frame.take(walk.cells - walk.size) - walk.size
-        return np.arange(walk.cells) + np.where(np.arange(walk.cells) < walk.size, first, others), None
-    length = max(stop - start for panel in walk.panels for start, stop in panel.ranges)
-    window = frame.take(length * max(len(panel.ranges) for panel in walk.panels))
-    slots = np.arange(walk.cells) + frame.take(walk.cells - walk.size) - walk.size
-    for panel in walk.panels:
-        for k, (start, stop) in enumerate(panel.ranges):
-            slots[start:stop] = window + length * k + np.arange(stop - start)
-    return slots, {i: frame.take(1) for i in walk.known if i < walk.size}
 
 
 def _write_type(module: Module, name: str, visit_type: TracedVisit, slots: np.ndarray) -> Cost:
@@ -375,7 +341,7 @@ def _behind(block: Block, slots: np.ndarray) -> list[int]:
     """How far the slots of a block lie behind the first, in every visit. ValueError where that is not one number."""
     found = slots[block.first[:, None] + block.behind] - slots[block.first][:, None]
     if np.any(found != found[0]):
-        raise ValueError("cells of one block have other where among their panels in some visits")
+        raise ValueError("the slots of a block lie differently in some visits")
     behind: list[int] = found[0].tolist()
     return behind
 
@@ -391,14 +357,12 @@ class Emitter(NamedTuple):
                     it
     arrays_suffice  whether it needs no slots of the frame but those that it reads and writes
     write_lanes     writes several equal ones of a kernel for one state, side by side in the lanes of the registers
-    in_panels       whether its result can go to the caller's rows part after part
     """
 
     write: Callable[[Module, str, Frame, Any, WriteFormula, Port | None], InnerCall]
     calls_function: bool = False
     arrays_suffice: bool = True
     write_lanes: Callable[[Module, str, Frame, Any, int, WriteFormula], InnerCall] | None = None
-    in_panels: Callable[[Any], bool] = lambda construct: False
 
 
 def emitter_of(construct: Construct) -> Emitter:
@@ -469,5 +433,5 @@ _EMITTERS: dict[type, Emitter] = {
     WhileLoop: Emitter(write_loop, calls_function=True, write_lanes=write_lanes),
     TreeScan: Emitter(write_tree_scan, arrays_suffice=False),
     CompressedJacobian: Emitter(write_directions, arrays_suffice=False),
-    CellWalk: Emitter(write_cell_walk, arrays_suffice=False, in_panels=lambda walk: bool(walk.panels)),
+    CellWalk: Emitter(write_cell_walk, arrays_suffice=False),
 }

@@ -29,7 +29,6 @@ __all__ = [
     "move_packed",
     "read_rows",
     "write_driver",
-    "write_panel",
     "write_rows",
     "write_shared_slots",
 ]
@@ -68,20 +67,6 @@ def addresses_of_rows(b: Builder, rows: str, stride: str, first: str, last: str)
         row = b.let(f"select i1 {inside}, i64 {row}, i64 {last}")
         addresses.append(b.offset(rows, b.let(f"mul i64 {row}, {stride}")))
     return addresses
-
-
-def write_panel(b: Builder, rows: str, slots: str, start: int, length: int) -> None:
-    """The numbers start ... start + length - 1 of W rows, from slots; `rows` points to the addresses of the rows."""
-    b.module.once("write_panel", lambda: _define_panel(b.module))
-    b.line(f"call void @write_panel(ptr {rows}, ptr {slots}, i64 {8 * start}, i64 {length})")
-
-
-def _define_panel(module: Module) -> None:
-    b = module.builder()
-    addresses = [b.offset(b.load(b.offset("%rows", 8 * lane), "ptr"), "%start") for lane in range(b.lanes)]
-    _Transfer(b, "%slots", 0, packed=False).move_any(addresses, reading=False)
-    b.line("ret void")
-    module.define("write_panel", "void", "ptr %rows, ptr %slots, i64 %start, i64 %length", b, shared=True)
 
 
 def write_shared_slots(
@@ -297,14 +282,12 @@ class Port(NamedTuple):
     which slots count.
 
     shared_slots  how far the slot of each number lies behind the first, where equal ones share a slot.
-    rows          the slot holds the addresses of the rows of W states, and the function writes these itself.
     """
 
     slot: int
     length: int
     base: str = "%frame"
     shared_slots: tuple[int, ...] = ()
-    rows: bool = False
 
 
 def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Sequence[Port], size: int) -> None:
@@ -327,8 +310,6 @@ def write_driver(module: Module, body: str, inputs: Sequence[Port], outputs: Seq
             states = _Together(b, first, end, size)
             for array, frame, own in states.of(read):
                 array.move(b, frame, own, last, read_rows, packed)
-            for array, frame, own in states.of(written):
-                array.hand_rows(b, frame, own, last)
             states.call(body)
             if not packed:
                 states.fill_up(written)
@@ -358,7 +339,7 @@ class _Array(NamedTuple):
 
     def move(self, b: Builder, frame: str, first: str, last: str, function: Callable[..., None], packed: bool) -> None:
         """W rows between a frame and the array."""
-        if not self.port.length or self.port.rows:
+        if not self.port.length:
             return
         slots = b.slot(frame, self.port.slot)
         if self.port.shared_slots:
@@ -367,13 +348,6 @@ class _Array(NamedTuple):
             move_packed(b, self.pointer, first, slots, self.port.length, function is read_rows)
         else:
             function(b, self.pointer, self.stride, first, last, slots, self.port.length)
-
-    def hand_rows(self, b: Builder, frame: str, first: str, last: str) -> None:
-        """The addresses of W rows into the slot of a function that writes them; rows beyond the last are the last."""
-        if self.port.rows:
-            slot = b.slot(frame, self.port.slot)
-            for lane, address in enumerate(addresses_of_rows(b, self.pointer, self.stride, first, last)):
-                b.store(address, b.offset(slot, 8 * lane), "ptr")
 
 
 class _Together(NamedTuple):

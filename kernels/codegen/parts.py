@@ -1,7 +1,7 @@
 """What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
 
 import itertools
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -192,16 +192,13 @@ def take_ports(frame: Frame, lengths: Mapping[str, int]) -> Ports:
     return {name: Port(frame.take(length), length) for name, length in lengths.items()}
 
 
-def take_results(frame: Frame, lengths: Mapping[str, int], nodes: Sequence[int], rows: Container[str] = ()) -> Ports:
+def take_results(frame: Frame, lengths: Mapping[str, int], nodes: Sequence[int]) -> Ports:
     """As `take_ports` for outputs that are these nodes. Equal ones of a long array share a slot: zeros, and halves of
-    symmetric matrices. Those named in `rows` go to the caller's rows as they are computed."""
+    symmetric matrices."""
     found, start = {}, 0
     for name, length in lengths.items():
         own = nodes[start : start + length]
         start += length
-        if name in rows:
-            found[name] = Port(frame.take(1), length, rows=True)
-            continue
         slot_of = {node: k for k, node in enumerate(dict.fromkeys(own))}
         if length >= _MIN_SHARED and len(slot_of) <= _MOST_OWN * length:
             found[name] = Port(frame.take(len(slot_of)), length, shared_slots=tuple(slot_of[node] for node in own))

@@ -4,9 +4,6 @@
 made. A visit reads some cells and writes others, whose first ones a table gives; later visits read what earlier ones
 wrote. While a kernel is traced the visits are not unrolled. The kernel holds the formula of every type once, in a loop
 over its table, on cells that stay where they are.
-
-The result of a long walk may be divided into panels, each done after a number of runs. Where it is an output of a
-kernel, panel after panel goes to the caller's array. Their cells share the memory of one, which stays in the cache.
 """
 
 import functools
@@ -27,7 +24,6 @@ from myoquat.kernels.tracing.trace import name_of, tape_inside_loop
 __all__ = [
     "Block",
     "CellWalk",
-    "Panel",
     "Run",
     "TracedVisit",
     "VisitTable",
@@ -66,25 +62,6 @@ class Run(NamedTuple):
     last: int
 
 
-class Panel(NamedTuple):
-    """Ranges start ... stop - 1 of cells of the result, (start, stop) each. The runs of the order that follow the panel
-    before, up to the run before `until`, write them, and no others do."""
-
-    ranges: tuple[tuple[int, int], ...]
-    until: int
-
-    @property
-    def size(self) -> int:
-        """How many cells it has."""
-        return sum(stop - start for start, stop in self.ranges)
-
-    @property
-    def cells(self) -> Array:
-        """(size,) its cells."""
-        found: Array = np.concatenate([np.arange(start, stop) for start, stop in self.ranges])
-        return found
-
-
 class VisitTable:
     """The visits of a type while they are collected. It has their formula and, for each block that it takes or gives,
     the offsets of its cells from the first one. Of every visit it has the first cells of these blocks."""
@@ -106,22 +83,16 @@ class Visits:
     def __init__(self) -> None:
         self.tables: dict[Hashable, VisitTable] = {}
         self._order: list[Run] = []
-        self._panels: list[Panel] = []
 
     def add(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
         """Visits of a type next, by the first cells of their blocks."""
         firsts, visit_type = self.tables[key].firsts, list(self.tables).index(key)
-        begun = self._panels[-1].until if self._panels else 0
-        before = self._order[-1] if len(self._order) > begun else None
+        before = self._order[-1] if self._order else None
         if before is not None and before.visit_type == visit_type:
             self._order[-1] = before._replace(last=before.last + len(rows))
         else:
             self._order.append(Run(visit_type, len(firsts), len(firsts) + len(rows)))
         firsts += rows
-
-    def end_panel(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """The cells of a panel are done."""
-        self._panels.append(Panel(tuple(ranges), len(self._order)))
 
     def walked(self, cells: Sequence[Any], size: int) -> Array:
         """(size,) what the first cells hold after all visits, by `cell_walk`. Those that a visit writes before any
@@ -132,16 +103,12 @@ class Visits:
         written = [(block.first[:, None] + block.behind).ravel() for one in types for block in one.gives]
         entries = np.concatenate(written) if written else np.arange(0)
         flat[entries[entries < size]] = None
-        return cell_walk(flat, types, self._order, size, self._panels)
+        return cell_walk(flat, types, self._order, size)
 
 
-def cell_walk(
-    cells: Array, types: Sequence[VisitType], order: Sequence[Run], size: int, panels: Sequence[Panel] = ()
-) -> Array:
+def cell_walk(cells: Array, types: Sequence[VisitType], order: Sequence[Run], size: int) -> Array:
     """(size,) what the first cells hold after all visits. cells (n,): floats and symbols at the start, None where a
     visit writes before any reads.
-
-    panels: of the whole result, whose cells no visit reads. ValueError where visits do not keep to them.
 
     Beside floats and symbols of SymPy and CasADi, derivatives too see every visit by itself."""
     flat = np.asarray(cells)
@@ -150,33 +117,9 @@ def cell_walk(
     if entry is None:
         return _one_by_one(flat.copy(), types, order)[:size].view(SymbolArray)
     pending, tracer = entry
-    _check_panels(types, order, size, panels)
-    result, walk = symbols_of(tracer, (size,)), (tuple(types), tuple(order), tuple(panels))
+    result, walk = symbols_of(tracer, (size,)), (tuple(types), tuple(order))
     pending.append(PendingWalk(flat, known, *walk, list(np.asarray(result).flat)))
     return result
-
-
-def _check_panels(types: Sequence[VisitType], order: Sequence[Run], size: int, panels: Sequence[Panel]) -> None:
-    """Raise ValueError unless panels are the whole result and visits write to their own one."""
-    if not panels:
-        return
-    panel_of = np.full(size, -1)
-    for number, panel in enumerate(panels):
-        panel_of[panel.cells] = number
-    if sum(panel.size for panel in panels) != size or panel_of.min() < 0 or panels[-1].until != len(order):
-        raise ValueError(f"panels: they are not the {size} cells of the result, after all {len(order)} runs")
-    first = 0
-    for number, panel in enumerate(panels):
-        for visit_type, begin, end in order[first : panel.until]:
-            takes, gives = (
-                [(block.first[begin:end, None] + block.behind).ravel() for block in blocks]
-                for blocks in types[visit_type][1:]
-            )
-            if any(cells.min(initial=size) < size for cells in takes):
-                raise ValueError("panels: a visit reads cells of the result")
-            if any(np.any(panel_of[cells[cells < size]] != number) for cells in gives):
-                raise ValueError(f"panels: a visit of panel {number} writes to another one")
-        first = panel.until
 
 
 def _one_by_one(cells: Array, types: Sequence[VisitType], order: Sequence[Run]) -> Array:
@@ -198,7 +141,6 @@ class PendingWalk:
     known: list[int]
     types: tuple[VisitType, ...]
     order: tuple[Run, ...]
-    panels: tuple[Panel, ...]
     results: list[Term]
 
     @property
@@ -218,7 +160,7 @@ class PendingWalk:
         )
         known = tuple(i for i in self.known if i not in self._fixed)
         fixed = tuple(self._fixed.items())
-        return CellWalk(visits, self.order, len(self.cells), known, fixed, self.panels, len(self.results))
+        return CellWalk(visits, self.order, len(self.cells), known, fixed, len(self.results))
 
     def _tape(self, visit_type: VisitType) -> Tape:
         shapes = {f"block{k}": len(block.behind) for k, block in enumerate(visit_type.takes)}
@@ -253,7 +195,6 @@ class CellWalk:
     cells: int
     known: tuple[int, ...]
     fixed: tuple[tuple[int, float], ...]
-    panels: tuple[Panel, ...]
     size: int
     has_solver: ClassVar[bool] = False
     multi_block: ClassVar[bool] = False
@@ -269,7 +210,7 @@ class CellWalk:
 
     def identity(self) -> str:
         """Text that two walks share only if they write the same code."""
-        sizes = str((self.order, self.cells, self.size, self.panels, self.fixed))
+        sizes = str((self.order, self.cells, self.size, self.fixed))
         known = np.array(self.known, dtype=np.int64).tobytes()
         return digest("cell walk", sizes, known, *(visit_type.identity() for visit_type in self.types))
 

@@ -22,7 +22,6 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
-from myoquat.dynamics.sensitivity import forward_recursions
 from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives, walked_derivatives
 from myoquat.dynamics.sensitivity.recursions import inverse_derivatives, sources_of
 from myoquat.joints.crossovers import MinRows
@@ -91,7 +90,7 @@ def test_columns_may_cross_the_joints_one_after_the_other(types):
         assert close(np.asarray(found, dtype=float), forward_derivatives(system, q, u, tau, f_ext), 1e-13)
 
 
-def test_columns_cross_the_joints_of_a_chain_by_the_rows_of_one_after_the_other(monkeypatch):
+def test_columns_cross_the_joints_of_a_chain_in_a_kernel(monkeypatch):
     """As in a long chain; here past a joint without velocities, and with wrenches."""
     ball = mq.joints.SphericalJoint
     joints = [ball(), mq.joints.FixedJoint(), mq.joints.RevoluteJoint((0, 1, 0)), ball()]
@@ -103,8 +102,7 @@ def test_columns_cross_the_joints_of_a_chain_by_the_rows_of_one_after_the_other(
     system, rng = mq.ArticulatedSystem(tuple(bodies)), np.random.default_rng(6)
     q, (u, tau), f_ext = system.random(9, rng), rng.normal(size=(2, 9, system.nu)), rng.normal(size=(9, 4, 6))
     expected = forward_derivatives(system, q, u, tau, f_ext)
-    monkeypatch.setattr(MinRows, "reached_by", lambda self, rows: self in (MinRows.CROSSINGS, MinRows.PANELS))
-    monkeypatch.setattr(forward_recursions, "_PANEL_COLUMNS", 1)
+    monkeypatch.setattr(MinRows, "reached_by", lambda self, rows: self is MinRows.CROSSINGS)
     sizes = {"q": system.nq, "u": system.nu, "x": system.nu, "f": (4, 6)}
     kernel = kernels.compile(lambda q, u, x, f: forward_derivatives(system, q, u, x, f), sizes)
     assert close(kernel(q, u, tau, f_ext), expected, 1e-13)

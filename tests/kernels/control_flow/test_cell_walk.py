@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.cell_walk import Block, Panel, Run, Visits, VisitTable, VisitType, cell_walk
+from myoquat.kernels.control_flow.cell_walk import Block, Run, Visits, VisitTable, VisitType, cell_walk
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
@@ -85,8 +85,8 @@ def test_long_results_are_the_same_past_the_caches_and_through_them():
     assert np.array_equal(kernel(x, out=memory[1:].reshape(19, 8 * rows)), expected)
 
 
-def outer(x, rows=4, panels=True):
-    """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k, by panels of two columns of a row."""
+def outer(x, rows=4):
+    """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k."""
     x = list(np.asarray(x))
     visits, cells = Visits(), [0.0] * (rows * rows) + x
     one, none = np.arange(1), np.zeros(1, dtype=int)
@@ -96,15 +96,13 @@ def outer(x, rows=4, panels=True):
         for j in range(rows):
             if j not in (k, k + 1):
                 visits.add("twice", [(rows * rows + k, rows * rows + j, rows * k + j)])
-            if panels and j % 2:
-                visits.end_panel([(rows * k + j - 1, rows * k + j + 1)])
     return visits.walked(cells, rows * rows).reshape(rows, rows)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
-def test_panels_of_a_result_go_to_the_rows_of_the_caller(lanes):
+def test_constants_and_operands_of_a_result_stay_where_no_visit_writes(lanes):
     x = np.random.default_rng(2).normal(size=(19, 4))
-    expected = np.stack([np.asarray(outer(row, panels=False), dtype=float) for row in x])
+    expected = np.stack([np.asarray(outer(row), dtype=float) for row in x])
     kernel = kernels.compile(outer, {"x": 4}, ["y"], lanes=lanes)
     assert np.array_equal(kernel(x), expected)
     assert np.array_equal(kernel(x[0]), expected[0])
@@ -117,19 +115,6 @@ def test_panels_of_a_result_go_to_the_rows_of_the_caller(lanes):
     y, twice = kernels.compile(read_again, {"x": 4}, ["y", "twice"], lanes=lanes)(x)
     assert np.array_equal(y, expected)
     assert np.array_equal(twice, 2.0 * expected)
-
-
-def test_panels_that_visits_do_not_keep_to_are_named():
-    visit = VisitType(lambda a: 2.0 * a, (Block(np.array([2]), np.arange(1)),), (Block(np.array([1]), np.arange(1)),))
-
-    def with_panels(*panels):
-        cells = lambda x: np.array([0.0, None, *np.asarray(x)], dtype=object)  # noqa: E731
-        return trace(lambda x: cell_walk(cells(x), (visit,), (Run(0, 0, 1),), 2, panels), {"x": 1}, ["y"])
-
-    with pytest.raises(ValueError, match="they are not the 2 cells"):
-        with_panels(Panel(((0, 1),), 1))
-    with pytest.raises(ValueError, match="panel 0 writes to another one"):
-        with_panels(Panel(((0, 1),), 1), Panel(((1, 2),), 1))
 
 
 def test_equal_numbers_of_an_output_share_a_slot():
