@@ -484,12 +484,13 @@ def _prescribed(element: Any, frames: Frames) -> PassiveForce:
     frame = frames.of(element, "body" if element.find("socket_frame") is None else "socket_frame")
     if not frame.is_body:
         complain(element, "a prescribed force in an offset frame is not supported: give it in the body's")
+    has_points = len(function_elements(element, PRESCRIBED["points"])) == 3  # else it acts at the body's origin
     return PrescribedForce(
         str(element.get("name")),
         frame.body,
         **{ours: _three(element, name) for ours, name in PRESCRIBED.items()},
         in_world=boolean(element, "forceIsGlobal", True),
-        point_in_world=boolean(element, "pointIsGlobal"),
+        point_in_world=has_points and boolean(element, "pointIsGlobal"),
     )
 
 

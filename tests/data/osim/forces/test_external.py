@@ -1,6 +1,8 @@
 """ExternalForce in the force set of a model: columns of a table push a body, in the axes of any other."""
 
 import json
+import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,9 +12,10 @@ from myoquat.data import UnsupportedWarning, load_model
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, simulate
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import NaturalSpline
+from myoquat.joints.functions import Constant, NaturalSpline
 from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import Model, limit_torques
+from myoquat.muscle.forces import PrescribedForce
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM
 
 LOADS = {
@@ -131,3 +134,27 @@ def test_data_that_are_missing_are_reported_and_columns_that_are_missing_refused
     write(folder / "bare.osim", path, elements(["push"]).replace(">B<", ">C<"))
     with pytest.raises(ModelError, match="body 'C' does not exist"):
         load_model(path)
+
+
+@pytest.mark.peers
+def test_prescribed_forces_act_where_opensim_lets_them(tmp_path, rng, in_opensim):
+    """In all frames, with and without points: a force without points acts at the body's origin, whatever the frame of
+    points says."""
+    q, u = rng.uniform(-0.6, 0.6, (1, 5)), rng.uniform(-2, 2, (1, 5))
+    path = tmp_path / "pushed.osim"
+    for in_world, point_in_world, without in product(
+        (False, True), (False, True), ("", "pointFunctions", "forceFunctions")
+    ):
+        functions = [tuple(map(Constant, rng.normal(size=3))) for _ in range(3)]
+        force = PrescribedForce("push", "B", *functions, in_world=in_world, point_in_world=point_in_world)
+        Model(SYSTEM, forces=(force,), name="pushed").save(path, overwrite=True)
+        text = path.read_text()
+        if without:
+            text = re.sub(rf'<FunctionSet name="{without}">.*?</FunctionSet>', "", text, flags=re.S)
+        path.write_text(text)
+        model = load_model(path)
+        (answer,) = in_opensim(OPENSIM, str(path), json.dumps([q.tolist(), u.tolist()]))
+        udot = forward_dynamics(model, q, u, limit_torques(model, q, u, np.zeros(1)))[0]
+        np.testing.assert_allclose(
+            udot, answer, rtol=1e-9, atol=1e-9, err_msg=f"{in_world}, {point_in_world}, {without}"
+        )
