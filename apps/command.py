@@ -3,13 +3,15 @@
 import importlib
 import sys
 import warnings
+from typing import Any
 
 import click
 
 from myoquat.core.lazy_imports import MissingExtraError
 
-__all__ = ["main", "myoquat", "run"]
+__all__ = ["ARGUMENTS", "main", "myoquat", "run"]
 
+ARGUMENTS = "myoquat.arguments"  # in the `meta` of a command: what the command line was given
 COMMANDS = {
     "center": "Find the center or the axis of a joint from markers.",
     "check": "Check that the powers of a model's muscles balance.",
@@ -35,6 +37,12 @@ COMMANDS = {
 
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only to run it."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
+        given = tuple(args)  # parsing empties it
+        context = super().make_context(info_name, args, *rest, **extra)
+        context.meta[ARGUMENTS] = given  # for reports
+        return context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)

@@ -31,7 +31,7 @@ from myoquat.analysis.studies.export import units_of
 from myoquat.apps.report import Drawn, Numbers, Section, summary_of, write_report
 from myoquat.core.figures import TITLES as TITLES_OF_MOTION
 from myoquat.core.figures import Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
-from myoquat.core.labels import figure_label
+from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_text
 from myoquat.kernels import Outcome
@@ -189,7 +189,7 @@ def _curves(found: ModelComparison, worst: list[tuple[str, str, str]]) -> Figure
         for y, label, style in zip(both, "AB", curve_styles(2), strict=True):
             axis.plot(x, y, label=label, **style)
         plain_axis(axis)
-        axis.set_xlabel(f"{figure_label(over)} [{'deg' if turns else found.units[over]}]")
+        axis.set_xlabel(with_unit(figure_label(over), "deg" if turns else found.units[over]))
         axis.set_ylabel(f"{quantity} [{UNITS[quantity]}]")
         axis.set_title(figure_label(muscle), loc="left")
         legend_beside(axis)
@@ -242,7 +242,7 @@ def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
     for axis, name in zip(axes, outputs, strict=False):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
-        plot_tornado(axis, column, 6)
+        plot_tornado(column, 6, axes=axis)
     for axis in axes[len(outputs) :]:
         axis.set_visible(False)
     return figure

@@ -2,23 +2,61 @@
 
 import html
 import importlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pandas as pd
 
+from myoquat.apps.command import ARGUMENTS
+from myoquat.core.lazy_imports import version_of
 from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
 __all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", "write_report"]
 
-STYLE = "body{font-family:sans-serif;max-width:80em;margin:2em auto;padding:0 1em}svg,img{max-width:100%;height:auto}"
-STYLE += "table{border-collapse:collapse}td,th{padding:.1em .6em;text-align:right}th:first-child{text-align:left}"
-STYLE += "tr:nth-child(even){background:#f4f4f4}td{white-space:nowrap}.table{overflow-x:auto}"
+STYLE = """
+:root{--ink:#1d2733;--soft:#5b6b7c;--line:#dfe5eb;--band:#f6f8fa;--link:#0b62a8}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;color:var(--ink);
+margin:0;padding:0 2rem 3rem;background:#fff}
+h1{font-size:1.7rem;font-weight:650;margin:1.6rem 0 .6rem;overflow-wrap:anywhere}
+h2{font-size:1.15rem;font-weight:600;margin:2rem 0 .7rem;padding-top:.9rem;border-top:1px solid var(--line)}
+ul{margin:.2rem 0;padding-left:1.2rem}p{max-width:60rem}
+svg,img{max-width:100%;height:auto}
+.table{overflow:auto;max-height:36rem;border:1px solid var(--line);border-radius:6px;width:fit-content;max-width:100%}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
+td,th{padding:.3rem .9rem;text-align:right;white-space:nowrap}
+th:first-child{text-align:left;font-weight:500}
+thead th{position:sticky;top:0;background:var(--band);color:var(--soft);font-weight:600;cursor:pointer;
+border-bottom:1px solid var(--line);user-select:none}
+thead th:hover,summary:hover{color:var(--link)}
+thead th[data-order=up]::after{content:" \\25b2"}thead th[data-order=down]::after{content:" \\25bc"}
+tbody tr:nth-child(even){background:var(--band)}
+summary{cursor:pointer;color:var(--soft);margin:.4rem 0}
+footer{margin-top:3rem;border-top:1px solid var(--line);padding-top:.8rem;color:var(--soft);font-size:.85rem}
+code{font-family:ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}
+@media print{body{padding:0}.table{max-height:none}}
+"""
+SORTING = """
+for (const head of document.querySelectorAll("thead th")) head.addEventListener("click", () => {
+  const body = head.closest("table").tBodies[0], column = head.cellIndex, down = head.dataset.order === "up";
+  const key = row => row.cells[column].textContent;
+  const compare = (a, b) => {
+    const x = parseFloat(key(a)), y = parseFloat(key(b));
+    if (isNaN(x) && isNaN(y)) return key(a).localeCompare(key(b));
+    return isNaN(x) ? 1 : isNaN(y) ? -1 : x - y;
+  };
+  const rows = [...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b));
+  for (const other of head.parentElement.cells) delete other.dataset.order;
+  head.dataset.order = down ? "down" : "up";
+  body.append(...rows);
+});
+"""
 DRAWING = "myoquat.apps.drawing"  # matplotlib, for those who want a report
 
 
@@ -113,8 +151,21 @@ def write_report(
     parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
     for section in sections:
         parts += [f"<h2>{html.escape(section.heading)}</h2>", *section.lines()]
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
-    write_text(path, f"<!DOCTYPE html>\n<html><head>{head}</head>\n<body>\n" + "\n".join(parts) + "\n</body></html>\n")
+    parts += [f"<footer>{_origin()}</footer>", f"<script>{SORTING}</script>"]
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
+    head += f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
+    page = f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n' + "\n".join(parts) + "\n</body></html>\n"
+    write_text(path, page)
+
+
+def _origin() -> str:
+    """The version, and the command line where one is running."""
+    version = f"myoquat {html.escape(version_of('myoquat'))}"
+    context = click.get_current_context(silent=True)
+    arguments = None if context is None else context.meta.get(ARGUMENTS)
+    if context is None or arguments is None:
+        return version
+    return f"{version}: <code>{html.escape(shlex.join([str(context.find_root().info_name), *arguments]))}</code>"
 
 
 def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
@@ -132,11 +183,11 @@ def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
 def _table(table: pd.DataFrame) -> str:
     """A table with its index as the first column."""
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in (table.index.name or "", *table.columns))
-    rows = [f"<tr>{head}</tr>"]
+    rows = []
     for label, *cells in table.itertuples(name=None):
         shown = "".join(f"<td>{html.escape(_cell(value))}</td>" for value in cells)
         rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
-    return '<div class="table"><table>' + "".join(rows) + "</table></div>"
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _cell(value: Any) -> str:

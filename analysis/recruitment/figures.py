@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment.moment_arms import moment_arms
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types, indices_of, real_array, real_array_with_gaps
 from myoquat.core.figures import MIN_RANGE, Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
-from myoquat.core.labels import figure_label
+from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
@@ -156,11 +156,11 @@ def plot_surface(surface: Any, variable: str = "moment_arm") -> Figure:
         values = surface[variable].transpose(coordinates[0], "muscle").values
         panel = Panel(title, unit, names, values, shared=True)
         return draw_panels(_shown_values(surface, coordinates[0]), [panel], _axis_label(surface, coordinates[0]))
-    return _maps(surface, variable, coordinates, f"{figure_label(title)} [{unit}]")
+    return _maps(surface, variable, coordinates, with_unit(figure_label(title), unit))
 
 
 def _axis_label(surface: Any, name: str) -> str:
-    return f"{figure_label(name)} [{surface[name].attrs['units'].replace('rad', 'deg')}]"
+    return with_unit(figure_label(name), surface[name].attrs["units"].replace("rad", "deg"))
 
 
 def _shown_values(surface: Any, name: str) -> Array:

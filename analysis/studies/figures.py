@@ -1,6 +1,7 @@
-"""Figures of a study. Each draws into axes that it is given, and returns nothing."""
+"""Figures of a study, drawn into axes."""
 
 import importlib
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,30 +10,36 @@ import pandas as pd
 import xarray as xr
 
 from myoquat.core.arguments import check_types
-from myoquat.core.labels import figure_label
+from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
 __all__ = ["plot_bands", "plot_heat_map", "plot_sobol", "plot_spaghetti", "plot_tornado"]
 
+LABEL_CHARACTERS = 40  # in a line below an axis
 RAISING, LOWERING = "#b2442e", "#2e6fb2"
 BANDS = (0.05, 0.25, 0.75, 0.95)
 
 
-def plot_tornado(axes: "Axes", effects: pd.Series, most: int = 12) -> None:
-    """Effects as bars, the greatest on top: one column of `main_effects`, in its unit. At most `most` are shown.
+def plot_tornado(effects: pd.Series, most: int = 12, *, axes: "Axes | None" = None) -> "Figure":
+    """A Figure of effects as bars, the greatest on top: one column of `main_effects`, in its unit.
 
-    >>> import matplotlib.pyplot as plt
+    At most `most` are shown, on `axes` of a figure of your own where they are given.
+
     >>> import pandas as pd
     >>> from myoquat.analysis.studies import plot_tornado
-    >>> axes = plt.figure().subplots()
-    >>> plot_tornado(axes, pd.Series({"bodies.A.mass": -2.0, "muscles.m1.max_isometric_force": 5.0}, name="work"))
-    >>> [label.get_text() for label in axes.get_yticklabels()]  # from below
+    >>> effects = pd.Series({"bodies.A.mass": -2.0, "muscles.m1.max_isometric_force": 5.0}, name="work")
+    >>> figure = plot_tornado(effects)
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]  # from below
     ['bodies.A.mass', 'muscles.m1.max_isometric_force']
     """
+    if axes is None:
+        picture = importlib.import_module("myoquat.core.figures").Picture
+        axes = picture(figsize=(6.0, 3.4), layout="constrained").subplots()
     _check(axes, effects=(effects, pd.Series))
     chosen = effects.reindex(effects.abs().sort_values(ascending=False).index)[:most][::-1]
     axes.barh(
@@ -43,10 +50,13 @@ def plot_tornado(axes: "Axes", effects: pd.Series, most: int = 12) -> None:
     )
     axes.axvline(0, color="black", linewidth=0.8)
     unit = effects.attrs.get("units", {}).get(effects.name)
-    axes.set_xlabel(f"effect on {figure_label(str(effects.name))}" + (f" [{figure_label(unit)}]" if unit else ""))
+    label = with_unit(f"effect on {figure_label(str(effects.name))}", unit and figure_label(unit))
+    axes.set_xlabel("\n".join(textwrap.wrap(label, LABEL_CHARACTERS)))
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)  # names of small numbers are long
+    figure: Figure = axes.get_figure(root=True)
+    return figure
 
 
 def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) -> "AxesImage":
@@ -178,7 +188,7 @@ def _style(axes: Any) -> None:
 def _label(axes: Any, name: str, unit: str) -> None:
     _style(axes)
     axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"{figure_label(name)} [{unit}]" if unit else figure_label(name))
+    axes.set_ylabel(with_unit(figure_label(name), unit))
     axes.legend(frameon=False, fontsize=8)
 
 

@@ -8,7 +8,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import FitOptions, load_forces, load_motion, smooth
+from myoquat.analysis.motion import FitOptions, FittedMotion, load_forces, load_motion, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
@@ -17,13 +17,14 @@ from myoquat.apps.commands.options import Uncertainty, uncertainty_options
 from myoquat.apps.commands.parsing import (
     MARKER_FILES,
     fit_markers,
+    fit_remarks,
     markers_between,
     named_numbers,
     named_weights,
     reserves_named,
     rule_of,
 )
-from myoquat.apps.opensim_tools.sections import load_sections, outcomes
+from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, summary_of, write_report
 from myoquat.core.records import dataclass
 from myoquat.data import Forces, Markers, Motion, load_model, load_table, save_table
@@ -85,6 +86,9 @@ RULES = ("rim", "point", "circle", "ellipse")
 @click.option("--constraints", type=click.Path(path_type=Path), help="Store the forces [N] and moments [N m] of the "
               "model's constraints on the bodies: .sto, .csv.")  # fmt: skip
 @click.option("--report", type=click.Path(path_type=Path), help="Show loads and tensions: .html, one page by itself.")
+@click.option(
+    "--body-mass", type=float, help="Of the person [kg], for loads in percent of the weight; the model's by default."
+)
 @uncertainty_options
 @options.force
 def command(
@@ -93,7 +97,7 @@ def command(
     stability: str, least_activation: float | None, joints: tuple[str, ...], on: str, frame: str, cutoff: float,
     angles: bool, consistent: bool, marker_weights: tuple[str, ...], axes: str | None, start: float, end: float,
     degrees: bool | None, ignore: tuple[str, ...], rotations: str, activations: Path | None, tensions: Path | None,
-    reserves: Path | None, constraints: Path | None, report: Path | None, uncertainty: bool,
+    reserves: Path | None, constraints: Path | None, report: Path | None, body_mass: float | None, uncertainty: bool,
     uncertain: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Find what the joints of MODEL carry in MOTION (.mot, .sto, or markers, .trc, .c3d), with muscles pulling, and
@@ -141,7 +145,13 @@ def command(
     if report is not None:
         lines = [summary_of(result) for result in (carried, found) if result is not None]
         lines += [] if found is None else outcomes(found)
-        sections: list[Shown] = [*load_sections(table, found, pulls), *more]
+        smoothed = "not filtered" if cutoff < 0 else f"filtered at {cutoff:g} Hz, {'angles' if angles else 'rotations'}"
+        lines.append(f"motion: {motion.name}, {smoothed}; external loads: {'none' if loads is None else loads.name}")
+        fit = recorded if isinstance(recorded, FittedMotion) else None
+        lines += [] if fit is None else [summary_of(fit), *fit_remarks(fit)]
+        mass = sum(body.mass for body in loaded.system.bodies) if body_mass is None else body_mass
+        sections: list[Shown] = [size_section(table, mass), *load_sections(table, found, pulls), *more]
+        sections += [] if fit is None else fit_sections(fit)
         write_report(report, f"Joint loads of {loaded.name}", lines, sections)
         click.echo(f"wrote {report}")
     if found is not None and len(found.failures()):

@@ -22,6 +22,7 @@ from myoquat.muscle.model import Model
 __all__ = [
     "MARKER_FILES",
     "fit_markers",
+    "fit_remarks",
     "markers_between",
     "named_numbers",
     "named_weights",
@@ -122,6 +123,7 @@ def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
 
 
 MARKER_FILES = (".trc", ".c3d")
+MAX_RMS_MM, MAX_ERROR_MM = 20.0, 40.0
 
 
 def fit_markers(
@@ -131,11 +133,24 @@ def fit_markers(
     """The motion that fits a file of markers from the first to the last time [s] of an interval; weights: 'NAME=W'."""
     seen = markers_between(path, axes, interval)
     fit = inverse_kinematics(model, seen, named_weights(weights), constraint_weight=constraint_weight)
-    click.echo(summary_of(fit))
+    click.echo("\n".join([summary_of(fit), *fit_remarks(fit)]))
     open_ = fit.undetermined()
     if open_:
         click.echo(f"nothing that was seen determines {', '.join(open_)}")
     return fit
+
+
+def fit_remarks(fit: FittedMotion) -> list[str]:
+    """A sentence where markers fit worse than OpenSim's guide asks for: RMS below 20 mm, every marker below 40 mm
+    [OpenSim Documentation, Getting Started with Inverse Kinematics, "Best Practices and Troubleshooting"]."""
+    error = 1e3 * fit.marker_error[np.isfinite(fit.marker_error)]
+    rms, worst = (float(np.sqrt(np.mean(error**2))), float(error.max())) if error.size else (0.0, 0.0)
+    if rms <= MAX_RMS_MM and worst <= MAX_ERROR_MM:
+        return []
+    return [
+        f"Markers fit badly: {rms:.3g} mm RMS and {worst:.3g} mm at most; usual bounds are {MAX_RMS_MM:g} and "
+        f"{MAX_ERROR_MM:g} mm. Check names, axes and units of the markers, and whether the model has the person's size."
+    ]
 
 
 def markers_between(path: Path, axes: str | None, interval: tuple[float, float]) -> Markers:

@@ -16,9 +16,20 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model
 
-__all__ = ["angle_units", "load_sections", "marker_errors", "outcomes", "scaling_sections"]
+__all__ = [
+    "angle_units",
+    "fit_sections",
+    "load_sections",
+    "marker_errors",
+    "outcomes",
+    "scaling_sections",
+    "size_section",
+]
 
 SIZE = 900, 700  # pixels of a picture
+FULL_ACTIVATION = 0.99
+STANDARD_GRAVITY = 9.80665  # [m/s^2]
+JUMP = 0.2  # of an activation between frames
 
 
 def angle_units(model: SystemLike) -> dict[str, str]:
@@ -41,23 +52,73 @@ def marker_errors(fit: FittedMotion) -> Numbers:
     return Numbers("Errors of markers, the worst first", pd.concat([whole, table]))
 
 
+def fit_sections(fit: FittedMotion) -> list[Section | Numbers]:
+    """How well a motion fits markers: each marker over all frames, and all markers over the time."""
+    error = 1e3 * fit.marker_error
+    worst = np.nanmax(np.where(np.isnan(error), -np.inf, error), axis=-1)
+    frames = {"RMS of all markers": 1e3 * fit.marker_rms, "worst marker": np.where(np.isfinite(worst), worst, np.nan)}
+    over_time = pd.DataFrame(frames, pd.Index(fit.time, name="time"))
+    return [marker_errors(fit), Section("Errors of markers over time", over_time, "mm", title="distances of markers")]
+
+
 def load_sections(
     loads: pd.DataFrame, found: Redundancy | None, tensions: pd.DataFrame | None
 ) -> list[Section | Numbers]:
-    """Sections of a report: loads of joints, activations and tensions of muscles, and reserves, the greatest first.
+    """Sections of a report: loads of joints, activations and tensions of muscles, which are fully active or jump, and
+    reserves, the greatest first.
 
     Each joint has an axis for the force and one for the moment.
     """
     sections: list[Section | Numbers] = [Section("Loads of joints", loads, axes=_load_axes(loads))]
     if found is not None:
         time, names = pd.Index(found.motion.time, name="time"), list(found.model.muscle_names)
-        sections.append(
-            Section("Activations of muscles", pd.DataFrame(found.activation, time, names), "1", title="activations")
-        )
+        activations = pd.DataFrame(found.activation, time, names)
+        sections.append(Section("Activations of muscles", activations, "1", title="activations"))
+        sections += _remarkable(activations)
     if tensions is not None:
         sections.append(Section("Tensions of muscles", tensions, "N", title="tensions"))
     if found is not None and found.reserves:
         sections.append(_reserves(found))
+    return sections
+
+
+def size_section(loads: pd.DataFrame, mass: float) -> Numbers:
+    """|F| of every joint [N], and in percent of the weight of a mass, the greatest first."""
+    rows = {}
+    for title, columns in _load_axes(loads).items():
+        joint, _, quantity = title.rpartition(": ")
+        size = np.linalg.norm(loads[list(columns)].to_numpy(dtype=float), axis=-1)
+        if quantity == "force" and np.isfinite(size).any():
+            at = int(np.nanargmax(size))
+            rows[joint] = (size[at], float(loads.index[at]), float(np.nanmean(size)))
+    names = ["greatest |F| [N]", "at [s]", "mean |F| [N]"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).sort_values(names[0], ascending=False)
+    if mass > 0:
+        for name in ("greatest", "mean"):
+            percent = 100 * table[f"{name} |F| [N]"] / (STANDARD_GRAVITY * mass)
+            table[f"{name} [% of the weight of {mass:.4g} kg]"] = percent
+    return Numbers("Sizes of joint forces, the greatest first", table)
+
+
+def _remarkable(activations: pd.DataFrame) -> list[Numbers]:
+    """Muscles that are fully active, and the greatest jumps of activations between frames."""
+    values, sections = activations.to_numpy(dtype=float), []
+    full = (values >= FULL_ACTIVATION).sum(axis=0)
+    if full.any():
+        table = pd.DataFrame({"frames": full, "share [%]": 100 * full / len(values)}, activations.columns)
+        table = table[table["frames"] > 0].sort_values("frames", ascending=False)
+        sections.append(Numbers("Muscles that are fully active", table))
+    jumps = np.abs(np.diff(values, axis=0))
+    if jumps.size and np.nanmax(jumps) >= JUMP:
+        at = np.nanargmax(np.where(np.isnan(jumps), -np.inf, jumps), axis=0)
+        columns = {
+            "greatest jump": jumps[at, np.arange(jumps.shape[1])],
+            "from [s]": activations.index.to_numpy(dtype=float)[at],
+            "frames with jumps": (jumps >= JUMP).sum(axis=0),
+        }
+        table = pd.DataFrame(columns, activations.columns)
+        table = table[table["greatest jump"] >= JUMP].sort_values("greatest jump", ascending=False)
+        sections.append(Numbers(f"Activations that jump by {JUMP:g} or more from one frame to the next", table))
     return sections
 
 

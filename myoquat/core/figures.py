@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from myoquat.core.labels import figure_label
+from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
@@ -221,7 +221,7 @@ def _draw(axis: Any, x: Array, panel: Panel, events: Mapping[str, float]) -> Non
     if len(x):
         axis.set_xlim(x[0], x[-1] if x[-1] > x[0] else x[0] + 1)
     axis.set_title(figure_label(panel.title), fontsize=9, loc="left")
-    axis.set_ylabel(f"[{panel.unit}]" if panel.unit else "", fontsize=9)
+    axis.set_ylabel(with_unit("", panel.unit).strip(), fontsize=9)
     legend_beside(axis)
 
 

@@ -44,6 +44,15 @@ def figure_label(text: str) -> str:
     return "\u200b" + shown if shown.startswith("_") else shown  # a legend skips labels that begin with _
 
 
+def with_unit(text: str, unit: str | None) -> str:
+    """The text and its unit in brackets; the text alone for a number without a unit.
+
+    >>> with_unit("force", "N"), with_unit("activation", "1")
+    ('force [N]', 'activation')
+    """
+    return f"{text} [{unit}]" if unit and unit != "1" else text
+
+
 def widget_label(text: str) -> str:
     """The text for labels of Jupyter widgets, which are plain text but typeset mathematics: $ and \\ in full width."""
     return printable(text).translate(FULL_WIDTH)

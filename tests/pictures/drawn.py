@@ -86,7 +86,7 @@ def study():
     figure = Figure(figsize=(14, 3), layout="constrained")
     tornado, heat, sobol = figure.subplots(1, 3)
     names = ["bodies.A.mass", "muscles.m1.max_isometric_force", "muscles.m2.optimal_length"]
-    plot_tornado(tornado, pd.Series([-2.0, 5.0, 1.0], names, name="work"))
+    plot_tornado(pd.Series([-2.0, 5.0, 1.0], names, name="work"), axes=tornado)
     plot_heat_map(heat, pd.DataFrame({"work": [0.9, -0.2, 0.1], "peak": [0.3, -0.8, 0.5]}, index=names))
     share = pd.DataFrame({"first": [0.5, 0.2, 0.05], "total": [0.6, 0.35, 0.1]}, index=names)
     ends = {

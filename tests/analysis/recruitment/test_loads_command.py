@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import myoquat as mq
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import EllipticCone, JointCone
@@ -13,7 +14,7 @@ from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.command import main
 from myoquat.apps.commands.loads import Wanted, _smoothed
 from myoquat.apps.commands.parsing import named_numbers, reserves_named, rule_of
-from myoquat.data import Markers, Motion, load_model, load_motion, load_table
+from myoquat.data import Markers, Motion, load_markers, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
@@ -177,3 +178,25 @@ def test_loads_from_markers_are_those_of_the_motion_behind_them(folder, capsys):
         tables.append(load_table(folder / f"{source}.sto").to_numpy())
     assert "0 not converged" in capsys.readouterr().out
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-4 * np.abs(tables[1]).max())
+
+
+def test_the_report_says_how_well_markers_fit_and_how_large_forces_are(folder, capsys):
+    """A marker 0.3 m off is remarked upon; the page names the command, the version, the filter and the weight."""
+    model = load_model(folder / "marked.osim")
+    recorded = load_markers(folder / "lift.trc")
+    positions = recorded.positions.copy()
+    positions[:, 0] += 0.3
+    Markers(recorded.time, recorded.names, positions).save(folder / "off.trc")
+    files = [str(folder / name) for name in ("marked.osim", "off.trc", "off.sto")]
+    main(["loads", *files, "--consistent", "--reserve-torque", "30", "--reserve-force", "700", "--body-mass", "70",
+          "--report", str(folder / "off.html")])  # fmt: skip
+    assert "Markers fit badly" in capsys.readouterr().out
+    page = (folder / "off.html").read_text()
+    for words in ("Markers fit badly", "filtered at 6 Hz, rotations", "Errors of markers, the worst first",
+                  "worst marker", "greatest [% of the weight of 70 kg]", f"myoquat {mq.__version__}", "myoquat loads",
+                  "--body-mass 70"):  # fmt: skip
+        assert words in page
+    table = load_table(folder / "off.sto")
+    size = np.linalg.norm(table.filter(regex="arm_on_.*_f[xyz]$").to_numpy(), axis=1).max()
+    assert f"<td>{size:.4g}</td>" in page
+    assert model.muscles

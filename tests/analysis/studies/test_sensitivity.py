@@ -83,7 +83,7 @@ def test_figures_show_the_numbers(results):
     figure = Figure()
     tornado, heat, spaghetti = figure.subplots(1, 3)
     effects = main_effects(results, "peak_force.m2")["peak_force.m2"]
-    plot_tornado(tornado, effects)
+    plot_tornado(effects, axes=tornado)
     assert main_effects(results, "u_final").attrs["units"]["u_final.A.omega_x"] == "rad/s"
     assert tornado.get_xlabel() == "effect on peak_force.m2 [N]"
     widths = [bar.get_width() for bar in tornado.patches]
