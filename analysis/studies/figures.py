@@ -55,8 +55,9 @@ def plot_tornado(effects: pd.Series, most: int = 12, *, axes: "Axes | None" = No
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)  # names of small numbers are long
-    figure: Figure = axes.get_figure(root=True)
-    return figure
+    figure: Any = axes.get_figure(root=True)
+    found: Figure = figure
+    return found
 
 
 def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) -> "AxesImage":

@@ -53,6 +53,8 @@ def interrupts() -> Iterator[Callable[[], None]]:
 
 ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
+BLOCK_SECONDS = 30.0  # of work in a block, which a kill loses
+LEAST_BLOCK_SAMPLES = 8  # those that are computed side by side
 MAX_BLOCK_SAMPLES = 2048
 TRIAL_BLOCK_SAMPLES = 16  # samples per block of a study of a trial
 MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
@@ -129,7 +131,7 @@ def _results(study: Specification, code: dict[str, str], output: str | Path | No
 
 
 def _block_size(study: Specification, block: int | None) -> int:
-    """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block."""
+    """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block and its time."""
     if block is not None:
         if isinstance(block, bool) or not isinstance(block, int) or block < 1:
             raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
@@ -142,7 +144,16 @@ def _block_size(study: Specification, block: int | None) -> int:
     size = MAX_BLOCK_SAMPLES
     while size > 64 and size * per_sample > BLOCK_BYTES:
         size //= 2
+    while size > LEAST_BLOCK_SAMPLES and size * study.steps * _seconds_per_step(study) > BLOCK_SECONDS:
+        size //= 2
     return min(size, study.count)
+
+
+def _seconds_per_step(study: Specification) -> float:
+    """About the time of a step of one sample on one core, rather too long: 1 us for each velocity and muscle, and 10 us
+    for each surface around which a path wraps. The thoracoscapular shoulder takes half of that."""
+    wraps = sum(len(muscle.wraps) for muscle in study.model.muscles)
+    return 1e-6 * (study.model.system.nu + len(study.model.muscles) + 10 * wraps)
 
 
 def _cluster() -> Any:
@@ -222,7 +233,8 @@ class Study(Specification):
         resume             True: go on with the store at `output`, if there is one. What is there is checked and kept,
                            and damaged blocks are computed again. "any-code": also where other code began it.
         threads            of this process, by default all cores; each computes and stores blocks of its own.
-        block              samples per block, by default about 2048; a store keeps the block that it was begun with.
+        block              samples per block, by default as many as take about 30 s, 2048 at most; a store keeps the
+                           block that it was begun with.
         client, scheduler  a `distributed.Client`, or the address of a Dask scheduler, which must answer in `timeout`
                            [s]: its workers compute, this process stores.
         progress           a bar: True, False, or None for on a terminal and in Jupyter only.

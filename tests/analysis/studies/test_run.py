@@ -8,6 +8,7 @@ import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
 from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
+from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
@@ -124,6 +125,17 @@ def test_activations_given_over_time():
 def test_no_bit_depends_on_threads_or_blocks(options):
     study = small(summaries=EVERYTHING)
     assert same(study.run(threads=1, block=37), study.run(**options))
+
+
+def test_blocks_last_half_a_minute_at_most():
+    """A kill loses blocks. Of 500 samples that take 0.3 s each, one block does not hold all."""
+
+    def block(duration, asked=None):
+        vary = {"bodies.humerus.mass": {"uniform": [1.0, 2.0]}}
+        study = Study("thoracoscapular", vary, samples=500, duration=duration, step=1e-3)
+        return _block_size(study, asked)
+
+    assert [block(0.01), block(2.0), block(1000.0), block(1000.0, 500)] == [500, 64, 8, 500]
 
 
 @pytest.mark.parametrize("lanes", ["1", "2"])
