@@ -4,7 +4,7 @@ Each draws into an array of axes that it is given.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -169,24 +169,6 @@ def check_folder(folder: Path, overwrite: bool = False, suffix: str = "png") -> 
         check_output(folder / f"{name}.{suffix}", overwrite)
 
 
-def save_figures(
-    model: Model,
-    report: MappingReport,
-    folder: Path,
-    muscle: str | None = None,
-    suffix: str = "png",
-    *,
-    overwrite: bool = False,
-) -> list[Path]:
-    """Draw the four figures of `draw_figures` into the folder, as png (300 dpi), pdf or svg.
-
-    Raises ValueError for a muscle that does not exist, and OSError as `check_folder` does.
-    """
-    figures = draw_figures(model, report, muscle)
-    check_folder(folder, overwrite, suffix)
-    return [_save(figure, folder / f"{name}.{suffix}") for name, figure in figures.items()]
-
-
 def draw_figures(model: Model, report: MappingReport, muscle: str | None = None) -> dict[str, Figure]:
     """The four figures for a muscle by name: moment arms, J_Q and J*_Q along a motion, and errors beside singularities.
 
@@ -213,8 +195,15 @@ def draw_figures(model: Model, report: MappingReport, muscle: str | None = None)
     return figures
 
 
-def _save(figure: Figure, path: Path) -> Path:
-    content = io.BytesIO()
-    figure.savefig(content, format=path.suffix[1:], dpi=FILE_DPI)
-    write_bytes(path, content.getvalue())
-    return path
+def save_figures(
+    figures: Mapping[str, Figure], folder: Path, suffix: str = "png", *, overwrite: bool = False
+) -> list[Path]:
+    """Write the figures of `draw_figures` into the folder, as png (300 dpi), pdf or svg. OSError as `check_folder`."""
+    check_folder(folder, overwrite, suffix)
+    paths = []
+    for name, figure in figures.items():
+        content = io.BytesIO()
+        figure.savefig(content, format=suffix, dpi=FILE_DPI)
+        paths.append(folder / f"{name}.{suffix}")
+        write_bytes(paths[-1], content.getvalue())
+    return paths

@@ -57,12 +57,13 @@ def command(
     if json_file is not None:
         write_text(json_file, report.to_json())
         click.echo(f"wrote {json_file}")
-    if figures is not None and folder is not None:
-        for path in figures.save_figures(loaded, report, folder, muscle, suffix, overwrite=force):
+    if figures is not None:
+        drawn = figures.draw_figures(loaded, report, muscle)
+        for path in () if folder is None else figures.save_figures(drawn, folder, suffix, overwrite=force):
             click.echo(f"wrote {path}")
-    if figures is not None and page is not None:
-        _write_page(page, report, figures.draw_figures(loaded, report, muscle))
-        click.echo(f"wrote {page}")
+        if page is not None:
+            _write_page(page, report, drawn)
+            click.echo(f"wrote {page}")
     if not report.holds:
         raise click.exceptions.Exit(1)
 

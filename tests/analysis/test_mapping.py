@@ -228,13 +228,13 @@ def test_figures_show_both_curves(draw, width):
 def test_figures_are_of_the_wanted_muscle_and_file_format(report, tmp_path):
     model = load_model("two_link")
     figures.check_folder(tmp_path, suffix="pdf")
-    paths = figures.save_figures(model, report, tmp_path, "m3", "pdf")
+    paths = figures.save_figures(figures.draw_figures(model, report, "m3"), tmp_path, "pdf")
     assert [path.name for path in paths] == [f"{name}.pdf" for name in figures.NAMES]
     assert all(path.read_bytes().startswith(b"%PDF") for path in paths)
     with pytest.raises(FileExistsError):
         figures.check_folder(tmp_path, suffix="pdf")
     with pytest.raises(ValueError, match="muscle is one of m1"):
-        figures.save_figures(model, report, tmp_path, "m7", "pdf")
+        figures.draw_figures(model, report, "m7")
     with pytest.raises(ValueError, match="png, pdf, svg, not 'doc'"):
         figures.check_folder(tmp_path, suffix="doc")
 

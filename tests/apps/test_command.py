@@ -14,7 +14,7 @@ import pytest
 
 from myoquat.apps.command import COMMANDS, main
 from myoquat.data import load_model
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
 from myoquat.kernels.runtime.cache import LIMIT_BYTES
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 
@@ -22,9 +22,9 @@ LEG = str(Path(__file__).parents[1] / "data" / "small_leg.osim")
 BICEPS = Muscle("biceps", (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))))
 
 
-def rod(folder, muscles=(BICEPS,), mass=1.0):
-    """The file of a model with one hinge."""
-    body = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=mass)
+def rod(folder, muscles=(BICEPS,), mass=1.0, joint=RevoluteJoint((0, 1, 0))):  # noqa: B008
+    """The file of a model with one hinge, or another joint."""
+    body = Body("rod", "ground", joint, mass=mass)
     Model(ArticulatedSystem((body,)), muscles, name="rod").save(folder / "rod.toml")
     return folder / "rod.toml"
 
@@ -41,23 +41,26 @@ def run(capsys, *arguments):
 
 
 def test_mapping_prints_writes_and_draws(capsys, tmp_path):
-    outputs = ["--json", tmp_path / "m.json", "--figures", tmp_path / "figures", "--report", tmp_path / "m.html"]
-    code, out, _ = run(capsys, "mapping", "two_link", "--samples", 50, "--seed", 2, *outputs)
+    """Over files that are there already, which only --force replaces."""
+    model, folder, page = rod(tmp_path, joint=SphericalJoint()), tmp_path / "figures", tmp_path / "m.html"
+    outputs = ["--json", tmp_path / "m.json", "--figures", folder, "--report", page]
+    folder.mkdir()
+    names = {"moment_arms.png", "quaternion.png", "constrained.png", "singular.png"}
+    for file in (tmp_path / "m.json", folder / "singular.png", page):
+        file.write_text("old")
+    for output in (outputs[:2], outputs[2:4], outputs[4:]):
+        code, _, err = run(capsys, "mapping", model, "--samples", 50, *output)
+        assert code == 2
+        assert "exists; --force" in err
+    code, out, _ = run(capsys, "mapping", model, "--samples", 50, "--seed", 2, *outputs, "--force")
     assert code == 0
     assert "All mappings that should hold do" in out
     assert json.loads((tmp_path / "m.json").read_text())["n"] == 50
-    names = {p.name for p in (tmp_path / "figures").iterdir()}
-    assert names == {"moment_arms.png", "quaternion.png", "constrained.png", "singular.png"}
-    page = (tmp_path / "m.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
-    assert (
-        page.index("The published analysis") < page.index("J_Q back from J_phi") < page.index("The corrected analysis")
-    )
-    for output in (outputs[:2], outputs[2:4], outputs[4:]):
-        code, _, err = run(capsys, "mapping", "two_link", "--samples", 50, *output)
-        assert code == 2
-        assert "exists; --force" in err
-        assert run(capsys, "mapping", "two_link", "--samples", 50, *output, "--force")[0] == 0
+    assert {file.name: file.read_bytes()[1:4] for file in folder.iterdir()} == dict.fromkeys(names, b"PNG")
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 4
+    headings = [text.index(x) for x in ("The published analysis", "J_Q back from J_phi", "The corrected analysis")]
+    assert headings == sorted(headings)
 
 
 def test_derive_writes_a_function(capsys, tmp_path):

@@ -23,7 +23,7 @@ from myoquat.muscle import forces as fo
 from myoquat.muscle import laws
 
 STEP, START = 1e-3, 0.4  # [s]
-NAMES_IN_A_GROUP = 12  # that change together
+NAMES_IN_A_GROUP = 30  # that change together
 SOLID = {"mass": 2.0, "inertia": (0.3, 0.4, 0.35, 0.01, 0.02, 0.03), "center_of_mass": (0.1, 0.05, -0.2)}
 TURN = (0.5, 0.1, 0.7, 0.5)  # of length one
 AXES = ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
