@@ -1,8 +1,9 @@
 """Solution: the motion that was found, its controls, and how good it is."""
 
+import importlib
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from myoquat.data.storage import write_motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters.names import known
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Solution", "goals_at", "solution_of"]
 
@@ -297,6 +301,25 @@ class Solution(Shown, Curves, Solved):
         columns = (*names, *plant.velocity_names, *plant.state_names, *plant.control_names)
         parts = (self.q, self.u, self.states, self.controls_at(self.time))
         return pd.DataFrame(np.concatenate(parts, axis=1), pd.Index(self.time, name="time"), pd.Index(columns))
+
+    def plot(self) -> "Figure":
+        """A matplotlib Figure over the time of the nodes: coordinates, angles in degrees, velocities, activations and
+        tensions, and the states and controls that are no activations."""
+        figures = importlib.import_module("myoquat.data.motions.figures")
+        plant, panels = self.statement.plant, []
+        if plant.system is not None:
+            panels = figures.motion_panels(self.model, self.q, self.u, self.activation, self.force)
+        active = plant.muscle_names if isinstance(plant, MuscledPlant) else ()
+        shown = {*active, *(f"{name}.activation" for name in active)}
+        for title, names, values in (
+            ("states", plant.state_names, self.states),
+            ("controls", plant.control_names, self.controls_at(self.time)),
+        ):
+            columns = [k for k, name in enumerate(names) if name not in shown]
+            if columns:
+                panels.append(figures.Panel(title, "", tuple(names[k] for k in columns), values[:, columns]))
+        figure: Figure = figures.draw_panels(self.time, panels)
+        return figure
 
     def curves(self) -> dict[str, Curve]:
         """q, u, states and controls at the nodes over (time, coordinate), (time, velocity) and so on."""

@@ -26,7 +26,7 @@ __all__ = ["command"]
 @click.option("--verify", is_flag=True, help="Only read the store, and report damaged or missing blocks.")
 @click.option("--repair", is_flag=True, help="Only compute the damaged blocks again.")
 @click.option("--threads", type=int, help="Threads; by default all cores.")
-@click.option("--block", type=int, help="Samples per block; by default about 2048.")
+@click.option("--block", type=int, help="Samples per block; by default about 30 s of work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
 @click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")

@@ -445,3 +445,16 @@ def test_problems_of_one_structure_share_their_kernels():
         problem = Problem(model, duration, (TrackPose(motion),), 2, "midpoint", start=start)
         kernels.add(id(problem.posed().discretization.program.blocks[0].kernels))
     assert len(kernels) == 1
+
+
+def test_plots_show_the_motion_and_the_controls():
+    """Of a model with muscles activations and torques, of a cart by its own equations all unknowns."""
+    model = mq.load_model("two_link")
+    still = {"q": model.start, "u": np.zeros(model.system.nu)}
+    moved = Problem(model, 0.1, (ControlEffort(),), 2, torques={"A.omega_x": 50.0}, initial=still).solve()
+    titles = [axis.get_title(loc="left") for axis in moved.plot().axes if axis.get_visible()]
+    assert {"controls", "activations"} <= {title.partition(",")[0].partition(" (")[0] for title in titles}
+    cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
+    rest = {"initial": {"x": 0.0, "v": 0.0}, "final": {"x": 1.0, "v": 0.0}}
+    states, controls = Problem(cart, 1.0, (ControlEffort(),), 4, **rest).solve().plot().axes
+    assert [line.get_label() for line in (*states.lines, *controls.lines)] == ["x", "v", "force"]
