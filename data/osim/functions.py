@@ -49,10 +49,10 @@ MIN_SPLINE_STEP = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's S
 STEP = {"transition_start_time": 0.99, "transition_end_time": 1.01, "start_value": 0.0, "end_value": 1.0}
 SINE = {"amplitude": 1.0, "omega": 1.0, "phase": 0.0, "offset": 0.0}
 FUNCTIONS: dict[str, FunctionFormat] = {
-    "Constant": FunctionFormat(Constant, lambda e: Constant(number(e, "value")), lambda f: {"value": f.constant}),
+    "Constant": FunctionFormat(Constant, lambda e: Constant(number(e, "value", 0.0)), lambda f: {"value": f.constant}),
     "LinearFunction": FunctionFormat(
         Linear,
-        lambda e: Linear(*numbers(e, "coefficients", 2)),
+        lambda e: Linear(*numbers(e, "coefficients", 2, (1.0, 0.0))),
         lambda f: {"coefficients": (f.factor, f.offset)},
     ),
     "SimmSpline": FunctionFormat(
@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, FunctionFormat] = {
     ),
     "PolynomialFunction": FunctionFormat(  # highest power first in a file
         Polynomial,
-        lambda e: Polynomial(numbers(e, "coefficients")[::-1]),
+        lambda e: Polynomial(numbers(e, "coefficients", None, (1.0,))[::-1]),
         lambda f: {"coefficients": f.coefficients[::-1]},
     ),
     "MultiplierFunction": FunctionFormat(
@@ -139,7 +139,7 @@ def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial 
             inner, scale = read_polynomial(children[0], dimension) if children else None, number(element, "scale", 1.0)
             return None if inner is None else replace(inner, coefficients=tuple(scale * c for c in inner.coefficients))
         if element.tag == "Constant":
-            return MultivariatePolynomial(dimension, 0, (number(element, "value"),))
+            return MultivariatePolynomial(dimension, 0, (number(element, "value", 0.0),))
         if element.tag == "LinearFunction":  # that of the first coordinate first, the constant last
             return MultivariatePolynomial(dimension, 1, numbers(element, "coefficients", dimension + 1)[::-1])
         if element.tag == "PolynomialFunction" and dimension == 1:  # highest power first in a file

@@ -28,7 +28,9 @@ def read_marker_set(path: Path) -> tuple[Marker, ...]:
 def _marker(element: Element) -> Marker:
     tag = "body" if element.find("body") is not None else "socket_parent_frame"
     body = last_name(text(element, tag))
-    return Marker(element.get("name") or "", body, numbers(element, "location", 3), boolean(element, "fixed"))
+    return Marker(
+        element.get("name") or "", body, numbers(element, "location", 3, (0.0, 0.0, 0.0)), boolean(element, "fixed")
+    )
 
 
 def with_markers(model: Model, markers: Sequence[Marker]) -> Model:

@@ -205,5 +205,8 @@ class _Forces:
 def _marker(element: Any, frames: Frames) -> Marker:
     frame = frames.of(element, "socket_parent_frame")
     return Marker(
-        str(element.get("name")), frame.body, frame.point(numbers(element, "location", 3)), boolean(element, "fixed")
+        str(element.get("name")),
+        frame.body,
+        frame.point(numbers(element, "location", 3, (0.0, 0.0, 0.0))),
+        boolean(element, "fixed"),
     )

@@ -302,7 +302,7 @@ def collinear_motions(joint: Any) -> tuple[str, ...]:
     """Of "rotation" and "translation", those of a <CustomJoint> with axes along one line, resting ones included."""
     motions: dict[str, list[Sequence[float]]] = {"rotation": [], "translation": []}
     for axis in joint.findall("SpatialTransform/TransformAxis"):
-        motions.get(str(axis.get("name"))[:-1], []).append(unit_axis(triple(axis, "axis")))
+        motions.get(str(axis.get("name"))[:-1], []).append(unit_axis(triple(axis, "axis", X)))
     return tuple(motion for motion, directions in motions.items() if are_collinear(directions))
 
 
@@ -312,7 +312,7 @@ def _moving(axis: Axis) -> bool:
 
 
 def _axis(element: Any, names: tuple[str, ...]) -> Axis:
-    direction = triple(element, "axis")
+    direction = triple(element, "axis", X)
     used = [last_name(word) for word in text(element, "coordinates", "").split()]
     for name in used:
         if name not in names:

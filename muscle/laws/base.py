@@ -36,6 +36,7 @@ class ForceLaw(Record, ABC):
 
     kind: ClassVar[str]  # its name in model files
     state_range: ClassVar[Range] = Range()  # where its states can start
+    activated: ClassVar[bool] = True  # whether the tension depends on the activation
 
     @property
     def states(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ class Ligament(ForceLaw):
     """
 
     kind: ClassVar[str] = "ligament"
+    activated: ClassVar[bool] = False
     resting_length: Positive
     max_force: NotNegative
     curve: AxisFunction = PASSIVE

@@ -37,6 +37,7 @@ class Blankevoort1991(ForceLaw):
     """
 
     kind: ClassVar[str] = "blankevoort1991"
+    activated: ClassVar[bool] = False
     linear_stiffness: NotNegative
     slack_length: Positive
     transition_strain: Positive = 0.06

@@ -127,6 +127,7 @@ class SlackSpring(_BetweenLengths):
     """
 
     kind: ClassVar[str] = "slack_spring"
+    activated: ClassVar[bool] = False
 
     def _stretch(self, length: Array) -> Array:
         above = np.maximum(length - self.longest_length, 0.0)
@@ -162,6 +163,7 @@ class PathLimit(_BetweenLengths):
     """
 
     kind: ClassVar[str] = "path_limit"
+    activated: ClassVar[bool] = False
     transition_length: Positive = 0.001
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:

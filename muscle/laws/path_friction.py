@@ -38,6 +38,7 @@ class PathFriction(ForceLaw):
     """
 
     kind: ClassVar[str] = "path_friction"
+    activated: ClassVar[bool] = False
     friction: NotNegative
     slip_speed: Positive
 

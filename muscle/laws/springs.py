@@ -30,6 +30,7 @@ class PathSpring(ForceLaw):
     """
 
     kind: ClassVar[str] = "path_spring"
+    activated: ClassVar[bool] = False
     stiffness: NotNegative
     resting_length: Positive
     dissipation: NotNegative = 0.0

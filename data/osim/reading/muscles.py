@@ -153,10 +153,10 @@ def _point(element: Any, frames: Frames) -> PathPoint:
             complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
         names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
         return MovingPoint(frame.body, (0.0, 0.0, 0.0), names, functions, ranges)
-    position = frame.point(numbers(element, "location", 3))
+    position = frame.point(numbers(element, "location", 3, (0.0, 0.0, 0.0)))
     if element.tag == "ConditionalPathPoint":
         coordinate = last_name(text(element, "socket_coordinate"))
-        return ConditionalPoint(frame.body, position, coordinate, span(element, "range"))
+        return ConditionalPoint(frame.body, position, coordinate, span(element, "range", (0.0, 0.0)))
     if element.tag != "PathPoint":
         complain(element, f"the point <{element.tag}> is not supported")
     return PathPoint(frame.body, position)

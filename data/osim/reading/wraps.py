@@ -41,18 +41,22 @@ __all__ = [
 # ---- The surfaces of OpenSim's wrap objects and obstacles, read and written by tables -----------------------------
 
 
-Table = dict[str, tuple[str, dict[str, tuple[str, int]]]]  # tag: name of the class, {ours: (the file's, count)}
+# tag: name of the class, {ours: (the file's, how many numbers, OpenSim's default if it has one)}
+Table = dict[str, tuple[str, dict[str, tuple[str, int, tuple[float, ...] | None]]]]
 SURFACES: Table = {
-    "WrapSphere": ("WrapSphere", {"radius": ("radius", 1)}),
-    "WrapCylinder": ("WrapCylinder", {"radius": ("radius", 1), "length": ("length", 1)}),
-    "WrapEllipsoid": ("WrapEllipsoid", {"radii": ("dimensions", 3)}),
-    "WrapTorus": ("WrapTorus", {"ring_radius": ("outer_radius", 1), "tube_radius": ("inner_radius", 1)}),
+    "WrapSphere": ("WrapSphere", {"radius": ("radius", 1, (0.05,))}),
+    "WrapCylinder": ("WrapCylinder", {"radius": ("radius", 1, (1.0,)), "length": ("length", 1, (1.0,))}),
+    "WrapEllipsoid": ("WrapEllipsoid", {"radii": ("dimensions", 3, (0.05, 0.05, 0.05))}),
+    "WrapTorus": (
+        "WrapTorus",
+        {"ring_radius": ("outer_radius", 1, (0.05,)), "tube_radius": ("inner_radius", 1, (0.01,))},
+    ),
 }
 OBSTACLES: Table = {  # contact geometry that a Scholz2015GeometryPath may go around
-    "ContactSphere": ("WrapSphere", {"radius": ("radius", 1)}),
-    "ContactCylinder": ("WrapCylinder", {"radius": ("radius", 1)}),
-    "ContactEllipsoid": ("WrapEllipsoid", {"radii": ("radii", 3)}),
-    "ContactTorus": ("WrapTorus", {"ring_radius": ("torus_radius", 1), "tube_radius": ("tube_radius", 1)}),
+    "ContactSphere": ("WrapSphere", {"radius": ("radius", 1, None)}),
+    "ContactCylinder": ("WrapCylinder", {"radius": ("radius", 1, None)}),
+    "ContactEllipsoid": ("WrapEllipsoid", {"radii": ("radii", 3, None)}),
+    "ContactTorus": ("WrapTorus", {"ring_radius": ("torus_radius", 1, None), "tube_radius": ("tube_radius", 1, None)}),
 }
 TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
 
@@ -71,14 +75,14 @@ def obstacle_tag(wrap: Wrap) -> str:
 def read_sizes(element: Element) -> dict[str, Any]:
     """The sizes of a wrap object or an obstacle, as arguments of its class in the table."""
     _, sizes = (SURFACES | OBSTACLES)[element.tag]
-    found = {ours: numbers(element, theirs, count) for ours, (theirs, count) in sizes.items()}
+    found = {ours: numbers(element, *size) for ours, size in sizes.items()}
     return {ours: values if len(values) > 1 else values[0] for ours, values in found.items()}
 
 
 def add_sizes(element: Element, wrap: Wrap) -> None:
     """The sizes of a surface as children of its element."""
     _, sizes = (SURFACES | OBSTACLES)[element.tag]
-    for ours, (theirs, _) in sizes.items():
+    for ours, (theirs, *_) in sizes.items():
         add(element, theirs, getattr(wrap, ours))
 
 
@@ -146,6 +150,7 @@ class Surfaces:
 
     def _quadrant(self, element: Any, surface: type[Wrap], unsupported: UnsupportedElements) -> str:
         given = text(element, "quadrant", "all").lower()
+        given = "all" if given == "unassigned" else given  # OpenSim's word for one that is not stated
         quadrant = given if given == "all" or given[0] in "+-" else f"+{given}"
         if quadrant not in ("all", *surface.quadrants):
             unsupported.count(element, f"quadrant {given!r}; read as all")

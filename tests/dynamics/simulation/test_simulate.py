@@ -12,7 +12,9 @@ from myoquat.dynamics import SimulationWarning, Simulator, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import RevoluteJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle.laws import PathSpring
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
 
@@ -194,3 +196,13 @@ def test_a_start_that_is_no_numbers(model, name):
     for given in ("start", np.zeros(8) + 1j, np.ma.masked_array(np.zeros(8))):
         with pytest.raises(ValueError, match=rf"^{name}: an array of real numbers or symbols is needed"):
             simulate(model, **{name: given})
+
+
+def test_ligaments_and_springs_need_no_activation():
+    """A spring along a path oscillates: x = l0 + a cos(sqrt(k / m) t)."""
+    cart = Body("cart", "ground", PrismaticJoint((1, 0, 0)), mass=2.0)
+    path = PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("cart", (0.0, 0.0, 0.0))
+    spring = Muscle("spring", path, PathSpring(resting_length=0.5, stiffness=8.0, dissipation=0.0))
+    model = Model(ArticulatedSystem((cart,), gravity=(0.0, 0.0, 0.0)), (spring,))
+    motion = simulate(model, [0.7], [0.0], duration=0.5, step=1e-3)
+    np.testing.assert_allclose(motion.q[:, 0], 0.5 + 0.2 * np.cos(2.0 * motion.time), atol=1e-9)
