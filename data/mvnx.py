@@ -10,7 +10,6 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +18,9 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import regular_file
 from myoquat.data.rows import AXES, MAX_BYTES
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import is_plausible
-
-if TYPE_CHECKING:
-    from myoquat.data.xml import Element
 
 __all__ = ["MvnxContent", "angles_in", "origins_in", "read_joint_angles", "read_mvnx", "read_origins"]
 

@@ -265,8 +265,8 @@ def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array
 def smooth_markers(markers: Markers, cutoff: float = 6.0) -> Markers:
     """Markers without frequencies above `cutoff` [Hz], by the filter of `smooth_angles`, which has no phase.
 
-    Every stretch between gaps is filtered by itself; one of at most 3 frames stays as it is. ValueError for uneven
-    times and for a cutoff outside (0, half the sampling rate).
+    Every run of frames between gaps is filtered by itself; one of at most 3 frames stays as it is. Raises ValueError
+    for uneven times and for a cutoff outside (0, half the sampling rate).
 
     >>> import numpy as np
     >>> from myoquat.analysis.motion import Markers, smooth_markers

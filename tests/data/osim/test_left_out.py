@@ -15,7 +15,7 @@ TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()
 
 
 def test_the_documents_hold_the_table():
-    rows = [row.strip("| ").split(" | ") for row in (ROOT / "docs" / "files.md").read_text().splitlines()]
+    rows = [row.strip("| ").split(" | ") for row in (ROOT / "docs" / "formats" / "opensim.md").read_text().splitlines()]
     reported = {tag: row[1] for row in rows if len(row) == 2 for tag in re.findall(r"[A-Z]\w+", row[0])}
     assert {tag: reported.get(tag) for tag in CHANGES} == CHANGES
 
