@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.recruitment import joint_loads, redundancy
-from myoquat.data import Motion
+from myoquat.data import Forces, Motion
 from myoquat.dynamics import (
     articulated,
     composite,
+    forward_dynamics,
     forward_dynamics_derivatives,
     forward_dynamics_hvp,
     inverse,
@@ -31,7 +32,7 @@ from myoquat.muscle.acting import Instant
 from myoquat.muscle.segments.lengths import velocity_jacobian
 
 from .case import POINTS, STATES, WEIGHTS, Case, least, nearest, rate_jacobian, stream
-from .checks import NotHere, close, close_by_steps, close_to_slope, from_one_start
+from .checks import Broken, NotHere, close, close_by_steps, close_to_slope, from_one_start
 from .interpreted import interpreted
 
 __all__ = [
@@ -68,28 +69,39 @@ def given(case: Case) -> dict[str, Any]:
     return found
 
 
-def at(values: dict[str, Any], i: int) -> dict[str, Any]:
+def at(values: dict[str, Any], i: Any) -> dict[str, Any]:
     return {name: x[i] for name, x in values.items()}
 
 
 def batches(case: Case) -> None:
-    """A batch of runs equals its members to the bit; its first row has the acceleration of the formula in NumPy, and
-    the power is the rate of energy there."""
+    """A batch of runs, of any shape, equals its members to the bit; its first row has the acceleration of the formula
+    in NumPy, and the power is the rate of energy there. So does forward dynamics with external wrenches."""
+    shape = case.options["batch"]
+    members = np.arange(int(np.prod(shape))).reshape(shape)
     options: dict[str, Any] = {"start_time": float(case.t[0]), "duration": 2e-3, "step": 1e-3, "output_step": 1e-3}
     options |= _method(case)
     values = given(case) | {"torque": case.torque}
-    together = simulate(case.model, case.q, case.u, **options, **values)
-    for i in (1, 3):
+    together = simulate(case.model, case.q[members], case.u[members], **options, **at(values, members))
+    for where in {*np.ndindex(shape)} if shape else ():
+        i = members[where]
         alone = simulate(case.model, case.q[i], case.u[i], **options, **at(values, i))
         for name in ("q", "u", "muscle_states"):
             one, every = getattr(alone, name), getattr(together, name)
-            if one is not None and not np.array_equal(one, every[i]):
-                raise AssertionError(f"{name} of run {i} is off by {np.abs(one - every[i]).max():.1e}")
-    close("acceleration", together.acceleration[:, 0], case.udot, 1e-7)
-    rate = (together.u[:, 2] - together.u[:, 0]) / 2e-3
-    smooth = np.abs(together.acceleration[:, 2] - together.acceleration[:, 0]).max() < 0.05 * (1 + np.abs(rate).max())
-    if smooth:
-        close("change of u", rate, together.acceleration[:, 1], 2e-2)
+            if one is not None and not np.array_equal(one, every[where]):
+                raise Broken(f"{name} of run {where} is off by {np.abs(one - every[where]).max():.1e}")
+    close("acceleration", together.acceleration[..., 0, :], case.udot[members], 1e-7)
+    rate = (together.u[..., 2, :] - together.u[..., 0, :]) / 2e-3
+    change = np.abs(together.acceleration[..., 2, :] - together.acceleration[..., 0, :]).max()
+    if change < 0.05 * (1 + np.abs(rate).max()):
+        close("change of u", rate, together.acceleration[..., 1, :], 2e-2)
+    if case.options["load"]:
+        states = [x[members] for x in (case.q, case.u, case.torque, case.f_ext)]
+        expected = articulated.forward(case.system, case.q, case.u, case.torque, case.f_ext)[members]
+        loaded = forward_dynamics(case.system, *states)
+        close("acceleration under wrenches", loaded, expected, 1e-9)
+        for where in np.ndindex(shape):
+            if not np.array_equal(loaded[where], forward_dynamics(case.system, *(x[where] for x in states))):
+                raise Broken(f"acceleration under wrenches of member {where} differs")
 
 
 def _method(case: Case) -> dict[str, str]:
@@ -336,25 +348,34 @@ def _second_slope(
 # ---- motions ------------------------------------------------------------------------------------------------------
 
 
-def _motion(case: Case) -> tuple[Motion, Instant]:
-    """The states as frames of a motion that follow each other at once, and what acts there."""
+def _motion(case: Case) -> tuple[Motion, Instant, Forces | None]:
+    """The states as frames of a motion that follow each other at once, what acts there, and its external wrenches, each
+    at the origin of its body and in the world's axes."""
     times = case.t + 1e-10 * np.arange(len(case.t))
     motion = Motion(case.model, times, case.q, case.u, case.udot)
-    return motion, case.equations.instant(case.t, case.q, case.u, case.given())
+    loads, bodies = None, case.system.body_names
+    if case.options["load"]:
+        force, torque = case.f_ext[..., :3], case.f_ext[..., 3:]
+        ground = (case.system.ground,) * len(bodies)
+        loads = Forces(times, tuple(f"load {b}" for b in bodies), bodies, force, 0.0 * force, torque, ground, bodies)
+    return motion, case.equations.instant(case.t, case.q, case.u, case.given()), loads
 
 
 def loads_in_joints(case: Case) -> None:
-    """Joint loads are those of the Newton-Euler recursion under all that acts on bodies, constraints included. External
-    torques, and what holds couplers and locks, are left."""
-    m, (motion, at) = case.model, _motion(case)
+    """Joint loads are those of the Newton-Euler recursion under all that acts on bodies, constraints and external loads
+    included. External torques, and what holds couplers and locks, are left."""
+    m, (motion, at, loads) = case.model, _motion(case)
     try:
         on_bodies = acting.wrenches(m, at)
-        found = joint_loads(m, motion, acting.tensions(m, at), controls=at.controls)
+        found = joint_loads(m, motion, acting.tensions(m, at), loads, controls=at.controls)
     except ModelError as error:
         raise NotHere(str(error)) from error
+    applied = np.zeros(case.u.shape)
+    if loads is not None:
+        on_bodies, applied = on_bodies + case.f_ext, inverse.external(case.system, case.q, case.f_ext)
     held = found.constraints
     if held is not None:
-        lacking = inverse.inverse(case.system, case.q, case.u, case.udot) - case.force + case.torque
+        lacking = inverse.inverse(case.system, case.q, case.u, case.udot) - case.force + case.torque - applied
         within = held.motion.wrenches(held.motion.multipliers(lacking))
         if case.levels["coupler"] != "several":  # which is a constraint that acts on no body
             close("wrenches of constraints", inverse.external(case.system, case.q, within), held.force, 1e-7)
@@ -362,18 +383,19 @@ def loads_in_joints(case: Case) -> None:
     expected = inverse.joint_wrenches(case.system, case.q, case.u, case.udot, on_bodies)
     known = ~np.isnan(found.wrench)
     close("joint loads", np.where(known, found.wrench, 0.0), np.where(known, expected, 0.0), 1e-7)
-    close("residual", *(_free(case, case.q, x) for x in (found.residual.to_numpy(), case.torque)), 1e-7)
+    close("residual", *(_free(case, case.q, x) for x in (found.residual.to_numpy(), case.torque - applied)), 1e-7)
 
 
 def recruitment(case: Case) -> None:
     """Muscles and reserves of redundancy, with all else that acts, give the torques that the motion needs."""
-    m, (motion, at) = case.model, _motion(case)
-    found = redundancy(m, motion, reserves=1000.0, backend="numpy")
+    m, (motion, at, loads) = case.model, _motion(case)
+    found = redundancy(m, motion, loads=loads, reserves=1000.0, backend="numpy")
     rigid = found.model
     controls = at.controls if m.inputs else None
     passive = acting.torques(rigid, replace(at, activation=None, states=None, torque=None, controls=controls))
     J = velocity_jacobian(case.system, rigid.muscles, case.q)
     pull = -matvec(np.swapaxes(J, -1, -2), found.force)
     reserve = matvec(found.columns, found.reserve / np.array([r.strength for r in found.reserves]))
-    needed = inverse.inverse(case.system, case.q, case.u, case.udot)
+    f_ext = case.f_ext if loads is not None else None
+    needed = inverse.inverse(case.system, case.q, case.u, case.udot, f_ext)
     close("torques", _free(case, case.q, passive + pull + reserve), _free(case, case.q, needed), 1e-6)

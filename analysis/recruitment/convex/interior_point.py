@@ -530,6 +530,10 @@ def solved_side_by_side(
     """
     e, n = programs.A.shape[1:]
     shape = Shape(e, programs.h.shape[1], programs.h.shape[2], n, programs.power)
+    if not shape.rows:  # each variable by itself is as small as its bounds allow
+        x = np.where(programs.lower == programs.upper, 0.0, np.clip(0.0, programs.lower, programs.upper))
+        k = len(x)
+        return Ends(x, np.zeros((k, 0)), 0 * x, programs.objective(x), np.full(k, int(Status.SOLVED)), np.zeros(k, int))
     best, multipliers, bound, status, merit, steps = _solver(shape, backend)(
         {**_given(programs, scale), "by": np.array([balance])}
     )

@@ -221,3 +221,13 @@ def test_bad_programs(rng):
             Programs.of(**{**given, **change})
     none = Programs.of(np.zeros((0, 2, 3)), np.zeros((0, 2)))
     assert solve_programs(none).x.shape == (0, 3)
+
+
+def test_programs_without_rows_stay_as_near_to_zero_as_their_bounds_allow():
+    """Of sum w x^2. The third variable is fixed."""
+    lower, upper = [[0.0, 0.3, 0.5, -1.0]], [[1.0, 1.0, 0.5, -0.2]]
+    given = Programs.of(np.zeros((1, 0, 4)), np.zeros((1, 0)), lower=lower, upper=upper, weights=[1.0, 2.0, 3.0, 4.0])
+    found = solve_programs(given, backend="numpy")
+    np.testing.assert_array_equal(found.x, [[0.0, 0.3, 0.5, -0.2]])
+    np.testing.assert_allclose([found.objective, found.bound], 2 * 0.09 + 3 * 0.25 + 4 * 0.04)
+    assert found.status == Status.SOLVED
