@@ -1,5 +1,6 @@
 """What every fixed-step method can do."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -77,6 +78,8 @@ class FixedStep(ABC):
     name: ClassVar[str]  # as `simulate` knows it
     order: ClassVar[int]  # of the global error in the step
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "baumgarte", "none")
+    stability_bound: ClassVar[float] = math.inf  # of h k, up to which a decay at the rate k stays bounded
+    by_acceleration: ClassVar[bool] = False  # whether it uses a model only through its acceleration
 
     @property
     def key(self) -> Hashable:

@@ -37,6 +37,8 @@ class LieRungeKutta4(FixedStep):
     name: ClassVar[str] = "lie_rk4"
     order: ClassVar[int] = 4
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
+    stability_bound: ClassVar[float] = 2.785
+    by_acceleration: ClassVar[bool] = True
 
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         system, nu, count = equations.system, equations.system.nu, len(equations.own)

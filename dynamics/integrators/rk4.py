@@ -21,6 +21,8 @@ class RungeKutta4(FixedStep):
 
     name: ClassVar[str] = "rk4"
     order: ClassVar[int] = 4
+    stability_bound: ClassVar[float] = 2.785
+    by_acceleration: ClassVar[bool] = True
 
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         return StepFormula(

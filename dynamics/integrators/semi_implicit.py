@@ -26,6 +26,8 @@ class SemiImplicitEuler(FixedStep):
     name: ClassVar[str] = "semi_implicit_euler"
     order: ClassVar[int] = 1
     stabilizations: ClassVar[tuple[str, ...]] = ("projection", "norm", "none")
+    stability_bound: ClassVar[float] = 2.0
+    by_acceleration: ClassVar[bool] = True
 
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
         def step(t: Array, h: Array, x: Array, *values: Array) -> Array:

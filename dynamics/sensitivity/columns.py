@@ -214,14 +214,6 @@ def work(motions: Pair, forces: Pair) -> Array:
     return result
 
 
-def columns_to_child(transform: Pair, columns: Pair) -> Pair:
-    """Motions in columns of the parent as ones of the child that rides on it."""
-    R, p = transform
-    omega, v = columns
-    turned = transposed(R)
-    return turned @ omega, turned @ (v - row_cross(p, omega))
-
-
 def times(columns: Pair, x: Array) -> Pair:
     """The sums of columns with factors x (..., k, l)."""
     return columns[0] @ x, columns[1] @ x

@@ -28,7 +28,7 @@ __all__ = [
 
 BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
 ADAPTIVE = (*BY_SCIPY, "radau")
-BY_ACCELERATION = ("rk4", "lie_rk4", "semi_implicit_euler")  # methods that use the model only through its acceleration
+BY_ACCELERATION = tuple(name for name, method in FIXED_STEP.items() if method.by_acceleration)
 BAUMGARTE_STEPS = 10.0  # Baumgarte's time constant in steps, where none is given
 DEFAULT_RTOL = 1e-6  # relative tolerance of an adaptive method, where none is given
 

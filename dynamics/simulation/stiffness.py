@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
@@ -24,7 +25,6 @@ from myoquat.muscle.states import state_names, state_slices
 
 __all__ = ["StiffnessWarning", "decay_rates", "stiffness_message"]
 
-STABILITY_BOUNDS = {"rk4": 2.785, "lie_rk4": 2.785, "semi_implicit_euler": 2.0}
 MAX_EXAMINED_ROWS = 50  # that are looked at in equal distances, and as many where the states bend most
 RELATIVE_DIFFERENCE = 1e-6  # relative: of differences
 STEP_SAFETY = 0.9  # of the bound: the rate between the rows may be a little greater
@@ -57,12 +57,13 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
         for x in (motion.q, motion.u, motion.activation, states)
     )
     rates = decay_rates(motion.model, q, u, activation, looked)
-    late = np.where(rates.max(axis=-1, initial=0.0) * step > STABILITY_BOUNDS[method], times, np.inf)
+    bound = FIXED_STEP[method].stability_bound
+    late = np.where(rates.max(axis=-1, initial=0.0) * step > bound, times, np.inf)
     if not np.isfinite(late).any():
         return None
     row = int(late.argmin())
     i = int(rates[row].argmax())
-    holds = _rounded(STEP_SAFETY * STABILITY_BOUNDS[method] / rates[row, i])
+    holds = _rounded(STEP_SAFETY * bound / rates[row, i])
     return (
         f"{state_names(motion.model)[i]!r} settles at {rates[row, i]:.3g} /s at {times[row]:.4g} s, too fast for steps "
         f"of {step:.3g} s with method {method!r}: it chatters from there. method='radau' chooses steps that hold "

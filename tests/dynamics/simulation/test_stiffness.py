@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.dynamics import StiffnessWarning, simulate
-from myoquat.dynamics.simulation.stiffness import STABILITY_BOUNDS, decay_rates
+from myoquat.dynamics.integrators import FIXED_STEP
+from myoquat.dynamics.simulation.stiffness import decay_rates
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import Model, Muscle, PathPoint, equilibrium_states
@@ -29,7 +30,7 @@ def moved(held, method, part, steps=100):
     """Distances from the balance after so many steps of a part of the bound, and what was warned of."""
     model, fiber = held
     rate = decay_rates(model, np.array([[LENGTH]]), np.zeros((1, 1)), np.full((1, 1), ACTIVATION), fiber[None])[0, 0]
-    step = part * STABILITY_BOUNDS[method] / rate
+    step = part * FIXED_STEP[method].stability_bound / rate
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StiffnessWarning)
         run = simulate(model, duration=steps * step, step=step, muscle_states=fiber * (1 + 1e-5), method=method)
