@@ -2,10 +2,9 @@
 
 `write_driver` writes the loop over states. Blocks of W x W numbers go through registers: load rows, transpose by
 shuffles, store slots. Where W does not divide the row's length, the last block overlaps the one before it, or narrower
-ones follow. An overlap writes the same values again. Reading prefetches later rows. Writing long rows prefetches the
-cache lines of later columns. Rows are seldom aligned, and a store across two lines takes several times as long if they
-are not in the first-level cache. In the last block of states, lanes beyond the end read and write the last state's row.
-They hold the same state and hence the same results. So no lane works on invented numbers, and nothing needs a mask.
+ones follow. An overlap writes the same values again. In the last block of states, lanes beyond the end read and write
+the last state's row. They hold the same state and hence the same results. So no lane works on invented numbers, and
+nothing needs a mask.
 
 The length of a row is an argument of these functions, so that their code is the same in every kernel and is compiled
 once. Short rows that lie one after the other are moved in place.
@@ -37,9 +36,6 @@ __all__ = [
 _MAX_SINGLE_COLUMNS = 2  # last columns up to which each is moved by itself
 _MAX_BLOCKS_IN_PLACE = 2  # column blocks up to which a call would take a noticeable part of the time
 _MAX_UNROLLED_BLOCKS = 4  # column blocks beyond which they are walked in a loop
-_CACHE_LINE_BYTES = 64  # bytes of memory that come together
-_PREFETCHED_ROWS = 64  # rows between the one that is read and the one that is asked for
-_PREFETCHED_COLUMNS = 64  # columns between the one that is written and the one that is asked for
 _STRIDED = "ptr %rows, i64 %stride, i64 %first, i64 %last, ptr %slots, i64 %length"
 _PACKED = "ptr %rows, ptr %slots, i64 %length"
 _SHARED = f"{_STRIDED}, ptr %offsets"
@@ -88,7 +84,7 @@ def move_packed(b: Builder, rows: str, first: str, slots: str, length: int, read
         b.store(b.load(source), target)
     elif b.lanes == 1 or length <= _MAX_BLOCKS_IN_PLACE * b.lanes:
         addresses = [b.offset(begin, 8 * length * lane) for lane in range(b.lanes)]
-        _Transfer(b, slots, 8 * length * _PREFETCHED_ROWS, packed=True).move(addresses, length, reading)
+        _Transfer(b, slots).move(addresses, length, reading)
     else:
         name = f"{'read' if reading else 'write'}_contiguous_rows"
         b.module.once(name, lambda: _define_packed(b.module, name, reading))
@@ -106,8 +102,8 @@ def _define_strided(module: Module, name: str, reading: bool) -> None:
     """Rows `stride` apart; those beyond the last are the last."""
     b = module.builder()
     addresses = addresses_of_rows(b, "%rows", "%stride", "%first", "%last")
-    ahead, offsets = b.let(f"mul i64 %stride, {_PREFETCHED_ROWS}"), "%offsets" if name == "write_shared_slots" else None
-    _Transfer(b, "%slots", ahead, packed=False, offsets=offsets).move_any(addresses, reading)
+    offsets = "%offsets" if name == "write_shared_slots" else None
+    _Transfer(b, "%slots", offsets).move_any(addresses, reading)
     b.line("ret void")
     module.define(name, "void", _STRIDED if offsets is None else _SHARED, b, shared=True)
 
@@ -116,25 +112,19 @@ def _define_packed(module: Module, name: str, reading: bool) -> None:
     """Rows of at least W numbers, one after the other."""
     b = module.builder()
     addresses = [b.offset("%rows", b.let(f"mul i64 %length, {8 * lane}")) for lane in range(b.lanes)]
-    ahead = b.let(f"mul i64 %length, {8 * _PREFETCHED_ROWS}")
-    _Transfer(b, "%slots", ahead, packed=True).move_any(addresses, reading)
+    _Transfer(b, "%slots").move_any(addresses, reading)
     b.line("ret void")
     module.define(name, "void", _PACKED, b, shared=True)
 
 
 class _Transfer:
-    """Moves W rows between their addresses and slots. `ahead` are the bytes to a later row; where rows are `packed`,
-    each line of memory is asked for once, else every row.
-
-    offsets: a table of how many bytes each slot lies behind the
+    """Moves W rows between their addresses and slots. offsets: a table of how many bytes each slot lies behind the
     first, None where they follow each other."""
 
-    def __init__(self, b: Builder, slots: str, ahead: str | int, packed: bool, offsets: str | None = None) -> None:
+    def __init__(self, b: Builder, slots: str, offsets: str | None = None) -> None:
         self.b = b
         self.offsets = offsets
         self.slots = slots
-        self.ahead = ahead
-        self.packed = packed
 
     def move(self, rows: list[str], length: int, reading: bool) -> None:
         """All columns of rows of a known length, in blocks of the largest power of two that fits."""
@@ -159,10 +149,6 @@ class _Transfer:
         b = self.b
         whole = b.let(f"and i64 %length, {-b.lanes}")
         with b.loop(0, whole, b.lanes) as column:
-            if not reading and b.lanes > 1:
-                later = b.let(f"mul i64 {b.let(f'add i64 {column}, {_PREFETCHED_COLUMNS}')}, 8")
-                for row in rows:
-                    b.prefetch(b.offset(row, later), to_write=True)
             self.move_block(rows, column, b.lanes, reading)
         if b.lanes == 1:
             return
@@ -194,24 +180,10 @@ class _Transfer:
 
     def _read(self, rows: list[str], start: str, column: str, width: int) -> None:
         b = self.b
-        addresses = [b.offset(row, start) for row in rows]
-        loaded = [b.load(address, _vector(width)) for address in addresses]
-        self._ask(addresses, rows[0], column, width)
+        loaded = [b.load(b.offset(row, start), _vector(width)) for row in rows]
         groups = [self._joined(loaded[k::width], width) for k in range(width)]
         for k, value in enumerate(self._transposed(groups)):
             b.store(value, self._slot(column, k))
-
-    def _ask(self, addresses: list[str], first: str, column: str, width: int) -> None:
-        """Ask for later rows."""
-        b = self.b
-        if not self.packed:
-            for address in addresses:
-                b.prefetch(b.offset(address, self.ahead))
-            return
-        lines = b.offset(first, b.let(f"mul i64 {column}, {8 * b.lanes}"))  # W columns are W rows' share of the lines
-        later = b.offset(lines, self.ahead)
-        for k in range(0, 8 * b.lanes * width, _CACHE_LINE_BYTES):
-            b.prefetch(b.offset(later, k))
 
     def _write(self, rows: list[str], start: str, column: str, width: int) -> None:
         b = self.b

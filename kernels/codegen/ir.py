@@ -450,11 +450,6 @@ class Builder:
     def store(self, a: Value, address: str, llvm_type: str | None = None) -> None:
         self.line(f"store {llvm_type or self.T} {self._float(a)}, ptr {address}, align 8")
 
-    def prefetch(self, address: str, to_write: bool = False) -> None:
-        """Ask for the cache line of an address that will be read, or written; it need not be there."""
-        self.module.declare("void", "llvm.prefetch.p0", ["ptr", "i32", "i32", "i32"])
-        self.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(to_write)}, i32 3, i32 1)")
-
     @contextmanager
     def loop(self, first: str | int, last: str | int, step: int = 1) -> Iterator[str]:
         """The i64 counter of a loop: first, first + step, ... below last; the body is not entered if first >= last."""
