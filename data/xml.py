@@ -73,6 +73,7 @@ class Element(Protocol):
     def getparent(self) -> "Element | None": ...
     def getroottree(self) -> "Tree": ...
     def __iter__(self) -> "Iterator[Element]": ...
+    def __len__(self) -> int: ...
 
 
 class Tree(Protocol):
@@ -286,6 +287,8 @@ def text(parent: Element, tag: str, default: str | None = None) -> str:
 
 def _content(element: Element) -> str:
     """The text of an element, without the comments in it."""
+    if not len(element):  # as nearly always
+        return (element.text or "").strip()
     tails = (child.tail for child in element if not isinstance(child.tag, str))
     return " ".join(filter(None, (element.text, *tails))).strip()
 

@@ -175,7 +175,8 @@ class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract me
         own_type: Any = type(self)
         for name, single, floating in declared(own_type):
             given = getattr(self, name)
-            if single and np.ndim(given):
+            given_type = type(given)
+            if given_type is float or given_type is str or (single and np.ndim(given)):
                 continue
             plain = _plain(given, floating)
             if plain is not given:
