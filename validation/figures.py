@@ -59,7 +59,7 @@ def band_figure(found: UncertainCurves, time: Array | None = None, measured: Arr
     figure = Picture(figsize=(11.0, 0.4 + 2.4 * rows), layout="constrained")
     axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
     for axis, name in zip(axes, found.names, strict=False):
-        found.plot(axis, name)
+        found.draw(axis, name)
     if time is not None and measured is not None:
         values = np.concatenate([np.linalg.norm(measured, axis=-1, keepdims=True), measured], axis=-1)
         for axis, column in zip(axes, values.T, strict=False):
