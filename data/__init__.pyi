@@ -31,4 +31,5 @@ from .motions import states_from_motion as states_from_motion
 from .reports import ImplausibleWarning as ImplausibleWarning
 from .reports import UnsupportedWarning as UnsupportedWarning
 from .reports import UnwrittenWarning as UnwrittenWarning
+from .setups.control import load_marker_weights as load_marker_weights
 from .tables import column_units as column_units

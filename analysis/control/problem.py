@@ -73,7 +73,7 @@ class Problem:
                     quaternion has replaced, velocities and states. Bodies with a quaternion take a unit quaternion
                     (4,). "q" takes a whole pose (nq,), "u" velocities (nu,), or one number for all.
     bounds          names -> (lower, upper) on the whole path, of controls too. By default activations, excitations and
-                    controls of actuators have those of the model.
+                    controls of actuators have those of the model. Ranges of coordinates are no bounds.
     constraints     `PathConstraint`s, `InsideCone`s and `BoundaryConstraint`s
     periodic        a `Periodic` motion
     loads           external forces on bodies over time, straight lines between their rows. They cover the greatest

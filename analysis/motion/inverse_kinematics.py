@@ -12,6 +12,7 @@ With a start those nearest to it, and with a start for each frame every frame ha
 import difflib
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import check_types, indices_of, options_of, real_array
+from myoquat.core.arguments import by_pattern, check_types, indices_of, options_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
@@ -88,8 +89,11 @@ class _Wishes:
 
     def weight(self, names: Iterable[str]) -> Array:
         """(n,) weights of markers, sensors or tasks."""
-        weights = dict(self.weights)
-        return np.array([weights.get(name, 1.0) for name in names], dtype=float)
+        names = list(names)
+        found = dict.fromkeys(names, 1.0)
+        for pattern, weight in self.weights:
+            found |= {name: weight for name in names if name == pattern or fnmatchcase(name, pattern)}
+        return np.array([found[name] for name in names], dtype=float)
 
 
 class _Same:
@@ -145,7 +149,8 @@ def inverse_kinematics(
 
     data               markers, sensor orientations, or both at the same times. Names are those of the model's markers,
                        and of `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
-    weights            by name of marker, sensor or coordinate task, 1 for those not named; 0 leaves one out. Squares of
+    weights            by name of marker, sensor or coordinate task, or by patterns such as "R.*", of which the last
+                       one counts; 1 for those not named, and 0 leaves one out (`load_marker_weights`). Squares of
                        metres and of radians are added without scaling. A sensor of weight 0.01 counts as much for a
                        radian as a marker of weight 1 for 0.1 m.
     sensors            where the sensors are on their bodies.
@@ -303,7 +308,7 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
 
 
 def _check_weights(wishes: _Wishes, names: list[str]) -> None:
-    indices_of("marker, sensor or coordinate task", dict(wishes.weights), list(dict.fromkeys([*names, *wishes.tasks])))
+    by_pattern("marker, sensor or coordinate task", dict(wishes.weights), list(dict.fromkeys([*names, *wishes.tasks])))
     for name, weight in wishes.weights:
         if not (np.isfinite(weight) and weight >= 0):
             raise ValueError(f"the weight of {name!r} must be finite and not negative, not {weight}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -16,10 +17,12 @@ from myoquat.data import c3d
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
+    check_cutoff,
     check_names,
     check_series,
     check_time,
     cut,
+    even_times,
     frames_in,
     from_columns,
     gaps_of,
@@ -104,6 +107,21 @@ class Markers:
         at = check_time(time)
         flat = interpolated(self.time, self.positions.reshape(len(self.time), 3 * len(self.names)), at, longest_gap)
         return replace(self, time=at, positions=flat.reshape(len(at), len(self.names), 3))
+
+    def low_passed(self, cutoff: float = 6.0, order: int = 4) -> "Markers":
+        """The positions below a frequency [Hz], without delay, each marker between its gaps, which stay.
+
+        A Butterworth filter of that order runs forwards and backwards (SciPy's `butter` and `sosfiltfilt`), so that the
+        amplitude at the cutoff is half, as in `Emg.low_passed`. ValueError for times that are not even, and a cutoff
+        that is not below half of the sampling rate.
+        """
+        rate = check_cutoff(even_times(self.time), cutoff)
+        sections, found = scipy.signal.butter(order, cutoff, fs=rate, output="sos"), self.positions.copy()
+        for k in range(len(self.names)):
+            for a, b in gaps_of(~self.missing[:, k]):
+                pad = min(3 * (2 * len(sections) + 1), b - a - 1)
+                found[a:b, k] = scipy.signal.sosfiltfilt(sections, found[a:b, k], axis=0, padlen=pad)
+        return replace(self, positions=found)
 
     # ---- other forms ----------------------------------------------------------------------------------------
 

@@ -1,18 +1,21 @@
 """CMCTool: a model whose muscles follow a motion by computed muscle control."""
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
 from myoquat.data.setups.analyses import force_sets, times_of
-from myoquat.data.setups.document import NOTHING, SetupDocument, members, set_in
+from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
 from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["VALUES", "CmcSetup", "Control", "Task", "read_cmc", "read_controls", "read_tasks"]
+__all__ = ["VALUES", "CmcSetup", "Control", "Task", "load_marker_weights", "read_cmc", "read_controls", "read_tasks"]
 
 
 # ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
@@ -35,11 +38,44 @@ class Task:
 
 def read_tasks(document: SetupDocument, parent: Element) -> tuple[Task, ...]:
     """The tasks of <IKTaskSet> that apply; ModelError with file and line for others than of markers and coordinates."""
-    elements, where = document.set_of(parent, "IKTaskSet")
+    return _tracked_in(*document.set_of(parent, "IKTaskSet"))
+
+
+def _tracked_in(elements: list[Element], where: SetupDocument) -> tuple[Task, ...]:
     try:
         return tuple(_tracked(element) for element in elements if boolean(element, "apply", True))
     except ModelError as error:
         raise error.located(where.path, error.line) from None
+
+
+def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, float]:
+    """Weights of the markers `names` from OpenSim's IKTaskSet, in a file of its own or in a setup that holds one.
+
+    They are those of tasks that apply; other markers have weight 0, as in OpenSim's tool. Tasks of markers that are not
+    among `names`, such as those of a recording, are passed over with one warning; those of coordinates are none of
+    markers. Raises ModelError with file and line for other tasks, and for a file without a set.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from myoquat.data import load_marker_weights
+    >>> task = '<IKMarkerTask name="Heel"><apply>true</apply><weight>5</weight></IKMarkerTask>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tasks.xml"
+    ...     written = path.write_text(f"<IKTaskSet><objects>{task}</objects></IKTaskSet>")
+    ...     load_marker_weights(path, ["Heel", "Toe"])
+    {'Heel': 5.0, 'Toe': 0.0}
+    """
+    check_types(path=(path, PATH))
+    document = open_setup(Path(path))
+    root = document.root
+    if root.tag != "IKTaskSet" and root.find("IKTaskSet") is None:
+        raise ModelError("there is no <IKTaskSet>", file=Path(path), line=root.sourceline)
+    tasks = _tracked_in(members(root), document) if root.tag == "IKTaskSet" else read_tasks(document, root)
+    known = {task.name: task.weight for task in tasks if task.target == "marker"}
+    absent = [name for name in known if name not in names]
+    if absent:
+        warnings.warn(f"{path}: tasks of markers that are not there are passed over: {', '.join(absent)}", stacklevel=2)
+    return {name: known.get(name, 0.0) for name in names}
 
 
 def _tracked(element: Element) -> Task:

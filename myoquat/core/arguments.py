@@ -2,8 +2,9 @@
 argument.
 """
 
+import fnmatch
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from numbers import Integral, Real
 from types import NoneType
@@ -170,6 +171,23 @@ def indices_of(what: str, wanted: Iterable[str], known: Sequence[str]) -> list[i
             near = difflib.get_close_matches(name, known, n=3) or list(known)[:6]
             raise ValueError(f"there is no {what} {name!r}; nearest: {', '.join(near) or 'none'}")
         found.append(index[name])
+    return found
+
+
+def by_pattern(what: str, given: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """What is given by names and patterns such as "*_r", by every known name that one fits: the last one counts.
+
+    ValueError, with the nearest names, for a name or pattern that fits none.
+
+    >>> by_pattern("marker", {"*": 1.0, "R.*": 2.0}, ["R.Heel", "Sternum"])
+    {'R.Heel': 2.0, 'Sternum': 1.0}
+    """
+    found: dict[str, Any] = {}
+    for pattern, value in given.items():
+        fitting = [name for name in known if name == pattern or fnmatch.fnmatchcase(name, pattern)]
+        if not fitting:
+            indices_of(what, [pattern], known)
+        found |= dict.fromkeys(fitting, value)
     return found
 
 

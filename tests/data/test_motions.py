@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from myoquat.apps.opensim_tools.moving import rows_between
-from myoquat.data import Forces, Markers, load_model
+from myoquat.data import Forces, Markers, load_marker_weights, load_model
 from myoquat.data.motions import (
     load_markers,
     load_motion,
@@ -414,3 +414,44 @@ def test_times_that_differ_by_round_off_are_equal():
     np.testing.assert_allclose(Markers(exact, ("heel",), points).resampled(filtered, 1e-3).positions, points)
     forces = Forces(exact, ("plate",), ("",), points, points, points)
     np.testing.assert_allclose(forces.resampled(filtered).force, points)
+
+
+def test_low_passed_markers_keep_slow_waves_and_gaps():
+    """The amplitude at the cutoff is half, a slow wave stays, and a gap is neither filled nor filtered across."""
+    time = np.arange(400) / 100
+    wave = np.sin(2 * np.pi * np.array([0.5, 6.0])[:, None] * time)
+    positions = np.stack([wave, 0 * wave, 0 * wave], axis=-1).swapaxes(0, 1).copy()
+    smooth = Markers(time, ("slow", "fast"), positions).low_passed(6.0)
+    middle = slice(100, 300)
+    np.testing.assert_allclose(smooth.positions[middle, 0], positions[middle, 0], atol=1e-4)
+    assert np.abs(smooth.positions[middle, 1, 0]).max() == pytest.approx(0.5, abs=2e-3)
+    broken = positions.copy()
+    broken[200:210, 0] = np.nan
+    broken[211:213, 0] = np.nan  # one frame stands alone
+    found = Markers(time, ("slow", "fast"), broken).low_passed(6.0)
+    np.testing.assert_array_equal(np.isnan(found.positions), np.isnan(broken))
+    np.testing.assert_allclose(found.positions[210, 0], broken[210, 0], atol=1e-12)
+    np.testing.assert_array_equal(found.positions[:, 1], smooth.positions[:, 1])
+    with pytest.raises(ValueError, match="cutoff"):
+        Markers(time, ("slow", "fast"), positions).low_passed(50.0)
+    with pytest.raises(ValueError, match="not even"):
+        Markers(time**1.5, ("slow", "fast"), positions).low_passed()
+
+
+TASKS = """<IKTaskSet><objects><IKMarkerTask name="R.Heel"><weight>5</weight></IKMarkerTask>
+<IKMarkerTask name="L.Heel"><apply>false</apply><weight>7</weight></IKMarkerTask>
+<IKMarkerTask name="Gone"><weight>1</weight></IKMarkerTask>
+<IKCoordinateTask name="knee"><weight>3</weight></IKCoordinateTask></objects></IKTaskSet>"""
+
+
+@pytest.mark.parametrize("text", ["{}", "<OpenSimDocument>{}</OpenSimDocument>",
+                                  "<InverseKinematicsTool>{}</InverseKinematicsTool>"])  # fmt: skip
+def test_weights_of_markers_are_those_of_a_task_set(tmp_path, text):
+    """Tasks of markers that are not there are passed over with a warning; markers without a task weigh nothing."""
+    path = tmp_path / "tasks.xml"
+    path.write_text(text.format(TASKS))
+    with pytest.warns(UserWarning, match=r"tasks\.xml: tasks of markers that are not there .*: Gone"):
+        assert load_marker_weights(path, ("R.Heel", "L.Heel", "Toe")) == {"R.Heel": 5.0, "L.Heel": 0.0, "Toe": 0.0}
+    path.write_text("<ScaleTool/>")
+    with pytest.raises(ModelError, match="there is no <IKTaskSet>"):
+        load_marker_weights(path, ("R.Heel",))

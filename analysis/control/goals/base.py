@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, check_type, indices_of
+from myoquat.core.arguments import CALLABLE, by_pattern, check_type
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
@@ -28,6 +28,7 @@ __all__ = [
     "OwnEndGoal",
     "OwnGoal",
     "check_weights",
+    "weights_of",
 ]
 
 
@@ -36,6 +37,16 @@ def check_weights(title: str, weights: Mapping[str, float]) -> None:
     for name, weight in weights.items():
         if not (math.isfinite(weight) and weight >= 0):
             raise ValueError(f"goal {title!r}: the weight of {name!r} must be finite and at least 0, not {weight}")
+
+
+def weights_of(title: str, what: str, weights: Mapping[str, float], names: Sequence[str]) -> tuple[float, ...]:
+    """The weight of every name, from names and patterns such as "*_r", of which the last one counts; 1 without any.
+
+    ValueError for a weight that is negative or not finite, and for a name or pattern that fits none.
+    """
+    check_weights(title, weights)
+    found = by_pattern(what, weights, names)
+    return tuple(float(found.get(name, 1.0)) for name in names)
 
 
 @dataclass(frozen=True)
@@ -186,14 +197,13 @@ class _Squares(Goal):
         super().check(plant, timed)
         if not self._names(plant):
             raise ValueError(f"goal {self.title!r}: the problem has no {self._what}")
-        indices_of(self._what, self.weights, self._names(plant))
-        check_weights(self.title, self.weights)
+        weights_of(self.title, self._what, self.weights, self._names(plant))
 
     def content(self, plant: Plant) -> Hashable:
         return type(self).__name__, self._factors(plant)
 
     def _factors(self, plant: Plant) -> tuple[float, ...]:
-        return tuple(float(self.weights.get(name, 1.0)) for name in self._names(plant))
+        return weights_of(self.title, self._what, self.weights, self._names(plant))
 
     def _summed(self, plant: Plant, x: Array) -> Array:
         """(...) the weighted sum of the squares of x (..., n)."""

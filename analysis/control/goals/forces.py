@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.conditions import PathCondition
-from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
+from myoquat.analysis.control.goals.base import IntegralGoal, weights_of
 from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
@@ -55,12 +55,14 @@ class JointMoments(IntegralGoal):
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         names = _moving(plant, self.title).velocity_names
-        indices_of("velocity", [*self.weights, *(self.of or ())], names)
-        check_weights(self.title, self.weights)
+        indices_of("velocity", self.of or (), names)
+        weights_of(self.title, "velocity", self.weights, names)
 
     def _factors(self, plant: Plant) -> tuple[float, ...]:
-        counted = plant.velocity_names if self.of is None else self.of
-        return tuple(float(self.weights.get(name, 1.0)) * (name in counted) for name in plant.velocity_names)
+        names = plant.velocity_names
+        weights = weights_of(self.title, "velocity", self.weights, names)
+        counted = names if self.of is None else self.of
+        return tuple(weight * (name in counted) for name, weight in zip(names, weights, strict=True))
 
     def content(self, plant: Plant) -> Hashable:
         return "joint moments", self._factors(plant)
@@ -128,8 +130,8 @@ class TrackContactForces(IntegralGoal):
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         check_types(loads=(self.loads, Forces))
-        indices_of("load", [*self.bodies, *self.weights], self.loads.names)
-        check_weights(self.title, self.weights)
+        indices_of("load", self.bodies, self.loads.names)
+        self._factors()
         _moving(plant, self.title)
         pairs = [pair for force in _contact_forces(plant) for pair in force.pairs]
         touching = {surface.body for pair in pairs for surface in pair}
@@ -142,9 +144,12 @@ class TrackContactForces(IntegralGoal):
         own = dict(zip(self.loads.names, self.loads.bodies, strict=True))
         return [(name, tuple(self.bodies.get(name, (own[name],)))) for name in self.loads.names]
 
+    def _factors(self) -> tuple[float, ...]:
+        """The weight of every load."""
+        return weights_of(self.title, "load", self.weights, self.loads.names)
+
     def content(self, plant: Plant) -> Hashable:
-        weights = tuple(float(self.weights.get(name, 1.0)) for name in self.loads.names)
-        return "contact forces", tuple(self._carried()), self.loads.force_frames, weights
+        return "contact forces", tuple(self._carried()), self.loads.force_frames, self._factors()
 
     def width(self, plant: Plant) -> int:
         return 3 * len(self.loads.names)
@@ -155,10 +160,10 @@ class TrackContactForces(IntegralGoal):
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, total = point.system.poses(point.q), np.zeros(())
         found = contacts_at(plant, point)
-        for k, (name, bodies) in enumerate(self._carried()):
+        for k, ((_, bodies), weight) in enumerate(zip(self._carried(), self._factors(), strict=True)):
             recorded = matvec(poses[self.loads.force_frames[k]][0], data[..., 3 * k : 3 * k + 3])
             d = _on(bodies, found) - recorded
-            total = total + float(self.weights.get(name, 1.0)) * np.sum(d**2, axis=-1)
+            total = total + weight * np.sum(d**2, axis=-1)
         return total
 
 

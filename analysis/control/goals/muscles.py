@@ -5,7 +5,7 @@ from dataclasses import field
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
+from myoquat.analysis.control.goals.base import IntegralGoal, weights_of
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
@@ -42,8 +42,8 @@ class ControlEffort(IntegralGoal):
         super().check(plant, timed)
         if not plant.control_names:
             raise ValueError(f"goal {self.title!r}: the problem has no controls; give muscles, actuators or torques")
-        indices_of("control", [*self.weights, *(self.of or ())], plant.control_names)
-        check_weights(self.title, self.weights)
+        indices_of("control", self.of or (), plant.control_names)
+        self._factors(plant)
         if self.exponent < 1 or not float(self.exponent).is_integer():
             raise ValueError(f"goal {self.title!r}: the exponent must be a whole number from 1 on, not {self.exponent}")
 
@@ -51,8 +51,10 @@ class ControlEffort(IntegralGoal):
         return "effort", self.exponent, tuple(self._factors(plant))
 
     def _factors(self, plant: Plant) -> list[float]:
-        counted = plant.control_names if self.of is None else self.of
-        return [float(self.weights.get(name, 1.0)) if name in counted else 0.0 for name in plant.control_names]
+        names = plant.control_names
+        weights = weights_of(self.title, "control", self.weights, names)
+        counted = names if self.of is None else self.of
+        return [weight if name in counted else 0.0 for name, weight in zip(names, weights, strict=True)]
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         powers = point.controls**self.exponent

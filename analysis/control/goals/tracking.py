@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, check_weights
+from myoquat.analysis.control.goals.base import IntegralGoal, check_weights, weights_of
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import (
     Point,
@@ -156,12 +156,11 @@ class FollowsTable(IntegralGoal):
     @property
     def _factors(self) -> list[float]:
         """The weight of every name."""
-        return [float(self.weights.get(name, 1.0)) for name in self.names]
+        return list(weights_of(self.title, "weight", self.weights, self.names))
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        indices_of("weight", self.weights, self.names)
-        check_weights(self.title, self.weights)
+        _ = self._factors
         check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
 
     def content(self, plant: Plant) -> Hashable:
@@ -224,19 +223,15 @@ class TrackMarkers(IntegralGoal):
         """(column, body, point, weight) of every marker that both have."""
         model = getattr(plant, "model", None)
         own = model.markers if isinstance(model, Model) else ()
-        return [
-            (self.markers.names.index(m.name), m.body, tuple(m.position), float(self.weights.get(m.name, 1.0)))
-            for m in own
-            if m.name in self.markers.names
-        ]
+        names = self.markers.names
+        weights = dict(zip(names, weights_of(self.title, "marker", self.weights, names), strict=True))
+        return [(names.index(m.name), m.body, tuple(m.position), weights[m.name]) for m in own if m.name in names]
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         check_types(markers=(self.markers, Markers))
         if not self._own(plant):
             raise ValueError(f"goal {self.title!r}: the model has none of the markers {', '.join(self.markers.names)}")
-        indices_of("marker", self.weights, self.markers.names)
-        check_weights(self.title, self.weights)
 
     def content(self, plant: Plant) -> Hashable:
         return "markers", tuple((body, point, weight) for _, body, point, weight in self._own(plant))
@@ -297,13 +292,16 @@ class TrackOrientations(IntegralGoal):
             raise ValueError(f"goal {self.title!r}: there are no sensors")
         indices_of("sensor", [sensor.name for sensor in self.sensors], self.orientations.names)
         indices_of("body", [sensor.body for sensor in self.sensors], (system.ground, *system.body_names))
-        indices_of("weight", self.weights, [sensor.name for sensor in self.sensors])
-        check_weights(self.title, self.weights)
+        self._factors()
+
+    def _factors(self) -> tuple[float, ...]:
+        """The weight of every sensor."""
+        return weights_of(self.title, "weight", self.weights, [sensor.name for sensor in self.sensors])
 
     def content(self, plant: Plant) -> Hashable:
         return "orientations", tuple(
-            (sensor.body, tuple(map(float, sensor.orientation)), float(self.weights.get(sensor.name, 1.0)))
-            for sensor in self.sensors
+            (sensor.body, tuple(map(float, sensor.orientation)), weight)
+            for sensor, weight in zip(self.sensors, self._factors(), strict=True)
         )
 
     def width(self, plant: Plant) -> int:
