@@ -12,6 +12,7 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from packaging.requirements import Requirement
@@ -104,7 +105,8 @@ def test_the_command_works_outside_the_repository(monkeypatch):
         "myoquat[view,more]; extra == 'notebooks'",
         'c; os_name == "x" and extra == "more"',
     ]
-    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    named = SimpleNamespace(requires=lambda name: lines, PackageNotFoundError=metadata.PackageNotFoundError)
+    monkeypatch.setattr("myoquat.core.lazy_imports.metadata", named)  # which keeps what it was once asked for
     assert requirements_of("notebooks") == ["b<3", "c"]
     text = str(missing_extra(ModuleNotFoundError("No module named 'viser'", name="viser")))
     assert "the extra 'view' brings; this installs it, anywhere: python -m pip install 'b<3';" in text
