@@ -21,7 +21,7 @@ from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
-from myoquat.analysis.motion.smoothing import differentiate, smooth, smooth_markers
+from myoquat.analysis.motion.smoothing import differentiate, smooth
 from myoquat.data.motions import (
     Forces,
     Markers,
@@ -81,7 +81,6 @@ __all__ = [
     "scale_factors",
     "scale_model",
     "smooth",
-    "smooth_markers",
     "swing_twist",
     "tilt_torsion",
 ]

@@ -48,11 +48,10 @@ from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.structure import PoseStructure, split_couplers
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.motions import Markers, Motion, MotionLike, motion_of
+from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
@@ -77,7 +76,6 @@ __all__ = [
     "natural_spline",
     "smooth",
     "smooth_angles",
-    "smooth_markers",
     "smoothed_columns",
 ]
 
@@ -260,33 +258,6 @@ def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array
     axes = child_axes(ball.angles.axes, components(ball.angles.rotations(x)))
     drift = angular_drift(axes, components(matvec(ball.angles.matrix, rate)))
     return ball.angles.quaternion(x), matvec(B, rate), matvec(B, bend) + drift
-
-
-def smooth_markers(markers: Markers, cutoff: float = 6.0) -> Markers:
-    """Markers without frequencies above `cutoff` [Hz], by the filter of `smooth_angles`, which has no phase.
-
-    Every run of frames between gaps is filtered by itself; one of at most 3 frames stays as it is. Raises ValueError
-    for uneven times and for a cutoff outside (0, half the sampling rate).
-
-    >>> import numpy as np
-    >>> from myoquat.analysis.motion import Markers, smooth_markers
-    >>> time = 0.01 * np.arange(201)
-    >>> shaken = np.sin(2 * np.pi * time) + 0.1 * np.sin(2 * np.pi * 30 * time)
-    >>> hand = Markers(time, ("hand",), shaken[:, None, None] * np.array([1.0, 0.0, 0.0]))
-    >>> found = smooth_markers(hand, 6.0).positions[50:150, 0, 0]
-    >>> bool(abs(found - np.sin(2 * np.pi * time[50:150])).max() < 1e-3)
-    True
-    """
-    check_types(markers=(markers, Markers))
-    time = even_times(markers.time)
-    check_cutoff(time, cutoff)
-    positions = markers.positions.copy()
-    for k in range(len(markers.names)):
-        known: Array = np.asarray(np.isfinite(markers.positions[:, k]).all(axis=-1))
-        for a, b in gaps_of(known):
-            if b - a > FILTER_ORDER:
-                positions[a:b, k] = smoothed_columns(time[a:b], positions[a:b, k], cutoff)[0]
-    return replace(markers, positions=positions)
 
 
 def smoothed_columns(time: Array, x: Array, cutoff: float | None) -> tuple[Array, Array, Array]:

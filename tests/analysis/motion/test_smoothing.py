@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 
-from myoquat.analysis.motion import Motion, differentiate, inverse_kinematics, smooth, smooth_markers
+from myoquat.analysis.motion import Motion, differentiate, inverse_kinematics, smooth
 from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.quaternion import (
@@ -193,22 +193,3 @@ def test_wrong_input(rng):
     uneven = replace(motion, time=time**1.1)
     with pytest.raises(ValueError, match=r"not even: time\["):
         smooth(uneven)
-
-
-def test_markers_are_filtered_run_by_run(rng):
-    """Against SciPy's filter of order 3, forwards and back, away from the ends of runs of frames, where each pads as it
-    likes. Gaps, and runs of frames as short as the filter, stay as they are."""
-    time = np.arange(400) / RATE
-    clean = wander(time, rng, 6).reshape(-1, 2, 3)
-    positions = clean + 0.01 * rng.normal(size=clean.shape)
-    positions[200:210, 1] = np.nan
-    positions[213, 1] = np.nan
-    found = smooth_markers(Markers(time, ("hand", "elbow"), positions), 6.0).positions
-    sections = butter(3, 6.0, fs=RATE, output="sos")
-    for k, run in ((0, slice(0, 400)), (1, slice(0, 200)), (1, slice(214, 400))):
-        expected = sosfiltfilt(sections, positions[run, k], axis=0)
-        np.testing.assert_allclose(found[run, k][60:-60], expected[60:-60], atol=1e-5)
-        assert np.abs(found[run, k] - clean[run, k]).max() < 0.03
-    np.testing.assert_array_equal(found[200:214, 1], positions[200:214, 1])
-    with pytest.raises(ValueError, match="cutoff must lie between 0 and half the sampling rate, 50 Hz, not 80"):
-        smooth_markers(Markers(time, ("hand", "elbow"), positions), 80.0)
