@@ -56,7 +56,7 @@ class Painter:
     def __init__(
         self, scene: Scene, width: int, height: int, poses: Array | None = None, name: str = "", markers: bool = False
     ) -> None:
-        self._parts = [*scene.bones, *(scene.marker_balls if markers else ())]
+        self._parts = [*scene.bones, *(scene.marker_balls if markers else ()), *scene.ghosts]
         self.scene, self._name, self.size = scene, name, (width, height)
         self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in self._parts]
         few = scene.q[None] if poses is None else poses[:: max(1, len(poses) // SHOWN_POSES)]
@@ -145,7 +145,7 @@ class Painter:
             size = np.linalg.norm(normal, axis=-1)
             lit = np.divide(np.abs(normal @ self.light), size, out=np.ones(len(faces)), where=size > 0)
             rgb = np.array(part.color or color) / 255 * (EDGE_LIGHTNESS + (1 - EDGE_LIGHTNESS) * lit)[:, None]
-            alpha = np.full((len(faces), 1), opacity)
+            alpha = np.full((len(faces), 1), opacity * part.opacity)
             corners = seen[faces][..., :2][:, [0, 1, 2, 2]]
             found.append((corners, np.hstack([rgb, alpha]), seen[faces][..., 2].mean(axis=1)))
         return _joined(found)

@@ -1,8 +1,8 @@
 """What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
 from collections.abc import Iterable
-from dataclasses import field
-from functools import cached_property, singledispatch
+from dataclasses import field, replace
+from functools import cache, cached_property, singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.core.labels import printable
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.library import load_model
 from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
@@ -281,6 +282,25 @@ class Part:
     position: Array
     orientation: Array
     color: tuple[int, int, int] | None = None
+    opacity: float = 1.0
+
+
+# By the bone of the library's shoulder that bears the key: the one that it carries
+CARRIED = {"thorax": "clavicle", "clavicle": "scapula", "scapula": "humerus", "humerus": "forearm"}
+ATLAS = "thoracoscapular"
+SAME_DIRECTION = np.cos(np.radians(20))  # of the next joint in a bone's own axes, so that these axes are alike
+SIZES = 0.5, 2.0  # of a bone, relative to the library's
+
+
+@cache
+def atlas() -> tuple[dict[str, Mesh], dict[str, Array]]:
+    """The bones of the library's shoulder, and where each carries the next one [m]."""
+    model = load_model(ATLAS)
+    folder = (Path(str(model.file)).parent / "geometry",)
+    shapes = {model.system.ground: model.system.shapes} | {body.name: body.shapes for body in model.system.bodies}
+    meshes = {name: mesh for name, (shape, *_) in shapes.items() if (mesh := shape_mesh(shape, folder)) is not None}
+    places = {body.name: np.array(body.position) for body in model.system.bodies}
+    return meshes, {bone: places[carried] for bone, carried in CARRIED.items()}
 
 
 @dataclass
@@ -369,12 +389,54 @@ class Scene:
     def bones(self) -> list[Part]:
         """The shapes of every body: its geometry files and shapes, and limbs where these are missing. Where most bodies
         have shapes, one without is not meant to be seen."""
-        system = self.model.system
-        parts, bare = self._given(system.ground, system.shapes), not self._has_shapes
-        for body in system.bodies:
-            own = self._given(body.name, body.shapes)
+        parts, bare = list(self._own[self.model.system.ground]), not self._has_shapes
+        known = {} if any(self._own.values()) else self._library_bones()
+        parts += known.get(self.model.system.ground, [])
+        for body in self.model.system.bodies:
+            own = self._own[body.name] or known.get(body.name, [])
             parts += own or (self._limbs(body) if body.shapes or bare else [])
         return parts
+
+    @cached_property
+    def _own(self) -> dict[str, list[Part]]:
+        """The shapes of the ground and of every body, as far as their files are there."""
+        system = self.model.system
+        bodies = {body.name: self._given(body.name, body.shapes) for body in system.bodies}
+        return {system.ground: self._given(system.ground, system.shapes)} | bodies
+
+    def _library_bones(self) -> dict[str, list[Part]]:
+        """Bones of the library's shoulder for bodies of a model without shapes, where their names fit and their next
+        joint lies in the same direction. They are as much larger as this joint is farther away."""
+        system, found = self.model.system, {}
+        scales: dict[str, float] = {}
+        for name in (system.ground, *system.body_names):
+            bone = next((bone for bone in (*CARRIED, "forearm") if bone in name.lower()), "")
+            carrier = next((body.parent for body in system.bodies if body.name == name), "")
+            scale = scales.get(carrier, 0.0) if bone == "forearm" else self._scale(name, bone)
+            if scale:
+                scales[name], mesh = scale, atlas()[0][bone]
+                scaled = Mesh(scale * mesh.vertices, mesh.faces)
+                found[name] = [Part(name, scaled, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))]
+        return found
+
+    def _scale(self, name: str, bone: str) -> float:
+        """The size of a body relative to the library's bone, by where it carries the next one; 0 if it does not fit."""
+        if not bone:
+            return 0.0
+        carried = [b for b in self.model.system.bodies if b.parent == name and CARRIED[bone] in b.name.lower()]
+        if not carried:
+            return 0.0
+        R, p = self.poses[name] if name != self.model.system.ground else (np.eye(3), np.zeros(3))
+        own, theirs = R.T @ (self.poses[carried[0].name][1] - p), atlas()[1][bone]
+        size, length = float(np.linalg.norm(own)), float(np.linalg.norm(theirs))
+        scale = size / length
+        alike = SIZES[0] <= scale <= SIZES[1] and own @ theirs >= SAME_DIRECTION * size * length
+        return scale if alike else 0.0
+
+    @cached_property
+    def ghosts(self) -> list[Part]:
+        """The surfaces that muscles wrap, to be seen through, in a model without shapes; nothing in others."""
+        return [] if any(self._own.values()) else [replace(part, color=SURFACE, opacity=0.25) for part in self.surfaces]
 
     @property
     def _has_shapes(self) -> bool:
@@ -521,7 +583,8 @@ class Stage:
         self._sent: dict[str, Any] = {}
         for i, part in enumerate(scene.bones):
             self._add(f"bone_{i}", part, part.color or self._bone, self._opacity)
-        self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, False) for i, p in enumerate(scene.surfaces)]
+        shown = bool(scene.ghosts)
+        self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, shown) for i, p in enumerate(scene.surfaces)]
         self.markers = self._markers()
         self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
         self.muscles = self._muscles() if scene.lines else None

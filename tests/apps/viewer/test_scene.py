@@ -18,10 +18,11 @@ from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.multibody.body import Shape
-from myoquat.muscle import PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
+from myoquat.muscle import Model, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
 from myoquat.muscle.display.polylines import polylines
 from myoquat.muscle.display.stick import stick_figure
 
+GEOMETRY = Path(__file__).parents[3] / "data" / "models" / "geometry"
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
 
 
@@ -283,3 +284,35 @@ print('pandas' in sys.modules, 'xarray' in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def without_shapes(model):
+    bodies = [replace(body, shapes=()) for body in model.system.bodies]
+    return replace(model, system=replace(model.system, bodies=tuple(bodies), shapes=()))
+
+
+def test_bodies_without_shapes_get_bones_of_the_library_and_ghosts_of_their_surfaces():
+    """The library's shoulder, without its shapes, shows them again; a larger one shows larger bones."""
+    model = load_model("thoracoscapular")
+    own, bare = Scene(model, model.start, (GEOMETRY,)), Scene(without_shapes(model), model.start)
+    assert own.ghosts == []
+    assert {part.body for part in bare.ghosts} == {wrap.body for muscle in model.muscles for wrap in muscle.wraps}
+    assert [part.body for part in bare.bones] == [part.body for part in own.bones]
+    for found, expected in zip(bare.bones, own.bones, strict=True):
+        np.testing.assert_allclose(found.mesh.vertices, expected.mesh.vertices, atol=1e-12)
+    large = tuple(replace(b, position=tuple(1.2 * x for x in b.position)) for b in without_shapes(model).system.bodies)
+    scaled = Scene(Model(replace(without_shapes(model).system, bodies=large)), model.start)
+    for found, expected in zip(scaled.bones, own.bones, strict=True):
+        np.testing.assert_allclose(found.mesh.vertices, 1.2 * expected.mesh.vertices, atol=1e-12)
+
+
+def test_bones_whose_axes_differ_stay_limbs():
+    """A humerus whose elbow lies along another axis has other axes than the library's: a limb leads there."""
+    model = without_shapes(load_model("thoracoscapular"))
+    turned = tuple(
+        replace(b, position=(float(np.linalg.norm(b.position)), 0.0, 0.0)) if b.name == "forearm" else b
+        for b in model.system.bodies
+    )
+    scene = Scene(Model(replace(model.system, bodies=turned)), model.start)
+    (part,) = (part for part in scene.bones if part.body == "humerus")
+    assert len(part.mesh.vertices) == len(limb(1.0, 0.1).vertices)
