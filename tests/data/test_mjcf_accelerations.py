@@ -82,6 +82,34 @@ def test_accelerations_are_mujocos(case, tmp_path, rng):
             np.testing.assert_allclose(found, data.qacc, rtol=1e-9, atol=1e-9)
 
 
+SEVERAL = """<mujoco><option gravity="1 -2 -9"/><default><geom contype="0" conaffinity="0" type="box"/></default>
+<worldbody><body name="a" pos="0.1 0 0.2" euler="20 -30 40"><geom size="0.05 0.1 0.02" pos="0.1 0 -0.2"/>
+<joint name="x" type="slide" axis="1 2 0" pos="0.3 0 0"/><joint name="y" axis="0 1 0.2" pos="0.1 -0.2 0"/>
+<joint name="z" axis="1 0 0" pos="0 0.1 -0.1" ref="10"/>
+<body name="b" pos="0 0 -0.4"><joint name="w" axis="0 0 1" pos="-0.2 0 0.1"/>
+<joint name="ball" type="ball" pos="0.1 0.2 0"/>
+<geom size="0.02 0.03 0.1" pos="0.02 0.01 -0.1"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.peers
+def test_joints_of_one_body_keep_their_anchors(tmp_path, rng):
+    """Here they are massless bodies in a row. The file that is written has one body again, which MuJoCo moves alike."""
+    (tmp_path / "x.xml").write_text(SEVERAL)
+    load_model(tmp_path / "x.xml", strict=True).save(tmp_path / "again.xml", strict=True)
+    engines = [mujoco.MjModel.from_xml_path(str(tmp_path / name)) for name in ("x.xml", "again.xml")]
+    assert engines[0].nbody == engines[1].nbody == 3
+    for _ in range(5):
+        q, u = engines[0].qpos0 + rng.uniform(-0.5, 0.5, engines[0].nq), rng.normal(size=engines[0].nv)
+        q[-4:] /= np.linalg.norm(q[-4:])
+        found = []
+        for engine in engines:
+            data = mujoco.MjData(engine)
+            data.qpos[:], data.qvel[:] = q, u
+            mujoco.mj_forward(engine, data)
+            found.append(data.qacc.copy())
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
+
+
 def test_a_clamp_of_several_actuators_is_reported(tmp_path):
     path = tmp_path / "x.xml"
     two = '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>'

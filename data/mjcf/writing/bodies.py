@@ -79,6 +79,7 @@ class Joints:
     refs: dict[str, float] = field(default_factory=dict)
     followers: list[Follower] = field(default_factory=list)
     _passed: set[str] = field(default_factory=set)
+    _anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
 
     def offset(self, body: Body) -> np.ndarray:
         """(3,) [m] what constant slides add to the place of a joint, in the parent's frame."""
@@ -88,12 +89,13 @@ class Joints:
         step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
         return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
 
-    def add(self, parent: Element, body: Body, q: np.ndarray, u: np.ndarray) -> None:
+    def add(self, parent: Element, body: Body, q: np.ndarray, u: np.ndarray, anchor: np.ndarray) -> None:
         """The joints of a body, with what acts in them; q, u of the body at the start, u in the child's frame.
 
-        ModelError for a motion that MuJoCo's joints do not have.
+        anchor (3,) [m] is the origin of the joint's frame in that of the element. ModelError for a motion that MuJoCo's
+        joints do not have.
         """
-        joint = body.joint
+        joint, self._anchor = body.joint, anchor
         if isinstance(joint, FixedJoint):
             return
         if isinstance(joint, SphericalJoint):
@@ -104,7 +106,8 @@ class Joints:
             self._add_row(parent, body, _axes(body), q, u)
 
     def _add(self, parent: Element, joint_type: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
-        add(parent, "joint", name=name, type=joint_type, **attributes)
+        at = tuple(self._anchor) if joint_type != "free" and self._anchor.any() else None
+        add(parent, "joint", name=name, type=joint_type, pos=at, **attributes)
         self.qpos += [float(x) for x in np.ravel(q)]
         self.qvel += [float(x) for x in np.ravel(u)]
 
@@ -360,13 +363,16 @@ class Bodies:
                 self._add(parent, body)
 
     def _add(self, parent: Element, body: Body) -> None:
-        place = np.array(body.position) + self._joints.offset(body)
         chain = self._carried(body)
+        steps = np.array([member.position for member in chain[1:]]).reshape(-1, 3)
+        anchors = [-steps[k:].sum(axis=0) for k in range(len(chain))]
+        place = np.array(body.position) + self._joints.offset(body)
+        place = place - rotation_matrix(np.array(body.orientation)) @ anchors[0]
         element = add(parent, "body", name=chain[-1].name, pos=tuple(place), quat=body.orientation)
         (q, u), body = self._start, chain[-1]
-        for member in chain:
+        for member, anchor in zip(chain, anchors, strict=True):
             i = self._indices[member.name]
-            self._joints.add(element, member, q[self._system.q_slices[i]], u[self._system.u_slices[i]])
+            self._joints.add(element, member, q[self._system.q_slices[i]], u[self._system.u_slices[i]], anchor)
         if any(member.joint.nu for member in chain):
             self._check_mass(body)
         if body.mass:
@@ -377,15 +383,15 @@ class Bodies:
         self._add_children(element, body.name)
 
     def _carried(self, body: Body) -> list[Body]:
-        """The bodies that are one body in MuJoCo: massless ones without parts that each carry the next in place, such
+        """The bodies that are one body in MuJoCo: massless ones without parts that each carry the next unturned, such
         as those that the reader hangs a body on whose joints are several here."""
         children = [other for other in self._system.bodies if other.parent == body.name]
         if body.mass or body.shapes or self._sites.on(body.name) or len(children) != 1:
             return [body]
         (child,) = children
-        in_place = not any(child.position) and tuple(child.orientation) == (1.0, 0.0, 0.0, 0.0)
+        unturned = tuple(child.orientation) == (1.0, 0.0, 0.0, 0.0)
         moves = not isinstance(body.joint, FloatingJoint) and not self._joints.offset(child).any()
-        return [body, *self._carried(child)] if body.joint.nu and in_place and moves else [body]
+        return [body, *self._carried(child)] if body.joint.nu and unturned and moves else [body]
 
     def _check_mass(self, body: Body) -> None:
         """ModelError for a moving link that MuJoCo refuses; bodies fixed to this one lend it their mass."""
