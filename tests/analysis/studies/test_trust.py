@@ -1,6 +1,7 @@
 """What is promised of stored results: one writer, damage found and mended, the code that made them known."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,9 +36,17 @@ def whole():
     return STUDY.run(block=BLOCK)
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stored") / "results"
+    STUDY.run(path, block=BLOCK)
+    return path
+
+
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "results"
+def path(stored, tmp_path):
+    """The stored results of the study, a copy for each test."""
+    return shutil.copytree(stored, tmp_path / "results")
 
 
 def flip(path, place=50):
@@ -50,7 +59,6 @@ def flip(path, place=50):
 
 
 def test_resume_computes_again_what_is_damaged(path, whole):
-    STUDY.run(path, block=BLOCK)
     flip(path / "q" / "c" / "4" / "0" / "0")
     flip(path / "status" / "c" / "8", 2)
     _, report = compute(STUDY, path, RunOptions(resume=True))
@@ -65,7 +73,6 @@ def test_resume_computes_again_what_is_damaged(path, whole):
     "name", ["values", "status", "stopped_at", "q_final", "u_final", "q", "u", "work", "fingerprint"]
 )
 def test_a_flipped_bit_is_found_in_every_array(path, name):
-    STUDY.run(path, block=BLOCK)
     chunk = path / name / "c" / "3"
     flip(next(file for file in (chunk, *chunk.rglob("*")) if file.is_file()), 3)
     found = verify_results(path)
@@ -76,7 +83,6 @@ def test_a_flipped_bit_is_found_in_every_array(path, name):
 
 
 def test_damaged_labels_are_found_and_mended(path, whole):
-    STUDY.run(path, block=BLOCK)
     label = next(file for file in (path / "coordinate" / "c").rglob("*") if file.is_file())
     flip(label, 10)
     assert verify_results(path).labels == ("coordinate",)
@@ -86,7 +92,6 @@ def test_damaged_labels_are_found_and_mended(path, whole):
 
 
 def test_a_damaged_description_of_an_array_is_named(path):
-    STUDY.run(path, block=BLOCK)
     file = path / "q" / "zarr.json"
     file.write_text(file.read_text().replace("60", "61"))
     with pytest.raises(StoreError, match="the description of the array 'q' is damaged"):
@@ -107,7 +112,6 @@ def test_a_damaged_description_of_an_array_is_named(path):
     ids=["chunks of nothing", "number type", "no checksum", "compressed"],
 )
 def test_arrays_described_otherwise_are_refused_before_numbers_are_asked_for(path, change):
-    STUDY.run(path, block=BLOCK)
     file = path / "q" / "zarr.json"
     stored = json.loads(file.read_text())
     change(stored)
@@ -126,7 +130,6 @@ def sweep(*arguments):
 def test_sweep_verifies_and_repairs(tmp_path, path, whole, capsys):
     file = tmp_path / "study.toml"
     file.write_text(FILE)
-    STUDY.run(path, block=BLOCK)
     assert sweep(file, "--output", path, "--verify") == 0
     assert "9 of 9 blocks are intact, 0 are not there" in capsys.readouterr().out
     flip(path / "u" / "c" / "2" / "0" / "0")
@@ -147,7 +150,6 @@ def test_sweep_verifies_and_repairs(tmp_path, path, whole, capsys):
 
 
 def test_results_of_another_study_are_not_verified(path):
-    STUDY.run(path)
     other = Study("two_link", VARY, samples=61, duration=0.05, times=5, summaries=("work",))
     with pytest.raises(StoreError, match="samples: 60 -> 61"):
         verify(other, path)
@@ -164,7 +166,6 @@ def other_code(monkeypatch, **changes):
 
 def partly(path):
     """A store whose blocks 6 to 8 are not there."""
-    STUDY.run(path, block=BLOCK)
     for block in (6, 7, 8):
         (path / "status" / "c" / str(block)).unlink()
 
