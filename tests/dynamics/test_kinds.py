@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from volume import draws
 
 from myoquat import kernels
 from myoquat.dynamics import (
@@ -58,7 +59,7 @@ def _chain(links, joint, rng):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(draws(4, 8)))
 def test_random_trees_of_all_joint_types(every_link, seed, rng):
     """With springs, dampers and rotors, in both velocity frames, some without any link that moves."""
     system = random_system(

@@ -7,6 +7,7 @@ describes them by (x, y, cos, sin) and body-frame velocities.
 
 import numpy as np
 import pytest
+from volume import draws
 
 from myoquat.dynamics import (
     bias_force,
@@ -127,7 +128,7 @@ class Peer:
         return total
 
 
-@pytest.fixture(params=range(8))
+@pytest.fixture(params=range(draws(4, 8)))
 def case(request):
     rng = np.random.default_rng(request.param)
     system = random_system(int(rng.integers(2, 13)), rng, KINDS)
