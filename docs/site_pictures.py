@@ -18,7 +18,7 @@ from myoquat.analysis import plot_curves
 from myoquat.core.figures import curve_styles
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
-from myoquat.muscle.display.stick import stick_figure
+from myoquat.muscle.display import stick_figure
 
 HILL = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2, "pennation": 0.2}
 MUJOCO = {"max_isometric_force": 100.0, "shortest_length": 0.075, "longest_length": 0.105}

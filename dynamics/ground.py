@@ -7,7 +7,7 @@ from myoquat.core.typing import Array
 from myoquat.data import motions
 from myoquat.data.motions.motion import check_motion
 from myoquat.joints.vectors import joined
-from myoquat.muscle.contact_forces import contact_forces
+from myoquat.muscle.evaluate import contact_forces
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.model import Model
 

@@ -21,7 +21,7 @@ from myoquat.dynamics.simulation.problem import Problem
 from myoquat.environments.task import Situation, Task
 from myoquat.kernels import Kernel, Outcome, StepLoop, compile
 from myoquat.kernels.tracing.context import code_kept
-from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 

@@ -26,8 +26,7 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.actuators import Actuator
-from myoquat.muscle.actuators.base import with_controls
+from myoquat.muscle.actuators import Actuator, with_controls
 from myoquat.muscle.forces import LoadingForce, MeasuredForce, PassiveForce
 from myoquat.muscle.forces.base import loads_of
 from myoquat.muscle.laws import ForceLaw

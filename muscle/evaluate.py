@@ -11,30 +11,34 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, check_unmasked
+from myoquat.core.arguments import check_types, check_unmasked, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.ranges import check_state
+from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
-from myoquat.muscle.acting import Instant
-from myoquat.muscle.argument_validation import MuscleCall
-from myoquat.muscle.checks import check_laws
-from myoquat.muscle.eliminated import eliminated_components
+from myoquat.muscle.acting import Instant, check_placed
+from myoquat.muscle.argument_validation import MuscleCall, eliminated_components
+from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
-from myoquat.muscle.model import Model
+from myoquat.muscle.model import Model, check_laws
 from myoquat.muscle.path import on_bones
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.flags import flags
 from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
+from myoquat.muscle.states import elastic, state_names, state_slices
 
 __all__ = [
     "acting_torques",
     "acting_wrenches",
     "activation_rates",
     "actuator_forces",
+    "contact_forces",
+    "contact_pairs",
     "elastic_energy",
     "equilibria",
     "equilibrium_states",
+    "force_wrenches",
     "law_forces",
     "limit_torques",
     "muscle_forces",
@@ -45,8 +49,10 @@ __all__ = [
     "path_flags",
     "path_jacobian",
     "path_lengths",
+    "tensions_at_rest",
     "unit_wrenches",
 ]
+
 
 JACOBIAN_VARIABLES = ("velocity", "coordinates", "quaternion", "constrained")
 
@@ -573,3 +579,113 @@ def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike)
     """A call of a model whose muscles all can pull."""
     check_laws(model)
     return MuscleCall(model).q(q).u(u).activation("activation", activation)
+
+
+# ---- What bodies do to each other where they touch, on batches of states through compiled kernels -------------------
+
+
+def contact_pairs(model: Model) -> tuple[tuple[str, str, str], ...]:
+    """(force, first surface, second surface) by name of every pair of surfaces that can touch.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.contact_pairs(model)
+    (('contact', 'floor', 'round'),)
+    """
+    check_types(model=(model, Model))
+    found = [force for force in model.forces if isinstance(force, ContactForce)]
+    return tuple((force.name, first.name, second.name) for force in found for first, second in force.pairs)
+
+
+def contact_forces(
+    model: Model, q: ArrayLike, u: ArrayLike, *, out: np.ndarray | None = None, backend: str = "kernel"
+) -> Array:
+    """(..., k, 7) force (3) [N], point (3) [m] and pressure [N] of every pair of `contact_pairs`.
+
+    The force on the second surface's body acts at the point, both in world axes. The pressure is the force's part along
+    the normal. Forces are zero where surfaces are apart. Raises ValueError as `path_lengths` does.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.joints.types import PrismaticJoint
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> body = mq.Body("ball", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((body,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.contact_forces(model, [[0.099], [0.101]], [0.0])[:, 0].round(2)
+    array([[ 0.  ,  4.71,  0.  ,  0.  , -0.  ,  0.  ,  4.71],
+           [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ]])
+    """
+    check_types(model=(model, Model))
+    found = [force for force in model.forces if isinstance(force, ContactForce)]
+    system = model.system
+
+    def formula(q: Array, u: Array) -> Array:
+        poses = system.poses(q)
+        shifts = system.shifts(q, u, poses, system.ground)
+        rows = [_row(contact) for force in found for contact in force.contacts(poses, shifts)]
+        return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
+
+    return MuscleCall(model).q(q).u(u).run_muscles("contact_forces", formula, 2, out, backend)
+
+
+def force_wrenches(
+    model: Model,
+    q: ArrayLike,
+    u: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    out: np.ndarray | None = None,
+    backend: str = "kernel",
+) -> Array:
+    """(..., bodies, 6) forces [N] and torques [N m] of the model's passive forces on the bodies at their origins.
+
+    They are in world axes, and come from contacts, prescribed forces, springs and bushings. They are external wrenches
+    f_ext with the generalized forces that are part of `limit_torques`. Forces on coordinates act within joints, on no
+    body. Raises ValueError as `limit_torques` does.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> rubber = ContactMaterial((ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")), 1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(HuntCrossley("contact", (rubber,)),))
+    >>> mq.muscle.force_wrenches(model, [0.099], [0.0])[0].round(2) + 0.0  # the floor lifts the ball
+    array([0.  , 4.71, 0.  , 0.  , 0.  , 0.  ])
+    """
+    check_types(model=(model, Model))
+    check_placed(model)
+    call = MuscleCall(model).q(q).u(u).time(time)
+    return call.run_muscles("force_wrenches", call.at_instant(acting.wrenches), 2, out, backend)
+
+
+def _row(contact: Contact) -> Array:
+    """(..., 7) of one contact."""
+    return joined([contact.force, contact.point, contact.pressure[..., None]])
+
+
+# ---- Tensions of a model at a pose without simulation ---------------------------------------------------------------
+# Tensions of a model at a pose without simulation: elastic tendons are in equilibrium with their fibers.
+
+
+def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: ArrayLike | None = None) -> Array:
+    """(..., m) tensions [N] at coordinates q (..., nq) and activation (..., m), muscle states in equilibrium at rest.
+
+    A muscle is given its greatest isometric force F0 where no fiber length balances it, because its path is far too
+    long or short there. The velocities u (..., nu), zero if nothing is said, move the muscles that have no states.
+    Raises ModelError for muscles whose law or strength is open.
+    """
+    q = real_array("q", q)
+    u = np.zeros(model.system.nu) if u is None else u
+    if not state_names(model):
+        return muscle_forces(model, q, u, activation)
+    l, a = path_lengths(model, q), model.check_activation(activation)
+    l, a = np.broadcast_arrays(l, a)
+    state = equilibria(model, l, a, {law_type: numbers_of(law_type, laws) for law_type, laws in elastic(model).items()})
+    balanced = np.isfinite(state)
+    F = muscle_forces(model, q, u, a, np.where(balanced, state, 1.0))
+    for i, s in enumerate(state_slices(model)):
+        F[~balanced[..., s].all(axis=-1), ..., i] = getattr(model.muscles[i].law, "max_isometric_force", 1.0)
+    return F

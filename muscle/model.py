@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from myoquat.core.arguments import check_types
 from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record, dataclass
@@ -23,13 +24,13 @@ from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
 from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle, MuscleGroup
 from myoquat.muscle.points import PathPoint
 
-__all__ = ["Model"]
+__all__ = ["Model", "check_laws"]
 
 
 @dataclass(frozen=True)
@@ -412,3 +413,31 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines += [[f"<td>{html.escape(text)}</td>" for text in row] for row in rows]
     body = "".join("<tr>" + "".join(cells) + "</tr>" for cells in lines)
     return f"<table>{body}</table>"
+
+
+# ---- What a model must have before forces of its muscles are computed -----------------------------------------------
+
+
+def check_laws(model: Model, given: Collection[str] = ()) -> None:
+    """ModelError for a muscle without a force law, or with a law that leaves a parameter open.
+
+    given: full names "muscles.<muscle>.<parameter>" of the parameters whose values come from outside the model, such as
+    those that a study varies. These may stay open.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle import PathPoint, check_laws
+    >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+    >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+    >>> check_laws(mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path),)))
+    Traceback (most recent call last):
+        ...
+    myoquat.joints.errors.ModelError: muscle 'biceps': no force law is given
+    """
+    check_types(model=(model, Model))
+    for name, left_open in model.open_laws.items():
+        element = f"muscle {name!r}"
+        if left_open is None:
+            raise ModelError("no force law is given", element=element, file=model.file)
+        lacking = [key for key in left_open if f"muscles.{name}.{key}" not in given]
+        if lacking:
+            raise ModelError(f"no {', '.join(lacking)} is given", element=element, file=model.file)

@@ -1,22 +1,31 @@
 """Models of another size: bodies, paths, wrapping surfaces, markers and the lengths of muscles."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import singledispatch
+from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.scaling import scaled_system
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.muscle.contact.surfaces import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths
 from myoquat.muscle.fitted import FittedPoint
+from myoquat.muscle.forces import HuntCrossley, PassiveForce, PointSpring, SmoothSphereHalfSpace
+from myoquat.muscle.forces.bodies import FrameForce
+from myoquat.muscle.forces.coordinates import CoordinateForce
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.scaled_parts import Stretch, scaled_constraint, scaled_force
 
-__all__ = ["scaled"]
+__all__ = ["Stretch", "scaled", "scaled_constraint", "scaled_force"]
+
 
 Factors = Mapping[str, Array]
 
@@ -27,7 +36,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     `myoquat.joints.multibody.scaling.scaled_system` describes mass and keep_masses.
 
     Points, surfaces, markers and the points of constraints, passive forces and contacts are scaled with their bodies
-    (`myoquat.muscle.scaled_parts`). Raises ModelError for constraints and forces that have no rule, and for paths that
+    (`myoquat.muscle.scaling`). Raises ModelError for constraints and forces that have no rule, and for paths that
     were fitted. Lengths of a force law grow as the path does: of the optimal fiber, the slack tendon, a resting
     ligament. The lengths of a rod and of a spring between points grow as the distance of their points. All this is in
     the pose at the start with couplers followed. Forces stay. A coupler that drives a slide grows by the factor of the
@@ -106,3 +115,141 @@ def _coupler(coupler: Coupler, system: ArticulatedSystem, factors: Factors) -> C
             )
         return replace(coupler, scale=coupler.scale * float(s[0]))
     return coupler
+
+
+# ---- Constraints and passive forces between bodies that are stretched along their axes ------------------------------
+
+
+NO_SCALING = np.ones(3)
+Part = TypeVar("Part", bound=Any)
+
+
+class Stretch:
+    """Bodies by name with their factors (3,), and the systems before and after at their starts."""
+
+    def __init__(
+        self, factors: Mapping[str, Array], before: ArticulatedSystem, after: ArticulatedSystem, q: Array
+    ) -> None:
+        self._factors, self._q = factors, q
+        self._before, self._after = before, after
+
+    def of(self, body: str) -> Array:
+        """(3,) the factors of a body."""
+        return self._factors.get(body, NO_SCALING)
+
+    def placed(self, part: Part) -> Part:
+        """Something between two bodies, its points on the stretched ones."""
+        first, second = self.of(part.first) * part.first_point, self.of(part.second) * part.second_point
+        found: Part = replace(part, first_point=_vector(first), second_point=_vector(second))
+        return found
+
+    def growth(self, old: Any, new: Any) -> float:
+        """By which factor the distance of two points grows at the start; 1 where they meet there."""
+        apart = self._apart(self._before, old)
+        return self._apart(self._after, new) / apart if apart > 0 else 1.0
+
+    def _apart(self, system: ArticulatedSystem, part: Any) -> float:
+        poses = system.poses(self._q)
+        (R1, p1), (R2, p2) = poses[part.first], poses[part.second]
+        return float(np.linalg.norm(p1 + R1 @ np.array(part.first_point) - p2 - R2 @ np.array(part.second_point)))
+
+
+@singledispatch
+def scaled_constraint(constraint: Constraint, stretch: Stretch) -> Constraint:
+    """The constraint between the scaled bodies, whose points move with them; angles of frames stay.
+
+    A distance grows as that of its points at the start. The axis of a line and the half axes of an ellipsoid grow as
+    the body does along them. A type of constraint registers its own rule. Raises ModelError for a constraint whose
+    lengths are not known.
+    """
+    raise ModelError("what scaling makes of its lengths is not determined", element=constraint.label)
+
+
+@scaled_constraint.register(PointLoop)
+@scaled_constraint.register(Weld)
+def _(constraint: PointLoop | Weld, stretch: Stretch) -> Constraint:
+    return stretch.placed(constraint)
+
+
+@scaled_constraint.register
+def _(constraint: Distance, stretch: Stretch) -> Constraint:
+    new = stretch.placed(constraint)
+    return replace(new, distance=constraint.distance * stretch.growth(constraint, new))
+
+
+@scaled_constraint.register
+def _(constraint: PointOnLine, stretch: Stretch) -> Constraint:
+    return replace(stretch.placed(constraint), axis=_vector(stretch.of(constraint.first) * constraint.axis))
+
+
+@scaled_constraint.register
+def _(constraint: OnSurface, stretch: Stretch) -> Constraint:
+    turned = rotation_matrix(quaternion_from_euler(np.array(constraint.first_angles), "XYZ"))
+    radii = np.array(constraint.radii) * _along(stretch.of(constraint.first), turned)
+    return replace(stretch.placed(constraint), radii=_vector(radii))
+
+
+@singledispatch
+def scaled_force(force: PassiveForce, stretch: Stretch) -> PassiveForce:
+    """The force between the scaled bodies, by the same rules; stiffnesses stay, and so do forces on coordinates.
+
+    A type of force registers its own rule. Raises ModelError for a force whose lengths are not known.
+    """
+    raise ModelError("what scaling makes of its lengths is not determined", element=force.element)
+
+
+@scaled_force.register
+def _(force: CoordinateForce, stretch: Stretch) -> PassiveForce:
+    return force
+
+
+@scaled_force.register
+def _(force: FrameForce, stretch: Stretch) -> PassiveForce:
+    return stretch.placed(force)
+
+
+@scaled_force.register
+def _(force: PointSpring, stretch: Stretch) -> PassiveForce:
+    new = stretch.placed(force)
+    return replace(new, rest_length=force.rest_length * stretch.growth(force, new))
+
+
+@scaled_force.register
+def _(force: SmoothSphereHalfSpace, stretch: Stretch) -> PassiveForce:
+    sphere, half_space = (_surface(surface, stretch) for surface in (force.sphere, force.half_space))
+    return replace(force, sphere=sphere, half_space=half_space)  # type: ignore[arg-type]
+
+
+@scaled_force.register
+def _(force: HuntCrossley, stretch: Stretch) -> PassiveForce:
+    materials = (
+        replace(material, surfaces=tuple(_surface(surface, stretch) for surface in material.surfaces))
+        for material in force.materials
+    )
+    return replace(force, materials=tuple(materials))
+
+
+def _surface(surface: ContactSurface, stretch: Stretch) -> ContactSurface:
+    """A contact surface on its stretched body: of a sphere the radius grows by the mean of the factors."""
+    s = stretch.of(surface.body)
+    return replace(surface, position=_vector(s * surface.position), **_SIZES[type(surface)](surface, s))
+
+
+_SIZES: dict[type[ContactSurface], Callable[[Any, Array], dict[str, Any]]] = {
+    ContactHalfSpace: lambda surface, s: {"normal": _vector(surface.normal / s)},
+    ContactSphere: lambda surface, s: {"radius": surface.radius * float(np.mean(s))},
+    ContactEllipsoid: lambda surface, s: {
+        "radii": _vector(surface.radii * _along(s, rotation_matrix(np.array(surface.orientation))))
+    },
+}
+
+
+def _along(s: Array, R: Array) -> Array:
+    """(3,) by how much the axes of a frame R on a body grow that is stretched by s."""
+    grown: Array = np.linalg.norm(s[:, None] * R, axis=0)
+    return grown
+
+
+def _vector(x: Array) -> tuple[float, float, float]:
+    a, b, c = (float(v) for v in x)
+    return a, b, c

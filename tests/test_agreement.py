@@ -21,7 +21,7 @@ from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
 from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.tape import arguments, in_terms, interpret, tape_of
-from myoquat.muscle.eliminated import eliminated_components
+from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths, velocity_jacobian
 from myoquat.muscle.states import forces, torques
 

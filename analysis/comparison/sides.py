@@ -15,7 +15,7 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
-from myoquat.muscle.tensions_at_rest import tensions_at_rest
+from myoquat.muscle.evaluate import tensions_at_rest
 
 __all__ = ["BodyMass", "Match", "Matching", "ModelSide", "Quantities", "Request", "Side", "match_names"]
 

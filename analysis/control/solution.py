@@ -25,7 +25,7 @@ from myoquat.data.motions.motion import Shown
 from myoquat.data.storage import write_motion
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
-from myoquat.muscle.parameters.names import known
+from myoquat.muscle.parameters import known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -34,8 +34,8 @@ from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.muscle import CubicExponentialMuscle, Model, path_jacobian
-from myoquat.muscle.eliminated import eliminated_components
-from myoquat.muscle.tensions_at_rest import tensions_at_rest
+from myoquat.muscle.argument_validation import eliminated_components
+from myoquat.muscle.evaluate import tensions_at_rest
 
 if TYPE_CHECKING:
     import pandas as pd

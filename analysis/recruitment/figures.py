@@ -17,8 +17,8 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, Model, Muscle, path_lengths
+from myoquat.muscle.evaluate import tensions_at_rest
 from myoquat.muscle.laws import ForceLaw, HillLaw
-from myoquat.muscle.tensions_at_rest import tensions_at_rest
 
 __all__ = [
     "plot_activations",

@@ -26,8 +26,8 @@ from myoquat.dynamics.simulation.start import MuscleStarts, Start, check_varied_
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
 from myoquat.muscle import Parameters
-from myoquat.muscle.checks import check_laws
 from myoquat.muscle.inputs import InputsOverTime
+from myoquat.muscle.model import check_laws
 
 __all__ = ["Columns", "Engine", "check_simulation"]
 

@@ -32,7 +32,7 @@ from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints.evaluation import traced_programs
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, Parameters
-from myoquat.muscle.checks import check_laws
+from myoquat.muscle.model import check_laws
 
 __all__ = ["Engine", "TrialEngine", "check_study", "check_trial", "engine_for", "engine_of", "user_code"]
 

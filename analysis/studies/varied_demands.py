@@ -32,7 +32,7 @@ from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import Model, Parameters, acting_wrenches, path_jacobian
-from myoquat.muscle.checks import check_laws
+from myoquat.muscle.model import check_laws
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian, wrenches
 from myoquat.muscle.states import forces_of_laws
 

@@ -25,7 +25,7 @@ from myoquat.joints import (
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.sequences import SEQUENCES
 from myoquat.muscle import Model, path_jacobian, path_lengths
-from myoquat.muscle.tensions_at_rest import tensions_at_rest
+from myoquat.muscle.evaluate import tensions_at_rest
 
 __all__ = ["BallControl", "CoordinateControl", "Explorer", "controls_of", "explore"]
 

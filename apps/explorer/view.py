@@ -12,7 +12,7 @@ from myoquat.core.arguments import check_types
 from myoquat.core.labels import markup
 from myoquat.dynamics import Trajectory
 from myoquat.muscle import Model
-from myoquat.muscle.display.stick import Stick, stick_figure, up_of
+from myoquat.muscle.display import Stick, stick_figure, up_of
 
 __all__ = ["LiveFigure", "Player", "View", "play"]
 

@@ -63,14 +63,13 @@ from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle import actuator_forces, force_wrenches, law_forces, path_jacobian, path_lengths
-from myoquat.muscle.actuators import ScalarActuator
-from myoquat.muscle.actuators.base import with_controls
+from myoquat.muscle.actuators import ScalarActuator, with_controls
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.laws.springs import PathActuator
-from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.laws.path_affine import PathActuator
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names

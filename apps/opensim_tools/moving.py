@@ -30,7 +30,7 @@ from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constr
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import muscle_forces
-from myoquat.muscle.actuators.base import Actuator
+from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle

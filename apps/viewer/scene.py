@@ -16,8 +16,7 @@ from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
-from myoquat.muscle.display.polylines import polylines
-from myoquat.muscle.display.stick import farthest_point, up_of
+from myoquat.muscle.display import farthest_point, polylines, up_of
 from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 
 __all__ = [

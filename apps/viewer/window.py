@@ -20,7 +20,7 @@ from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.muscle import Model
-from myoquat.muscle.tensions_at_rest import tensions_at_rest
+from myoquat.muscle.evaluate import tensions_at_rest
 
 __all__ = ["Viewer", "view"]
 

@@ -18,7 +18,7 @@ from myoquat.data.motions.angles import angle_table
 from myoquat.data.motions.series import check_run
 from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle.display.stick import stick_figures
+from myoquat.muscle.display import stick_figures
 from myoquat.muscle.model import Model
 
 __all__ = ["animate", "check_film", "coordinate_panels", "motion_panels", "plot_motion"]

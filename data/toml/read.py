@@ -49,7 +49,7 @@ A model file (all numbers in SI units, quaternions scalar first):
                                         # [[inputs]], [[groups]] of muscles
     name = "stop"
     coordinate = "A.angle"              # by name
-    lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.limits.CoordinateLimit`
+    lower = -1.0                        # [rad or m], and other fields of `myoquat.muscle.CoordinateLimit`
 
 The keys of joints, laws, functions, shapes, points and muscles are the fields of their classes, see
 `myoquat.data.toml.records`. A `type` is the one above or the name of the class: "B" is `ExponentialMuscle`.

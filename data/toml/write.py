@@ -11,8 +11,8 @@ from myoquat.joints.multibody.system import Body
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, MuscleGroup
 

@@ -22,7 +22,7 @@ from myoquat.joints.errors import ConstraintWarning, ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.muscle.forces.separate import separate_bodies, wrenches_of_work
+from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
 from myoquat.muscle.model import Model
 
 __all__ = ["MAX_START_VIOLATION", "ConstrainedMotion", "ConstraintArrays", "carried_wrenches", "constraint_wrenches"]

@@ -27,10 +27,9 @@ from myoquat.dynamics.simulation.schedule import STEP_COUNT_TOLERANCE
 from myoquat.dynamics.simulation.start import MuscleStarts, check_varied_start
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_state
-from myoquat.muscle.checks import check_laws
 from myoquat.muscle.evaluate import equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
-from myoquat.muscle.model import Model
+from myoquat.muscle.model import Model, check_laws
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import check_start, state_names
 

@@ -1,20 +1,103 @@
-"""The text of a derivation: functions in Python, C99, MATLAB/Octave; LaTeX as a person writes it, or entry by entry."""
+"""Derivations as functions in several languages: Python, C, MATLAB and LaTeX."""
 
 import keyword
 import re
 from collections.abc import Callable
+from typing import Any
 
-from myoquat.muscle.derivation import c99, latex, latex_entries, matlab, python
-from myoquat.muscle.derivation.derive import Derivation
+import numpy as np
+from sympy.printing.c import C99CodePrinter
+from sympy.printing.octave import OctaveCodePrinter
+from sympy.printing.pycode import PythonCodePrinter
+
+from myoquat.muscle.derivation.derive import Derivation, description
+from myoquat.muscle.derivation.latex import latex_entries_source, latex_source
 
 __all__ = ["LANGUAGES", "source"]
 
+
+# ---- Python function files ------------------------------------------------------------------------------------------
+# Python function files: plain `math`, lists in and out.
+
+
+def _python_source(d: Derivation, name: str) -> str:
+    """A module with one function name(q, activation[, max_isometric_force]) -> (l, J, F, tau)."""
+    printer = PythonCodePrinter({"fully_qualified_modules": True})
+    body = [f"{', '.join(map(str, symbols))}, = {key}" for key, symbols in d.inputs.items()]
+    body += [f"{symbol} = {printer.doprint(expression)}" for symbol, expression in d.common]
+    body += [f"{key} = {_nested(printer, array)}" for key, array in d.outputs.items()]
+    body.append(f"return {', '.join(d.outputs)}")
+    document = "\n    ".join(_quoted(line) for line in description(d))
+    lines = "\n    ".join(body)
+    return f'import math\n\n\ndef {name}({", ".join(d.inputs)}):\n    """{document}\n    """\n    {lines}\n'
+
+
+def _quoted(text: str) -> str:
+    """The text within a docstring: neither backslashes nor quotes do anything."""
+    return text.replace("\\", r"\\").replace('"', r"\"")
+
+
+def _nested(printer: Any, array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return str(printer.doprint(array.item()))
+    return "[" + ", ".join(_nested(printer, np.asarray(part, dtype=object)) for part in array) + "]"
+
+
+# ---- C99 function files ---------------------------------------------------------------------------------------------
+# C99 function files: no globals, no allocation, matrices by rows.
+
+
+def _c_source(d: Derivation, name: str) -> str:
+    """A translation unit with one function void name(const double *inputs..., double *outputs...)."""
+    printer = C99CodePrinter()
+    arguments = [f"const double *{key}" for key in d.inputs] + [f"double *{key}" for key in d.outputs]
+    body = [
+        f"const double {symbol} = {key}[{i}];" for key, symbols in d.inputs.items() for i, symbol in enumerate(symbols)
+    ]
+    body += [f"const double {symbol} = {printer.doprint(expression)};" for symbol, expression in d.common]
+    body += [
+        f"{key}[{i}] = {printer.doprint(e)};" for key, array in d.outputs.items() for i, e in enumerate(array.flat)
+    ]
+    comment = "\n".join(f" * {_commented(line)}" for line in [*description(d), "Matrices are stored row by row."])
+    lines = "\n    ".join(body)
+    signature = f"void {name}({', '.join(arguments)})"
+    return f"/*\n{comment}\n */\n#include <math.h>\n\n{signature};\n\n{signature}\n{{\n    {lines}\n}}\n"
+
+
+def _commented(text: str) -> str:
+    """The text within a comment: it neither ends it nor holds a trigraph, which could be the end's parts."""
+    return text.replace("??", "? ?").replace("*/", "* /").replace("/*", "/ *")
+
+
+# ---- MATLAB and Octave function files -------------------------------------------------------------------------------
+
+
+def _matlab_source(d: Derivation, name: str) -> str:
+    """A file with one function [l, J, F, tau] = name(q, activation[, max_isometric_force])."""
+    printer = OctaveCodePrinter({"precision": 17})
+    body = [f"{symbol} = {key}({i + 1});" for key, symbols in d.inputs.items() for i, symbol in enumerate(symbols)]
+    body += [f"{symbol} = {printer.doprint(expression)};" for symbol, expression in d.common]
+    for key, array in d.outputs.items():
+        rows, columns = (array.shape[0], 1) if array.ndim == 1 else array.shape
+        body.append(f"{key} = zeros({rows}, {columns});")
+        body += [
+            f"{key}({i // columns + 1}, {i % columns + 1}) = {printer.doprint(e)};" for i, e in enumerate(array.flat)
+        ]
+    comment = "\n".join(f"% {line}" for line in description(d))
+    head = f"function [{', '.join(d.outputs)}] = {name}({', '.join(d.inputs)})"
+    return f"{head}\n{comment}\n" + "\n".join(body) + "\nend\n"
+
+
+# ---- The text of a derivation ---------------------------------------------------------------------------------------
+# The text of a derivation: functions in Python, C99, MATLAB/Octave; LaTeX as a person writes it, or entry by entry.
+
+
 _WRITERS: dict[str, Callable[[Derivation, str], str]] = {
-    "python": python.source,
-    "c": c99.source,
-    "matlab": matlab.source,
-    "latex": latex.source,
-    "latex_entries": latex_entries.source,
+    "python": _python_source,
+    "c": _c_source,
+    "matlab": _matlab_source,
+    "latex": latex_source,
+    "latex_entries": latex_entries_source,
 }
 LANGUAGES = tuple(_WRITERS)
 _MATHEMATICS = "sin cos tan asin acos atan atan2 exp log sqrt pow tanh fabs abs "

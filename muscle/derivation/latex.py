@@ -1,4 +1,4 @@
-"""LaTeX documents: a derivation as a person writes it, with names for points, frames and rotations."""
+"""Derivations as LaTeX."""
 
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -10,13 +10,70 @@ import sympy
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import EulerJoint, FixedJoint
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.derivation.derive import Derivation
-from myoquat.muscle.derivation.describe import description
-from myoquat.muscle.derivation.latex_text import document, escaped, subscript
+from myoquat.muscle.derivation.derive import Derivation, description
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint
 
-__all__ = ["source"]
+__all__ = ["escaped", "latex_entries_source", "latex_source", "subscript"]
+
+
+# ---- Text as LaTeX sets it ------------------------------------------------------------------------------------------
+# Text as LaTeX sets it: nothing in a name is a command, mathematics or a comment.
+
+
+_SPECIAL = {
+    **{c: "\\" + c for c in "_%&#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+
+
+def escaped(text: str) -> str:
+    """The text as LaTeX sets it literally."""
+    return "".join(_SPECIAL.get(c, c) for c in text)
+
+
+def subscript(text: str) -> str:
+    """A name as an upright subscript in mathematics."""
+    return rf"\mathrm{{{escaped(text)}}}"
+
+
+def document(title: str, lines: list[str]) -> str:
+    """A whole document of these lines."""
+    head = r"\documentclass{article}" + "\n" + r"\usepackage{amsmath}" + "\n"
+    return f"{head}\\title{{{escaped(title)}}}\n\\begin{{document}}\n" + "\n".join(lines) + "\n\\end{document}\n"
+
+
+# ---- LaTeX documents of every entry, with the common subexpressions that the entries share --------------------------
+
+
+_LETTERS = {"l": r"\ell", "J_phi": r"J_{\varphi}", "J_Q": "J_{Q}", "J_star": "J^{*}_{Q}", "F": "F", "tau": r"\tau"}
+
+
+def latex_entries_source(d: Derivation, name: str) -> str:
+    """A document with the common subexpressions and every entry of l, J, F and tau, one equation each."""
+    lines = [rf"\noindent {escaped(line)}\\" for line in description(d)]
+    lines.append(r"\section*{Common subexpressions}")
+    lines += [_entry(sympy.latex(symbol), expression) for symbol, expression in d.common]
+    for key, array in d.outputs.items():
+        lines.append(rf"\section*{{${_LETTERS[key]}$}}")
+        for i, expression in enumerate(array.flat):
+            place = str(i + 1) if array.ndim == 1 else f"{i // array.shape[1] + 1},{i % array.shape[1] + 1}"
+            lines.append(_entry(f"({_LETTERS[key]})_{{{place}}}", expression))
+    return document(name, lines)
+
+
+def _entry(left: str, expression: sympy.Expr) -> str:
+    return rf"\[ {left} = {sympy.latex(expression)} \]"
+
+
+# ---- LaTeX documents ------------------------------------------------------------------------------------------------
+# LaTeX documents: a derivation as a person writes it, with names for points, frames and rotations.
+
 
 Q = sympy.symbols("Q_0:4", real=True)
 S = sympy.symbols("s_1:4", real=True)
@@ -24,7 +81,7 @@ SIGNIFICANT_DIGITS = 6  # of numbers that stand in a formula
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
-def source(d: Derivation, name: str) -> str:
+def latex_source(d: Derivation, name: str) -> str:
     """The LaTeX document of a derivation.
 
     It has R(Q), a line of every joint, and the length, force and row of the Jacobian of every muscle. A table has the

@@ -1,4 +1,4 @@
-"""Passive forces beside muscles: one file per type, with the verbs of `myoquat.muscle.forces.base.PassiveForce`.
+"""Passive forces beside muscles, with the verbs of `myoquat.muscle.forces.base.PassiveForce`.
 
 Contact forces act between surfaces of bodies, such as `ContactHalfSpace`, `ContactSphere` and `ContactCapsule`.
 """

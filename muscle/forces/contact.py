@@ -2,13 +2,19 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions.base import engaged
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import dot
+from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.contact import (
     ContactCapsule,
     ContactEllipsoid,
@@ -16,6 +22,8 @@ from myoquat.muscle.contact import (
     ContactSphere,
     ContactSurface,
     Touch,
+    can_touch,
+    has_curvature,
     touch,
 )
 from myoquat.muscle.forces.base import LoadingForce
@@ -27,9 +35,13 @@ __all__ = [
     "ContactEllipsoid",
     "ContactForce",
     "ContactHalfSpace",
+    "ContactMaterial",
     "ContactSphere",
     "ContactSurface",
     "Friction",
+    "HuntCrossley",
+    "LinearContact",
+    "SmoothSphereHalfSpace",
     "raised",
 ]
 
@@ -167,3 +179,310 @@ def raised(x: Array) -> Array:
     y = np.where(deep, x, 1.0)
     result: Array = np.where(deep, y * np.sqrt(y), 0.0)
     return result
+
+
+# ---- Hunt-Crossley contact ------------------------------------------------------------------------------------------
+# Hunt-Crossley contact: Hertz's pressure, dissipation and friction.
+
+
+@dataclass(frozen=True)
+class ContactMaterial(Record):
+    """The material of surfaces.
+
+    stiffness                          the plane-strain modulus [N/m^2]
+    dissipation                        [s/m]
+    static_friction, dynamic_friction  coefficients
+    viscous_friction                   coefficient [s/m]
+
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere
+    >>> surfaces = ContactSphere("heel", "calcaneus", radius=0.02), ContactHalfSpace("floor", "ground")
+    >>> rubber = ContactMaterial(surfaces, stiffness=1e6, dissipation=1.0, static_friction=0.8, dynamic_friction=0.6)
+    >>> [surface.name for surface in rubber.surfaces]
+    ['heel', 'floor']
+    """
+
+    surfaces: tuple[ContactSurface, ...]
+    stiffness: Positive
+    dissipation: NotNegative = 0.0
+    static_friction: NotNegative = 0.0
+    dynamic_friction: NotNegative = 0.0
+    viscous_friction: NotNegative = 0.0
+
+
+@dataclass(frozen=True)
+class HuntCrossley(ContactForce):
+    """Surfaces of different bodies press by f = 4/3 k sqrt(R k) d^(3/2) (1 + 3/2 c v) >= 0 and rub by mu f.
+
+    OpenSim's HuntCrossleyForce. Here d > 0 is the depth, v the speed at which the surfaces approach, and R the
+    effective radius of curvature. The moduli E and dissipations c of the two, with k_i = E_i^(2/3), give
+
+        s_1 = k_2 / (k_1 + k_2),  s_2 = 1 - s_1,  k = k_1 s_1,  c = c_1 s_1 + c_2 s_2.
+
+    A coefficient of friction is 2 mu_1 mu_2 / (mu_1 + mu_2). Sources: Sherman, Seth, Delp 2011, Procedia IUTAM 2,
+    241-261; Hunt, Crossley 1975, J. Appl. Mech. 42, 440. Friction is as `Friction.over_speed` tells, with its greatest
+    at transition_velocity [m/s]. Half-spaces touch spheres and ellipsoids, spheres each other.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6),))
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> mq.muscle.limit_torques(model, [0.098], [0.0]).round(2)  # [N] 2 mm deep
+    array([13.33])
+    """
+
+    materials: tuple[ContactMaterial, ...]
+    transition_velocity: Positive = 0.01
+
+    @property
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        return [(a, b) for (a, _), (b, _) in self._matched]
+
+    @property
+    def _matched(self) -> list[tuple[tuple[ContactSurface, ContactMaterial], tuple[ContactSurface, ContactMaterial]]]:
+        """The pairs, each surface with its material."""
+        made = [(surface, material) for material in self.materials for surface in material.surfaces]
+        found = []
+        for a, b in combinations(made, 2):
+            if a[0].body != b[0].body:
+                found += [(one, other) for one, other in ((a, b), (b, a)) if has_curvature(one[0], other[0])][:1]
+        return found
+
+    def _stiffness(self, pair: int) -> tuple[float, float]:
+        """(k, s_1) of a pair."""
+        first, second = (material.stiffness ** (2.0 / 3.0) for _, material in self._matched[pair])
+        share = second / (first + second)
+        return first * share, share
+
+    def center(self, pair: int, place: Touch) -> Array:
+        """(..., 3) [m]: nearer to the surface that is stiffer."""
+        _, share = self._stiffness(pair)
+        return place.point + (place.depth * (0.5 - share))[..., None] * place.normal
+
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        (_, first), (_, second) = self._matched[pair]
+        k, share = self._stiffness(pair)
+        c = first.dissipation * share + second.dissipation * (1 - share)
+        f = _hertz(k, place) * np.maximum(1 + 1.5 * c * speed, 0.0)
+        mu_s, mu_d, mu_v = (_together(getattr(first, key), getattr(second, key)) for key in FRICTION)
+        return f, f * Friction(mu_s, mu_d, mu_v, self.transition_velocity).over_speed(square)
+
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] 2/5 of Hertz's force times the depth. It is the potential of the pressure for spheres; the radius
+        of an ellipsoid changes as it turns, for which no work is done [Simbody]."""
+        return 0.4 * _hertz(self._stiffness(pair)[0], place) * place.depth
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_ranges(self, self.element)
+        seen: dict[str, ContactSurface] = {}
+        for material in self.materials:
+            check_ranges(material, self.element)
+            for surface in material.surfaces:
+                surface.check(system, self.element)
+                if surface.name in seen:
+                    raise ModelError(f"the surface {surface.name!r} is named twice", element=self.element)
+                seen[surface.name] = surface
+        surfaces = list(seen.values())
+        if not self.pairs:
+            if len(surfaces) > 1 and len({surface.body for surface in surfaces}) == 1:
+                raise ModelError(f"it acts between body {surfaces[0].body!r} and itself", element=self.element)
+            types = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
+            raise ModelError(f"contact between {types} is not supported", element=self.element)
+        for a, b in combinations(surfaces, 2):
+            flat = isinstance(a, ContactHalfSpace) and isinstance(b, ContactHalfSpace)
+            if a.body != b.body and not (flat or has_curvature(a, b) or has_curvature(b, a)):
+                raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
+
+
+FRICTION = ("static_friction", "dynamic_friction", "viscous_friction")
+
+
+def _hertz(k: float, place: Touch) -> Array:
+    """(...) 4/3 k sqrt(R k) d^(3/2) [N], zero where the surfaces are apart."""
+    result: Array = 4.0 / 3.0 * k * np.sqrt(place.radius * k) * raised(place.depth)
+    return result
+
+
+def _together(first: float, second: float) -> float:
+    """2 a b / (a + b), 0 of zeros."""
+    return 2 * first * second / (first + second) if may_be_nonzero(first) or may_be_nonzero(second) else 0.0
+
+
+# ---- Linear contact -------------------------------------------------------------------------------------------------
+# Linear contact: a spring and a damper between two surfaces of any type, with friction.
+
+
+@dataclass(frozen=True)
+class LinearContact(ContactForce):
+    """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
+
+    The speed v [m/s] is that at which they approach. The surfaces are a half-space and a convex solid, or two convex
+    solids: spheres, capsules and ellipsoids.
+
+    stiffness            k [N/m]
+    damping              c [N s/m], which sets in smoothly over the depth `transition` (`CoordinateLimit`), so that the
+                         force is continuous
+    friction             the coefficient mu of Coulomb friction, as `Friction.over_speed` tells
+    margin               [m] the distance from which on the surfaces press
+    transition           [m]
+    transition_velocity  [m/s] at which friction is greatest
+
+    Solids have one contact point at a time, where they are deepest. The direction is defined up to the depth at which
+    cores overlap (`myoquat.muscle.contact.surfaces`). For an ellipsoid that is its least radius of curvature, for
+    spheres and capsules their radius. Deeper solids press with the force of that depth along the line of their centres.
+    Raises ModelError for surfaces that do not touch, such as two half-spaces.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, LinearContact
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> table = ContactHalfSpace("table", "ground")
+    >>> force = LinearContact("contact", table, ContactSphere("round", "ball", radius=0.1), stiffness=1e4)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> mq.muscle.limit_torques(model, [0.098], [0.0]).round(2)  # [N] 2 mm deep
+    array([20.])
+    """
+
+    first: ContactSurface
+    second: ContactSurface
+    stiffness: Positive
+    damping: NotNegative = 0.0
+    friction: NotNegative = 0.0
+    margin: float = 0.0
+    transition: Positive = 0.001
+    transition_velocity: Positive = 0.01
+
+    @property
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        pair = self.first, self.second
+        return [pair if can_touch(*pair) else pair[::-1]]
+
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        d = place.depth + self.margin
+        damped = self.damping * engaged(d, self.transition) * speed
+        f = np.where(d > 0, np.maximum(self.stiffness * d + damped, 0.0), 0.0)
+        return f, f * Friction(self.friction, self.friction, 0.0, self.transition_velocity).over_speed(square)
+
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] k d^2 / 2."""
+        d = np.maximum(place.depth + self.margin, 0.0)
+        return self.stiffness / 2 * d * d
+
+    def energy_rate(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
+        """The pressure at rest times the rate of the depth: an iteration finds the depth of solids, which then has no
+        derivative."""
+        poses = system.poses(q)
+        shifts = system.shifts(q, u, poses, system.ground)
+        place, _, _, speed = self.approach(0, self.pairs[0], poses, shifts)
+        return self.pressed(0, place, 0.0 * speed, 0.0 * speed)[0] * speed
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_ranges(self, self.element)
+        for surface in (self.first, self.second):
+            surface.check(system, self.element)
+        if not (can_touch(self.first, self.second) or can_touch(self.second, self.first)):
+            types = " and ".join(type(surface).__name__ for surface in (self.first, self.second))
+            raise ModelError(f"contact between {types} is not supported", element=self.element)
+        super().check(system)
+
+
+# ---- A sphere on a half-space with a contact force that is smooth everywhere, for optimal control -------------------
+
+
+QUADRATURE_PANELS, NODES_PER_PANEL = 6, 12  # of the Gauss quadrature of the stored energy
+MAX_SWITCH_ARGUMENT = 20.0  # b_d times the height above the floor; the switch (1 + tanh) / 2 is below 1e-17 there
+
+
+@dataclass(frozen=True)
+class SmoothSphereHalfSpace(ContactForce):
+    """Hunt-Crossley contact with smooth switches: OpenSim's SmoothSphereHalfSpaceForce.
+
+    Source: Serrancoli et al. 2019, IEEE Trans. Neural Syst. Rehabil. Eng. 27, 1655. Let d be the depth, v the speed of
+    approach, s the slip, R the radius, and c [s/m] the dissipation. With k = E^(2/3) / 2 of the stiffness E [N/m^2],
+
+        h = 4/3 k sqrt(R k) (d^2 + e)^(3/4) (1 + tanh(b_d d)) / 2
+        f = h (1 + 3/2 c v) (1 + tanh(b_v (v + 2 / (3 c)))) / 2
+
+    Here e = constant_contact_force, b_d = hertz_smoothing [1/m] and b_v = hunt_crossley_smoothing [s/m]. The friction
+    is mu f as `Friction.over_speed` tells, at the square s^2 + e. OpenSim's friction has a corner at the transition
+    velocity. The option rounded_friction removes it, so that solvers with second derivatives converge. A sphere above
+    the floor is pulled or pushed by the remainder of the switches. With 1e-5 and 300, from 2 cm upwards, this is less
+    than 1e-4 of its force at 1 cm depth.
+
+    >>> import myoquat as mq
+    >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
+    >>> ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    >>> surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
+    >>> force = SmoothSphereHalfSpace("contact", *surfaces, stiffness=1e6)
+    >>> model = mq.Model(mq.ArticulatedSystem((ball,)), forces=(force,))
+    >>> mq.muscle.limit_torques(model, [[0.098], [0.102]], [0.0]).ravel().round(2)  # [N] 2 mm deep, and 2 mm above
+    array([26.22,  7.9 ])
+    """
+
+    sphere: ContactSphere
+    half_space: ContactHalfSpace
+    stiffness: Positive = 1.0
+    dissipation: NotNegative = 0.0
+    static_friction: NotNegative = 0.0
+    dynamic_friction: NotNegative = 0.0
+    viscous_friction: NotNegative = 0.0
+    transition_velocity: Positive = 0.01
+    constant_contact_force: Positive = 1e-5
+    hertz_smoothing: Positive = 300.0
+    hunt_crossley_smoothing: Positive = 50.0
+    rounded_friction: bool = False
+
+    @property
+    def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
+        return [(self.half_space, self.sphere)]
+
+    def pressed(self, pair: int, place: Touch, speed: Array, square: Array) -> tuple[Array, Array]:
+        c, e = self.dissipation, self.constant_contact_force
+        f = self._hertz(place.depth, place.radius) * (1 + 1.5 * c * speed)
+        if may_be_nonzero(c):
+            f = f * (0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * (speed + 2 / (3 * c))))
+        friction = Friction(
+            self.static_friction, self.dynamic_friction, self.viscous_friction, self.transition_velocity
+        )
+        return f, f * friction.over_speed(square + e, self.rounded_friction)
+
+    def _hertz(self, depth: Array, radius: Array) -> Array:
+        """(...) h [N]."""
+        k = 0.5 * self.stiffness ** (2.0 / 3.0)
+        soft = np.sqrt(depth * depth + self.constant_contact_force)
+        smooth = 0.5 + 0.5 * np.tanh(self.hertz_smoothing * depth)
+        result: Array = 4.0 / 3.0 * k * np.sqrt(radius * k) * soft * np.sqrt(soft) * smooth
+        return result
+
+    def stored(self, pair: int, place: Touch) -> Array:
+        """(...) [J] the integral of the pressure at rest, by Gauss's quadrature: to 1e-10 of it.
+
+        The variable is v, with depth = a sinh(v), in QUADRATURE_PANELS equal parts. h changes over depths of sqrt(e)
+        and 1 / b_d. With `a` below both, its singularities lie at least pi / 2 from the real axis. The integral begins
+        where h has vanished."""
+        scale = np.sqrt(self.constant_contact_force)
+        a = scale / (1 + self.hertz_smoothing * scale)
+        first = np.arcsinh(-MAX_SWITCH_ARGUMENT / self.hertz_smoothing / a)
+        width = (np.arcsinh(place.depth / a) - first) / QUADRATURE_PANELS
+        total: Array = 0.0 * place.depth
+        for panel in range(QUADRATURE_PANELS):
+            for node, weight in zip(*_gauss_legendre(), strict=True):
+                v = first + (panel + (1 + node) / 2) * width
+                total = total + weight * np.cosh(v) * self._hertz(a * np.sinh(v), place.radius)
+        c = self.dissipation
+        at_rest = 0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * 2 / (3 * c)) if may_be_nonzero(c) else 1.0
+        result: Array = total * at_rest * a * width / 2
+        return result
+
+    def check(self, system: ArticulatedSystem) -> None:
+        check_ranges(self, self.element)
+        for surface in (self.sphere, self.half_space):
+            surface.check(system, self.element)
+        super().check(system)
+
+
+@cache
+def _gauss_legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The nodes in (-1, 1) and the weights of Gauss's quadrature."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
+    return tuple(nodes.tolist()), tuple(weights.tolist())

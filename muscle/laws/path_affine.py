@@ -1,5 +1,6 @@
 """Forces along a path that are piecewise affine in its length and speed: servos, dampers, springs that also push, and
-limits."""
+limits.
+"""
 
 from dataclasses import field
 from typing import ClassVar
@@ -13,7 +14,17 @@ from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
 
-__all__ = ["AffinePath", "ClippedAffinePath", "ClippedForce", "PathLimit", "SlackSpring"]
+__all__ = [
+    "AffinePath",
+    "ClippedAffinePath",
+    "ClippedForce",
+    "PathActuator",
+    "PathFriction",
+    "PathLimit",
+    "PathSpring",
+    "SlackSpring",
+    "dry_friction",
+]
 
 
 def _check_order(law: ForceLaw, lower: str, upper: str, element: str) -> None:
@@ -177,3 +188,95 @@ class PathLimit(_BetweenLengths):
         depths = length - self.longest_length, self.shortest_length - length
         above, below = (engaged_energy(depth, self.transition_length) for depth in depths)
         return self.stiffness * (above + below)
+
+
+# ---- Springs and actuators along a path -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PathSpring(ForceLaw):
+    """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise and never a push: OpenSim's PathSpring.
+
+    stiffness       k [N/m]
+    resting_length  l0 [m]
+    dissipation     c [s/m]
+
+    The activation does not matter.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle.laws import PathSpring
+    >>> spring = PathSpring(stiffness=1000.0, resting_length=0.2)
+    >>> spring.force(np.array([0.19, 0.21]), 0.0, 0.0).round(3)  # it never pushes
+    array([ 0., 10.])
+    """
+
+    kind: ClassVar[str] = "path_spring"
+    activated: ClassVar[bool] = False
+    stiffness: NotNegative
+    resting_length: Positive
+    dissipation: NotNegative = 0.0
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        stretch = np.maximum(length - self.resting_length, 0.0)
+        return np.maximum(self.stiffness * stretch * (1 + self.dissipation * speed), 0.0)
+
+    def stored(self, length: Array) -> Array:
+        stretch = np.maximum(length - self.resting_length, 0.0)
+        return self.stiffness / 2 * stretch * stretch
+
+
+@dataclass(frozen=True)
+class PathActuator(ForceLaw):
+    """F = a F0: a force of its activation alone, such as OpenSim's PathActuator with its control as the activation.
+
+    >>> from myoquat.muscle.laws import PathActuator
+    >>> PathActuator(max_isometric_force=500.0).force(0.3, 0.1, 0.4)  # of the activation alone
+    200.0
+    """
+
+    kind: ClassVar[str] = "path_actuator"
+    max_isometric_force: NotNegative
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        return activation * self.max_isometric_force + 0.0 * length
+
+
+# ---- Dry friction along a path --------------------------------------------------------------------------------------
+
+
+def dry_friction(rate: Array, friction: float, slip_speed: float) -> Array:
+    """(...) -F tanh(v / v_s): Coulomb's friction force against a motion of speed v, smooth where v changes its sign.
+
+    Nothing sticks: under a force below F the path moves with a speed below v_s atanh(force / F).
+    """
+    result: Array = -friction * np.tanh(rate / slip_speed)
+    return result
+
+
+@dataclass(frozen=True)
+class PathFriction(ForceLaw):
+    """F = F0 tanh(v / v_s): dry friction, which pulls on a path that lengthens and pushes one that shortens.
+
+    friction    F0 [N]
+    slip_speed  v_s [m/s], from which on the friction is nearly F0
+
+    The activation does not matter. MuJoCo's `frictionloss` of tendons is a soft constraint with the same force where
+    the path slips.
+
+    >>> from myoquat.muscle.laws import PathFriction
+    >>> friction = PathFriction(friction=2.0, slip_speed=0.001)
+    >>> [float(friction.force(0.3, speed, 0.0)) for speed in (-0.1, 0.0, 0.1)]
+    [-2.0, 0.0, 2.0]
+    """
+
+    kind: ClassVar[str] = "path_friction"
+    activated: ClassVar[bool] = False
+    friction: NotNegative
+    slip_speed: Positive
+
+    @property
+    def can_push(self) -> bool:
+        return True
+
+    def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
+        return -dry_friction(speed, self.friction, self.slip_speed) + 0.0 * length

@@ -16,15 +16,16 @@ from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import Muscle, on_bones
-from myoquat.muscle.segments.charts import charts, together
 from myoquat.muscle.segments.stops import (
     Contacts,
     PlacedStop,
     Stop,
+    charts,
     contacts,
     moved_length,
     placed_stops,
     stops_of,
+    together,
 )
 
 __all__ = [

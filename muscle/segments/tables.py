@@ -32,9 +32,8 @@ from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import Muscle, on_bones
-from myoquat.muscle.segments.columns import Columns
-from myoquat.muscle.segments.cut import Segment, SegmentType, cut
-from myoquat.muscle.segments.reach import Reach, itself
+from myoquat.muscle.segments.columns import Columns, Reach, itself
+from myoquat.muscle.segments.path_segments import Segment, SegmentType, cut
 from myoquat.muscle.segments.stops import MOVING, SURFACE, contacts, placed_stops, stops_length, stops_of
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays", "wrench_program"]

@@ -12,7 +12,7 @@ from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoin
 from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
 from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
-from myoquat.muscle.eliminated import eliminated_components
+from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments import tables
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"

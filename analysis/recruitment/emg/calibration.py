@@ -25,9 +25,8 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.checks import check_laws
 from myoquat.muscle.laws import ForceLaw
-from myoquat.muscle.model import Model
+from myoquat.muscle.model import Model, check_laws
 
 __all__ = ["Calibration", "CalibrationTrial", "calibrate_muscles"]
 

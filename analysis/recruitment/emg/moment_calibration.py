@@ -33,10 +33,9 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
 from myoquat.joints.vectors import matvec
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.checks import check_laws
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.laws.equilibrium import law_type_of
-from myoquat.muscle.model import Model
+from myoquat.muscle.model import Model, check_laws
 
 __all__ = [
     "MomentCalibration",

@@ -15,8 +15,9 @@ from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Source, rows
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.muscle.fitted import function_path
 from myoquat.muscle.forces import RotationLimit
-from myoquat.muscle.functional import function_path
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
@@ -27,7 +28,6 @@ from myoquat.muscle.laws import (
     PathSpring,
     SlackSpring,
 )
-from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.path import Muscle, Pulley
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (

@@ -30,8 +30,9 @@ from myoquat.muscle.actuators import (
 )
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.evaluate import path_jacobian
+from myoquat.muscle.fitted import LengthPoint
 from myoquat.muscle.forces import CoordinateSpring, RotationLimit
-from myoquat.muscle.functional import LengthPoint
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
@@ -43,7 +44,6 @@ from myoquat.muscle.laws import (
     SlackSpring,
 )
 from myoquat.muscle.laws.path_affine import ClippedForce
-from myoquat.muscle.limits import CoordinateLimit
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
 

@@ -52,7 +52,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 
 __all__ = [
     "ACTUATORS",

@@ -15,7 +15,7 @@ from myoquat.data.osim.tree import DEFAULT_RANGE
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, add, complain, last_name, number, numbers, objects, span, text
 from myoquat.joints.functions import AxisFunction, MultivariatePolynomial
-from myoquat.muscle.functional import LengthPoint, function_path
+from myoquat.muscle.fitted import LengthPoint, function_path
 from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap

@@ -55,7 +55,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.model import Model
 
 __all__ = ["add_actuators", "add_forces", "add_limits", "add_passive", "add_surfaces", "surfaces_of"]

@@ -29,9 +29,8 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.coordinates import Coordinate
-from myoquat.muscle.fitted import FittedPoint, PoseFunction, fitted_path
+from myoquat.muscle.fitted import FittedPoint, LengthPoint, PoseFunction, fitted_path, function_path
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
-from myoquat.muscle.functional import LengthPoint, function_path
 from myoquat.muscle.laws import ForceLaw, Thelen2003
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap

@@ -29,8 +29,14 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 from myoquat.muscle.acting import acts_on_bodies, stores_energy
 from myoquat.muscle.actuators import delayed
-from myoquat.muscle.contact_forces import force_wrenches
-from myoquat.muscle.evaluate import acting_torques, acting_wrenches, elastic_energy, muscle_forces, path_lengths
+from myoquat.muscle.evaluate import (
+    acting_torques,
+    acting_wrenches,
+    elastic_energy,
+    force_wrenches,
+    muscle_forces,
+    path_lengths,
+)
 from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters

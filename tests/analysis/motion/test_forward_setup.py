@@ -28,8 +28,8 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     PointSpring,
 )
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import PathActuator, Thelen2003
-from myoquat.muscle.limits import CoordinateLimit
 
 SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>

@@ -10,7 +10,7 @@ from myoquat.analysis.motion import Forces, Motion, inverse_dynamics_of_motion, 
 from myoquat.dynamics import kinetic_energy, potential_energy
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.kinematics import frame_jacobian, momentum
-from myoquat.muscle.limits import CoordinateLimit
+from myoquat.muscle.forces.coordinates import CoordinateLimit
 
 
 @pytest.fixture(params=["leg", "ball_leg"])

@@ -25,7 +25,7 @@ from myoquat.joints import (
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.sequences import SEQUENCES
 from myoquat.muscle import Model, equilibrium_states, muscle_forces, path_jacobian, path_lengths
-from myoquat.muscle.display.stick import stick_figure
+from myoquat.muscle.display import stick_figure
 
 TWO_LINK = load_model("two_link")
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"

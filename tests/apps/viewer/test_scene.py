@@ -19,8 +19,7 @@ from myoquat.data.motions import Motion
 from myoquat.joints import rotation_matrix
 from myoquat.joints.multibody.body import Shape
 from myoquat.muscle import Model, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
-from myoquat.muscle.display.polylines import polylines
-from myoquat.muscle.display.stick import stick_figure
+from myoquat.muscle.display import polylines, stick_figure
 
 GEOMETRY = Path(__file__).parents[3] / "data" / "models" / "geometry"
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"

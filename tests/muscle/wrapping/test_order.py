@@ -17,7 +17,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.display.polylines import polylines
+from myoquat.muscle.display import polylines
 from myoquat.muscle.wrapping import order_along_path
 
 BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)

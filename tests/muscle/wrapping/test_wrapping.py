@@ -36,7 +36,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.display.stick import stick_figures
+from myoquat.muscle.display import stick_figures
 from myoquat.muscle.segments.stops import contacts
 
 WHOLE = model()

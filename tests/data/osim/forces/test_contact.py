@@ -28,7 +28,7 @@ from myoquat.muscle.forces import (
     HuntCrossley,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.parameters.names import parameter_index
+from myoquat.muscle.parameters import parameter_index
 from tests.data.osim.two_bodies import OPENSIM, body
 
 CENTER = (0.02, -0.05, 0.01)

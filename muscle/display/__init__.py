@@ -1,1 +1,0 @@
-"""A model as lines in space, for figures and viewers."""

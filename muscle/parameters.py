@@ -1,0 +1,573 @@
+"""Any number in a model by name, to be varied: names, wildcards, and the model with these numbers replaced."""
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, is_dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import combinations, product, zip_longest
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.lazy_imports import difflib
+from myoquat.core.records import Record, dataclass, declared, unchecked
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.joints.multibody.body import INERTIA_TOLERANCE
+from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.ranges import UNIT_TOLERANCE, check_array
+from myoquat.joints.vectors import full
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.muscle.fitted import FittedPoint
+from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
+
+__all__ = ["Parameters", "parameter_names"]
+
+
+# ---- Names of the numbers in a model, found by walking its dataclasses ----------------------------------------------
+#     gravity.z
+#     bodies.A.mass                      also damping, stiffness, rotor_inertia, position.x, orientation.Q0,
+#     bodies.A.center_of_mass.z          inertia.xx ..., spring_mount.0, joint.rotations.0.function.coefficients.1
+#     muscles.m2.max_isometric_force     every number of its force law
+#     muscles.m2.path.0.position.z       also muscles.m2.origin.position.z and muscles.m2.insertion.position.z
+#     muscles.m2.activation
+#     start_q.A.Q0, start_u.A.omega_x    by the names of coordinates and velocities
+#
+# Components may also be counted: position.2 is position.z. Parts of one name are counted too. `Record.constants` are
+# not listed: axes of joints, points of splines, whose coefficients are solved for once, and numbers without effect on
+# a motion. A multiplier of a spline can be varied.
+
+
+COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
+SPATIAL = {"position", "center_of_mass", "gravity"}
+ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
+START = ("start_q", "start_u")
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a number stands: field names and indices from the model down, and the number itself (NaN: left open)."""
+
+    steps: tuple[str | int, ...]
+    value: float
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is part of the state at the start."""
+        return self.steps[0] in START
+
+    @property
+    def activates(self) -> bool:
+        """Whether it is the activation of a muscle where none is given."""
+        return self.steps[0] == "muscles" and self.steps[2:] == ("activation",)
+
+
+@dataclass(frozen=True)
+class ParameterIndex:
+    """The locations of all numbers of a model by name, and aliases of some names.
+
+    `withheld` has the names of numbers that the fit of a muscle's path contains, and the muscle.
+    """
+
+    locations: dict[str, Location] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    withheld: dict[str, str] = field(default_factory=dict)
+
+    def find(self, pattern: str) -> list[str]:
+        """The names that a name or a pattern with `*` and `?` stands for; `*` runs across dots.
+
+        Raises ValueError, with the nearest names, if there is none.
+        """
+        if pattern in self.locations or pattern in self.aliases:
+            return [self.aliases.get(pattern, pattern)]
+        known = [*self.locations, *self.aliases]
+        found = [self.aliases.get(name, name) for name in known if fnmatchcase(name, pattern)]
+        if found:
+            return list(dict.fromkeys(found))
+        muscles = [muscle for name, muscle in self.withheld.items() if fnmatchcase(name, pattern)]
+        if muscles:
+            raise ValueError(
+                f"the path of muscle {muscles[0]!r} was fitted to lengths that depend on {pattern!r}, and would not "
+                "follow it: vary the model with its own paths, or fit the paths of each model again"
+            )
+        nearest = difflib.get_close_matches(pattern, known, 3, 0.0)
+        hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
+        raise ValueError(f"the model has no parameter {pattern!r}{hint}")
+
+
+def parameter_names(model: SystemLike) -> tuple[str, ...]:
+    """Names of all numbers of a Model or an ArticulatedSystem that can be varied.
+
+    >>> import myoquat as mq
+    >>> names = mq.muscle.parameter_names(mq.load_model("two_link"))
+    >>> [name for name in names if name.startswith("muscles.m1.") and "path" not in name]
+    ['muscles.m1.optimal_length', 'muscles.m1.max_isometric_force', 'muscles.m1.activation']
+    """
+    return tuple(parameter_index(model).locations)
+
+
+def known(model: SystemLike) -> Model | ArticulatedSystem:
+    """The model, if its numbers are known here; TypeError if it is neither a Model nor an ArticulatedSystem."""
+    if not isinstance(model, (Model, ArticulatedSystem)):
+        raise TypeError(f"a Model or an ArticulatedSystem is wanted, not {type(model).__name__}")
+    return model
+
+
+def parameter_index(model: SystemLike) -> ParameterIndex:
+    """Every number of a Model or an ArticulatedSystem; TypeError for anything else."""
+    model = known(model)
+    found = ParameterIndex()
+    fits = _fitted_bodies(model) if isinstance(model, Model) else {}
+    bodies = model.system.bodies if isinstance(model, Model) else model.bodies
+    for name, alias, location in _walk(model, (), (), ()):
+        steps = location.steps[isinstance(model, Model) :]
+        body = bodies[int(steps[1])].name if steps[0] == "bodies" else ""
+        if body in fits and steps[2] in ("position", "orientation", "joint"):
+            found.withheld[name] = found.withheld[alias] = fits[body]
+            continue
+        found.locations[name] = location
+        if alias != name:
+            found.aliases[alias] = name
+    if isinstance(model, Model):
+        found.locations.update(_start(model))
+        _add_ends(model, found)
+    return found
+
+
+def _start(model: Model) -> Iterator[tuple[str, Location]]:
+    system, q = model.system, tuple(model.start)
+    u = (0.0,) * system.nu if model.start_u is None else model.start_u
+    for key, names, values in zip(START, (system.coordinate_names, system.velocity_names), (q, u), strict=True):
+        for i, (name, value) in enumerate(zip(names, values, strict=True)):
+            yield f"{key}.{name}", Location((key, i), float(value))
+
+
+def _add_ends(model: Model, found: ParameterIndex) -> None:
+    """`origin` and `insertion` for the first and the last point of a path."""
+    for muscle in model.muscles:
+        for end, number in (("origin", 0), ("insertion", len(muscle.path) - 1)):
+            head = f"muscles.{muscle.name}.path.{number}."
+            for name in [name for name in found.locations if name.startswith(head)]:
+                found.aliases[f"muscles.{muscle.name}.{end}.{name[len(head) :]}"] = name
+
+
+Step = tuple[str | int, ...]
+Found = tuple[str, str, Location]
+
+
+def _walk(node: Record, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
+    """(name, name with components counted, location) of every number at and below `node`."""
+    for name, single, floating in declared(type(node)):
+        if name in node.constants:
+            continue
+        value = getattr(node, name)
+        word = () if (type(node), name) in ELIDED else (name,)
+        here = (*steps, name), (*words, *word), (*counted, *word)
+        if single and (value is None or isinstance(value, numbers.Real)):
+            yield _found(*here[1:], Location(here[0], nan if value is None else float(value)))
+        elif floating and isinstance(value, tuple):
+            yield from _components(name, value, *here)
+        elif isinstance(value, Record):
+            yield from _walk(value, *here)
+        elif isinstance(value, tuple):
+            yield from _parts(node, value, *here)
+
+
+def _parts(
+    node: Record, parts: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
+) -> Iterator[Found]:
+    """The numbers in records of a tuple. A part has its name, or its number where others have the name too."""
+    names = [str(getattr(part, "name", "")) for part in parts]
+    pathless = isinstance(node, Muscle) and steps[-1] == "path" and not all(point.on_body for point in parts)
+    for i, (part, name) in enumerate(zip(parts, names, strict=True)):
+        if isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
+            word = name if name and names.count(name) == 1 else str(i)
+            yield from _walk(part, (*steps, i), (*words, word), (*counted, word))
+
+
+def _components(
+    key: str, values: tuple[Any, ...], steps: Step, words: tuple[str, ...], counted: tuple[str, ...]
+) -> Iterator[Found]:
+    labels = COMPONENTS.get(key) or (("x", "y", "z") if key in SPATIAL else tuple(map(str, range(len(values)))))
+    for i, (label, x) in enumerate(zip(labels, values, strict=True)):
+        if isinstance(x, numbers.Real):
+            yield _found((*words, label), (*counted, str(i)), Location((*steps, i), float(x)))
+
+
+def _found(words: tuple[str, ...], counted: tuple[str, ...], location: Location) -> Found:
+    return ".".join(words), ".".join(counted), location
+
+
+# ---- what fitted paths forbid ----------------------------------------------------------------------------------------
+
+
+def _fitted_bodies(model: Model) -> dict[str, str]:
+    """The bodies whose position and joint the length of a fitted path contains, as it was fitted, by that muscle.
+
+    These are the bodies whose joints move the path. Those that are fixed to others count too, because the path may
+    have run from them.
+    """
+    found: dict[str, str] = {}
+    for muscle in model.muscles:
+        driving = {
+            name for point in muscle.path if isinstance(point, FittedPoint) for name in point.driving(model.system)
+        }
+        for body in model.system.bodies if driving else ():
+            if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
+                found[body.name] = muscle.name
+    return found
+
+
+# ---- Units of a model's numbers, by the names of their fields -------------------------------------------------------
+
+
+_FIELDS = {
+    "gravity": "m/s^2",
+    "mass": "kg",
+    "position": "m",
+    "orientation": "1",
+    "center_of_mass": "m",
+    "inertia": "kg m^2",
+    "activation": "1",
+    "rotor_inertia": "kg m^2",
+    "radius": "m",
+    "radii": "m",
+    "length": "m",
+    "damping": "N m s/rad",
+    "stiffness": "N m/rad",
+}
+_ENDINGS = {
+    "_length": "m",
+    "_radius": "m",
+    "isometric_force": "N",
+    "pennation": "rad",
+    "_velocity": "1/s",
+    "_time": "s",
+}
+
+
+def unit_of(system: ArticulatedSystem, name: str, location: Location) -> str:
+    """The unit of a number at a location; "" if its name determines none."""
+    key = next(str(step) for step in reversed(location.steps) if isinstance(step, str))
+    if key in START:
+        return _start_unit(system, key, int(location.steps[-1]))
+    if key in _FIELDS:
+        return _FIELDS[key]
+    return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")
+
+
+def _start_unit(system: ArticulatedSystem, key: str, number: int) -> str:
+    facts = [body.joint.facts for body in system.bodies]
+    units = [u for f in facts for u in (f.coordinate_units if key == "start_q" else f.velocity_units)]
+    return units[number]
+
+
+# ---- Bounds between two parameters of one part of a model, such as pennation < maximum_pennation, in every sample ---
+# Such a bound is monotonic in each of the two. So all samples in a box of values pass if the corners of the box do. A
+# box that does not pass is halved, until it does or holds one sample, which is tried itself.
+
+
+Pair = tuple[int, int]  # two columns
+Bind = Callable[[Array], Model | ArticulatedSystem]  # the model with the numbers of one row, or what its checks raise
+_WHOLE = ("inertia", "orientation", "start_q", "start_u")  # vectors that are checked as such, or not bounded
+
+
+def check_pairs(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
+    """ValueError for a row (samples, n) in which two parameters of one part of the model contradict each other."""
+    pairs = _pairs(model, locations)
+    if all(_corners_pass(rows, together, bind) for together in zip_longest(*pairs)):
+        return
+    for pair in (pair for part in pairs for pair in part):
+        for i in _doubtful(rows, pair, bind):
+            try:
+                bind(rows[i])
+            except ValueError as error:
+                raise ValueError(f"sample {i}: {error}") from error
+
+
+def _pairs(model: Model | ArticulatedSystem, locations: Sequence[Location]) -> list[list[Pair]]:
+    """For each part of the model the pairs of columns that stand in it."""
+    parts: dict[tuple[str | int, ...], list[int]] = {}
+    for column, location in enumerate(locations):
+        part = _part_of(model, location.steps)
+        if len(part) > 1 and not set(_WHOLE) & set(location.steps[-2:]):
+            parts.setdefault(part, []).append(column)
+    return [list(combinations(columns, 2)) for columns in parts.values() if len(columns) > 1]
+
+
+def _part_of(model: Model | ArticulatedSystem, steps: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """The steps to the innermost dataclass above a number."""
+    node: Any = model
+    inner = 0
+    for i, step in enumerate(steps[:-1]):
+        node = getattr(node, step) if isinstance(step, str) else None if node is None else node[step]
+        if is_dataclass(node):
+            inner = i + 1
+    return steps[:inner]
+
+
+def _corners_pass(rows: Array, pairs: Iterable[Pair | None], bind: Bind) -> bool:
+    """Whether the model takes the least and greatest values of each pair, all pairs at a time."""
+    for ends in product((np.min, np.max), repeat=2):
+        row = rows[0].copy()
+        for pair in pairs:
+            for column, end in zip(pair or (), ends, strict=False):
+                row[column] = end(rows[:, column])
+        if not _passes(row, bind):
+            return False
+    return True
+
+
+def _doubtful(rows: Array, pair: Pair, bind: Bind) -> list[int]:
+    """The rows whose values of a pair the model does not take, with the other numbers of the first row."""
+    values, first = np.unique(rows[:, pair], axis=0, return_index=True)
+    found: list[int] = []
+    boxes = [np.arange(len(values))]
+    while boxes:
+        box = boxes.pop()
+        whole = values[box]
+        if _corners_pass(_replaced(rows[0], pair, whole), [pair], bind):
+            continue
+        if len(box) == 1:
+            found.append(int(first[box[0]]))
+            continue
+        column = int(np.argmax(np.ptp(whole, axis=0) / np.maximum(np.ptp(values, axis=0), np.finfo(float).tiny)))
+        order = box[np.argsort(whole[:, column], kind="stable")]
+        boxes += [order[: len(order) // 2], order[len(order) // 2 :]]
+    return sorted(found)
+
+
+def _replaced(row: Array, pair: Pair, values: Array) -> Array:
+    """(samples, n) one row with other values in two columns."""
+    rows = np.tile(row, (len(values), 1))
+    rows[:, pair] = values
+    return rows
+
+
+def _passes(row: Array, bind: Bind) -> bool:
+    try:
+        bind(row)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- A model with numbers replaced ----------------------------------------------------------------------------------
+# A model with numbers replaced: through the constructors and their checks for floats, past them for symbols.
+
+
+def with_values(node: Any, values: Mapping[Step, Any]) -> Any:
+    """`node`, a dataclass or a tuple, with the values at these steps below it. Raises what its checks raise."""
+    if () in values:
+        return values[()]
+    below: dict[str | int, dict[Step, Any]] = {}
+    for steps, value in values.items():
+        below.setdefault(steps[0], {})[steps[1:]] = value
+    if isinstance(node, tuple):
+        return tuple(with_values(item, below[i]) if i in below else item for i, item in enumerate(node))
+    changes = {str(key): with_values(getattr(node, str(key)), inner) for key, inner in below.items()}
+    return unchecked(node, changes) if any(map(is_symbolic, values.values())) else replace(node, **changes)
+
+
+# ---- Checks of many values of parameters at once --------------------------------------------------------------------
+# A model's checks are bounds on single numbers. A sample that breaks one therefore has a neighbour at the end of a
+# column that breaks it too. Only the samples with the least and the greatest value of each parameter go through the
+# constructors. Inertias and unit quaternions, whose entries hang together, are checked in every sample. So are bounds
+# between two parameters of one part of the model (`myoquat.muscle.parameters`).
+
+
+def check_rows(
+    model: Model | ArticulatedSystem, names: Sequence[str], locations: Sequence[Location], rows: Array, bind: Bind
+) -> None:
+    """ValueError or ModelError for the first of the rows (samples, n) of parameter values that the model refuses."""
+    if not rows.size:
+        return
+    if not np.isfinite(rows).all():
+        i, j = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(f"sample {i}: parameter {names[j]!r} is {rows[i, j]}; finite numbers are needed")
+    _check_groups(model, locations, rows, bind)
+    first = _check_row(rows, 0, bind)
+
+    def near(row: Array) -> Model | ArticulatedSystem:
+        """The model of a row, from that of the first row: only what differs is made again."""
+        changed = {locations[k].steps: float(row[k]) for k in np.flatnonzero(row != rows[0]).tolist()}
+        found: Model | ArticulatedSystem = with_values(first, changed) if changed else first
+        return found
+
+    for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
+        _check_row(rows, i, near)
+    check_pairs(model, locations, rows, near)
+
+
+def _check_row(rows: Array, i: int, bind: Bind) -> Model | ArticulatedSystem:
+    try:
+        return bind(rows[i])
+    except ValueError as error:
+        raise ValueError(f"sample {i}: {error}") from error
+
+
+def _check_groups(model: Model | ArticulatedSystem, locations: Sequence[Location], rows: Array, bind: Bind) -> None:
+    """Whole inertias and quaternions of every sample; a wrong one is bound, which raises the error."""
+    for steps, entries in _groups(locations).items():
+        whole = _completed(model, steps, entries, rows)
+        for i in np.flatnonzero(~_REGULAR[str(steps[-1])](system_of(model), whole))[:1]:
+            _check_row(rows, int(i), bind)
+
+
+def _groups(locations: Sequence[Location]) -> dict[tuple[str | int, ...], list[tuple[int, int]]]:
+    """The vectors whose entries depend on each other: where they stand -> (which entry, which parameter)."""
+    groups: dict[tuple[str | int, ...], list[tuple[int, int]]] = {}
+    for k, location in enumerate(locations):
+        if len(location.steps) > 1 and location.steps[-2] in _REGULAR:
+            groups.setdefault(location.steps[:-1], []).append((int(location.steps[-1]), k))
+    return groups
+
+
+def _completed(
+    model: Model | ArticulatedSystem, steps: tuple[str | int, ...], numbers: list[tuple[int, int]], rows: Array
+) -> Array:
+    """(samples, size) the vector at `steps` in every sample."""
+    vector: Any = model
+    for step in steps:
+        vector = getattr(vector, step) if isinstance(step, str) else vector[step]
+    vector = system_of(model).neutral() if vector is None else np.array(vector, dtype=float)
+    whole = np.tile(vector, (len(rows), 1))
+    for entry, k in numbers:
+        whole[:, entry] = rows[:, k]
+    return whole
+
+
+def _possible(system: ArticulatedSystem, inertia: Array) -> Array:
+    """Where principal moments are not negative and satisfy the triangle inequality, as `check_inertia` asks."""
+    a, b, c = np.linalg.eigvalsh(full(inertia)).T
+    possible: Array = (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
+    return possible
+
+
+def _unit(system: ArticulatedSystem, Q: Array) -> Array:
+    unit: Array = np.abs(np.sqrt(np.sum(Q * Q, axis=-1)) - 1) <= UNIT_TOLERANCE
+    return unit
+
+
+def _unit_parts(system: ArticulatedSystem, q: Array) -> Array:
+    slices = system.quaternion_slices()
+    return np.all([_unit(system, q[:, s]) for s in slices], axis=0) if slices else np.ones(len(q), dtype=bool)
+
+
+_REGULAR = {"inertia": _possible, "orientation": _unit, "start_q": _unit_parts}
+
+
+# ---- Parameters -----------------------------------------------------------------------------------------------------
+# Parameters: some numbers of a model by name, to be given other values, or symbols that a kernel takes as inputs.
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Numbers of a model: `names` in order, where they stand, and the values that the model has for them.
+
+    `Parameters.of` makes it. What is not among the names stays a constant of the model, and of every kernel.
+
+    >>> import myoquat as mq
+    >>> p = mq.muscle.Parameters.of(mq.load_model("two_link"), ["bodies.A.mass", "muscles.m1.max_isometric_force"])
+    >>> p.defaults, p.units
+    (array([ 5., 12.]), ('kg', 'N'))
+    >>> p.bind([6.0, 20.0]).muscles[0].law.max_isometric_force
+    20.0
+    """
+
+    model: Model | ArticulatedSystem
+    names: tuple[str, ...]
+    locations: tuple[Location, ...]
+
+    @classmethod
+    def of(cls, model: SystemLike, names: str | Iterable[str]) -> "Parameters":
+        """The parameters of a Model or an ArticulatedSystem with these names, or patterns as "muscles.*.activation".
+
+        `parameter_names(model)` lists the names. Raises ValueError for a name that the model does not have, with the
+        nearest ones, and for one that is given twice.
+        """
+        found = parameter_index(model)
+        chosen: dict[str, str] = {}
+        for pattern in [names] if isinstance(names, str) else names:
+            for name in found.find(pattern):
+                if name in chosen:
+                    raise ValueError(f"parameter {name!r} is named twice: by {chosen[name]!r} and by {pattern!r}")
+                chosen[name] = pattern
+        return cls(known(model), tuple(chosen), tuple(found.locations[name] for name in chosen))
+
+    def acting(self, inputs: str, markers: bool = False) -> "Parameters":
+        """The same; ValueError for a number that the equations of motion do not read. Those of the start and the
+        activations of muscles are such numbers, and `inputs` says what gives them. `markers`: whether goals read their
+        positions."""
+        for name, location in zip(self.names, self.locations, strict=True):
+            if location.starts or location.activates:
+                raise ValueError(f"parameters: {name!r} is an input of its own: {inputs}")
+            if location.steps[0] == "markers" and not markers:
+                raise ValueError(f"parameters: {name!r} has no effect on a motion")
+        return self
+
+    @cached_property
+    def defaults(self) -> np.ndarray:
+        """(n,) the model's own values; NaN for one that the model leaves open."""
+        return np.array([location.value for location in self.locations], dtype=float)
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each parameter in SI, "1" for a pure number and "" where the name does not tell."""
+        return tuple(
+            unit_of(self.system, name, location) for name, location in zip(self.names, self.locations, strict=True)
+        )
+
+    @property
+    def system(self) -> ArticulatedSystem:
+        """The articulated system of the model."""
+        return self.model if isinstance(self.model, ArticulatedSystem) else self.model.system
+
+    def bind(self, p: ArrayLike) -> Model | ArticulatedSystem:
+        """The model with its numbers replaced by p (n,), floats or symbols: every formula runs on it.
+
+        Floats pass the model's own checks, which raise ModelError or ValueError; symbols pass unchecked, and numbers
+        that are not replaced stay constants. SymPy and CasADi symbols, and SymbolArrays, are taken.
+        """
+        given = self._vector(p)
+        values = {
+            location.steps: x if is_symbolic(given) else float(x)
+            for location, x in zip(self.locations, given, strict=True)
+        }
+        model = self._with_start(values)
+        return with_values(model, values) if values else model
+
+    def check(self, values: ArrayLike) -> Array:
+        """values (..., n) as a float64 array, or an error that names the sample and what the model refuses."""
+        array: Array = check_array("the parameters", values)
+        if is_symbolic(array):
+            return array
+        if array.ndim == 0 or array.shape[-1] != len(self.names):
+            raise ValueError(f"the parameters have shape {array.shape}; expected (..., {self._listed})")
+        check_rows(self.model, self.names, self.locations, array.reshape(-1, len(self.names)), self.bind)
+        return array
+
+    def _vector(self, p: ArrayLike) -> Array:
+        array: Array = check_array("p", p)
+        if array.shape != (len(self.names),):
+            raise ValueError(f"p has shape {array.shape}; expected ({self._listed})")
+        return array
+
+    @property
+    def _listed(self) -> str:
+        return f"{len(self.names)}: {', '.join(self.names[:6])}{' ...' if len(self.names) > 6 else ''}"
+
+    def _with_start(self, values: Mapping[Step, Array | float]) -> Model | ArticulatedSystem:
+        """The model with its start written out, if some of it is to be replaced."""
+        keys = {steps[0] for steps in values} & set(START)
+        if not keys or not isinstance(self.model, Model):
+            return self.model
+        start: dict[str, Any] = {
+            "start_q": tuple(map(float, self.system.neutral())),
+            "start_u": (0.0,) * self.system.nu,
+        }
+        open_keys = [key for key in START if key in keys and getattr(self.model, key) is None]
+        return replace(self.model, **{key: start[key] for key in open_keys})
