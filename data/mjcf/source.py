@@ -266,7 +266,7 @@ def _follow(root: Element, path: Path, implausible: ImplausibleValues, files: In
     """Put the elements of included files in place of every <include>, those of files that they include too, so that
     errors name the right file and line."""
     for element in list(root.iter("include")):
-        if len(element):  # type: ignore[arg-type]
+        if len(element):
             complain(element, "<include> has no elements of its own")
         file = files.path(element, path)
         included = parse(file, lambda text: mended(text, implausible))

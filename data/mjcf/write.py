@@ -20,7 +20,7 @@ from myoquat.data.mjcf.writing.actuators import (
 from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, add, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
-from myoquat.joints.constraints import PolynomialCoupler
+from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.conversion.convert import convert_velocities
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -62,10 +62,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     - springs of Euler joints, and couplers of angles that a quaternion has replaced
     - meshes
 
-    Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such and
-    not enforced. A locked coordinate is held by an equality constraint. Raises ModelError for joints and inertias that
-    MuJoCo refuses, for constraints other than couplers, and for passive forces other than limits of ball joints, dry
-    friction, gravity compensation, and springs of actuators.
+    Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such
+    and not enforced. A locked coordinate is held by an equality constraint. Raises ModelError for joints and inertias
+    that MuJoCo refuses, for constraints other than couplers, points that coincide and welds, and for passive forces
+    other than limits of ball joints, dry friction, gravity compensation, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
     root = etree.Element("mujoco", model=model.name)
@@ -83,10 +83,14 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         if isinstance(force, GravityCompensation):
             carried[force.body] = carried.get(force.body, 0.0) + force.fraction
     held: dict[str, float] = {}
+    loops: list[PointLoop | Weld] = []
     for constraint in model.constraints:
-        if not (isinstance(constraint, PolynomialCoupler) and not np.any(constraint.powers)):
-            raise ModelError("constraints are not written to MuJoCo's files", element=constraint.label)
-        held[constraint.dependent] = constraint.scale * sum(constraint.coefficients)
+        if isinstance(constraint, Weld) or (isinstance(constraint, PointLoop) and constraint.axes == "xyz"):
+            loops.append(constraint)
+        elif isinstance(constraint, PolynomialCoupler) and not np.any(constraint.powers):
+            held[constraint.dependent] = constraint.scale * sum(constraint.coefficients)
+        else:
+            raise ModelError("MuJoCo's files have no constraint of this type", element=constraint.label)
     for given in model.inputs:
         unwritten.count("inputs over time", given.name)
     add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
@@ -101,6 +105,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     for actuator in driven:
         if isinstance(actuator, (PointActuator, TorqueActuator)):
             sites.of_actuator(actuator)
+    ends = [sites.of_constraint(loop, number) for number, loop in enumerate(loops, start=1)]
     Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
     for element in root.iter("body"):
         if fraction := carried.get(str(element.get("name"))):
@@ -127,6 +132,10 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
     held |= {name: start[name] for name, c in coordinates.items() if c.locked and name in start}
     add_equalities(root, joints, coordinates, held, unwritten)
+    holder = add(root, "equality") if loops else root
+    for loop, (first, second) in zip(loops, ends, strict=True):
+        tag = "weld" if isinstance(loop, Weld) else "connect"
+        add(holder, tag, name=loop.name or None, site1=first, site2=second)
     add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)

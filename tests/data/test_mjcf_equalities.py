@@ -100,6 +100,19 @@ def test_poses_of_the_file_satisfy_them(tmp_path):
         np.testing.assert_allclose(constraint.position(model.system, start, np.zeros(())), 0.0, atol=1e-14)
 
 
+def test_points_and_welds_come_back(tmp_path, rng):
+    equality = '<connect name="pin" body1="b" body2="c" anchor="0.05 0.1 -0.1"/><weld name="glue" body1="b" body2="c"/>'
+    model = read(tmp_path, equality + '<weld body1="a" relpose="0.1 0 0.2 0.5 0.5 -0.5 0.5"/>')
+    model.save(tmp_path / "again.xml", strict=True)
+    back = load_model(tmp_path / "again.xml", strict=True)
+    assert [type(one) for one in back.constraints] == [type(one) for one in model.constraints]
+    assert [one.name for one in back.constraints[:2]] == ["pin", "glue"]
+    for q in rng.normal(size=(3, 4)):
+        for one, other in zip(model.constraints, back.constraints, strict=True):
+            residual = (each.position(model.system, q, np.zeros(())) for each in (one, other))
+            np.testing.assert_allclose(*residual, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("equality", "words"),
     [

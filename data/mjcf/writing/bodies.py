@@ -12,12 +12,14 @@ from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
+from myoquat.joints.constraints import PointLoop, Weld
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier, MultivariatePolynomial, coefficients_of
 from myoquat.joints.multibody.body import Body, Shape, check_inertia, principal_moments
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.types import CustomJoint, EulerJoint, FixedJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.custom import Axis
 from myoquat.joints.vectors import full
@@ -285,6 +287,17 @@ class Sites:
             self._named[key] = f"{actuator.name}-site"
             self._put(body, "site", name=self._named[key], pos=place, size=SITE_RADIUS_M)
         return self._named[key]
+
+    def of_constraint(self, loop: PointLoop | Weld, number: int) -> tuple[str, str]:
+        """The sites on both bodies that a constraint holds together."""
+        names = []
+        for k, end in enumerate(("first", "second"), start=1):
+            names.append(f"{loop.name or f'loop_{number}'}-site{k}")
+            angles = getattr(loop, f"{end}_angles", (0.0, 0.0, 0.0))
+            Q = tuple(map(float, quaternion_from_euler(np.array(angles), "XYZ"))) if any(angles) else None
+            place = getattr(loop, f"{end}_point")
+            self._put(getattr(loop, end), "site", name=names[-1], pos=place, quat=Q, size=SITE_RADIUS_M)
+        return names[0], names[1]
 
     def of(self, muscle: Muscle, k: int) -> str:
         """The site of point k of a path."""
