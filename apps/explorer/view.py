@@ -1,7 +1,10 @@
 """The moving stick figure: a plotly figure of a model, its muscles coloured by a number each."""
 
+import gzip
+from functools import cache
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
@@ -27,14 +30,19 @@ CAMERA_DISTANCE = 1.5  # in plotly's units
 
 
 # Every figure of plotly brings plotly's own module, 5 MB. A page waits two seconds for the module of a figure.
-# After that the figure shows its first state and never moves. Therefore the figures of a page share one module. Each
-# figure is there at once, and has its module when that is ready.
+# After that the figure shows its first state and never moves. Therefore the figures of a page share one module, which
+# a widget of its own holds, compressed, so that a saved notebook has it once. Each figure is there at once, and has its
+# module when that is ready.
 LOADER = """
+async function loaded(model) {
+  const holder = await model.widget_manager.get_model(model.get("_module").slice("IPY_MODEL_".length));
+  const packed = new Blob([holder.get("packed")]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const text = new Blob([await new Response(packed).text()], { type: "text/javascript" });
+  return import(URL.createObjectURL(text));
+}
+
 function plotly(model) {
-  if (!window.myoquat_plotly) {
-    const text = new Blob([model.get("_module")], { type: "text/javascript" });
-    window.myoquat_plotly = import(URL.createObjectURL(text));
-  }
+  window.myoquat_plotly ??= loaded(model);
   return window.myoquat_plotly;
 }
 
@@ -56,6 +64,19 @@ export default () => {
 """
 
 
+class PlotlyModule(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget has no types
+    """Plotly's module for all figures of a page."""
+
+    _esm = "export default {}"
+    packed = traitlets.Bytes().tag(sync=True)
+
+
+@cache
+def plotly_module() -> PlotlyModule:
+    """The one of this process, which lives as long as it."""
+    return PlotlyModule(packed=gzip.compress(str(go.FigureWidget._esm).encode(), mtime=0))
+
+
 class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
     """A figure that `publish` announces to a notebook, with its content at that time.
 
@@ -64,7 +85,7 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
     """
 
     _esm = LOADER
-    _module = traitlets.Unicode(str(go.FigureWidget._esm)).tag(sync=True)
+    _module = traitlets.Any().tag(sync=True, **widgets.widget_serialization)
     _published = False
 
     def open(self) -> None:
@@ -75,6 +96,7 @@ class LiveFigure(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
     def publish(self) -> None:
         """Announce the figure to the notebook, once, with its present content."""
         if not self._published:
+            self._module = plotly_module()
             self._repr_mimebundle_()  # brings the state that is sent up to date with data and layout
             self._published = True
             self.open()

@@ -298,8 +298,8 @@ def atlas() -> tuple[dict[str, Mesh], dict[str, Array]]:
     folder = (Path(str(model.file)).parent / "geometry",)
     shapes = {model.system.ground: model.system.shapes} | {body.name: body.shapes for body in model.system.bodies}
     meshes = {name: mesh for name, (shape, *_) in shapes.items() if (mesh := shape_mesh(shape, folder)) is not None}
-    places = {body.name: np.array(body.position) for body in model.system.bodies}
-    return meshes, {bone: places[carried] for bone, carried in CARRIED.items()}
+    origins = {body.name: np.array(body.position) for body in model.system.bodies}
+    return meshes, {bone: origins[carried] for bone, carried in CARRIED.items()}
 
 
 @dataclass
