@@ -143,7 +143,7 @@ def published_moments(data: LegData, trial: MomentTrial, delays: Sequence[float]
     by the muscles that the file names."""
     motion, emg, model = trial.motion, trial.emg, data.model
     lengths = path_lengths(model, motion.q)
-    names, C = free_velocities(model, motion.q)
+    names, C = free_velocities(model, motion.q, motion.time)
     arms = -path_jacobian(model, motion.q) @ C[..., [names.index(f"{joint}_dot") for joint in JOINTS]]
     moments = np.zeros((len(delays), len(motion.time), len(JOINTS)))
     for i, muscle in enumerate(model.muscle_names):

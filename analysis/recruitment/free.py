@@ -27,6 +27,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import mass_matrix
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint
+from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import components
 from myoquat.muscle import Model, path_jacobian
 from myoquat.muscle.actuators import delayed, delayed_rates
@@ -101,8 +102,9 @@ GIMBAL_LOCK_SINE = 1e-9  # sine of an angle's distance from gimbal lock
 MIN_SINGULAR_VALUE = 1e-7  # of the greatest singular value of the driven columns: below it the motion is not determined
 
 
-def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame":
-    """Torques on the free velocities, C^T tau with u = C u_free: a row per pose of q (..., nq), torque (..., nu).
+def free_torques(model: Model, q: ArrayLike, torque: ArrayLike, time: ArrayLike = 0.0) -> "pd.DataFrame":
+    """Torques on the free velocities, C^T tau with u = C u_free: a row per pose of q (..., nq), torque (..., nu), at
+    `time` (...) [s], on which constraints may depend.
 
     Forces of constraints do no work and have dropped out. These torques, on the free velocities alone, give the motion
     under the constraints that `torque` gives with any forces of them. Raises ValueError as `free_moment_arms` does.
@@ -120,13 +122,13 @@ def free_torques(model: Model, q: ArrayLike, torque: ArrayLike) -> "pd.DataFrame
     system = model.system
     rows = system.check_q(q).reshape(-1, system.nq)
     tau = system.check_u(torque, "torque").reshape(-1, system.nu)
-    names, C = free_velocities(model, rows)
+    names, C = free_velocities(model, rows, check_array("time", time).reshape(-1))
     return pd.DataFrame(np.einsum("pij,pi->pj", C, tau), columns=pd.Index(names))
 
 
-def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
+def free_moment_arms(model: Model, q: ArrayLike, time: ArrayLike = 0.0) -> "pd.DataFrame":
     """Moment arms along the motions that locks, couplers and constraints leave, -J C: rows (pose, muscle), a column per
-    free velocity. Per pose of q (..., nq), which must lie on the constraints (`assemble`).
+    free velocity. Per pose of q (..., nq) at `time` (...) [s], which must lie on the constraints (`assemble`).
 
     Raises ValueError where the velocities that the constraints drive, chosen at the first pose, are not determined by
     the free ones at a later one.
@@ -144,14 +146,14 @@ def free_moment_arms(model: Model, q: ArrayLike) -> "pd.DataFrame":
     """
     check_types(model=(model, Model))
     rows = model.system.check_q(q).reshape(-1, model.system.nq)
-    names, C = free_velocities(model, rows)
+    names, C = free_velocities(model, rows, check_array("time", time).reshape(-1))
     arms = -path_jacobian(model, rows) @ C
     index = pd.MultiIndex.from_product([range(len(rows)), model.muscle_names], names=["pose", "muscle"])
     return pd.DataFrame(arms.reshape(-1, len(names)), index=index, columns=pd.Index(names, name="moment arm"))
 
 
-def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names, C (poses, nu, n)) of the free velocities: u = C u_free at q (poses, nq).
+def free_velocities(model: Model, q: Array, time: Array | float = 0.0) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names, C (poses, nu, n)) of the free velocities: u = C u_free at q (poses, nq) and time (poses,) [s].
 
     Locked and prescribed coordinates are left out, couplers are followed, and A C = 0 for the model's constraints.
     Raises ValueError for poses at which velocities are not determined that the constraints drive at the first pose. It
@@ -160,11 +162,13 @@ def free_velocities(model: Model, q: Array) -> tuple[tuple[str, ...], np.ndarray
     free, C = _coupled(model, q)
     constraints = (*model.constraints, *split_couplers(model.system, model.couplers)[1])
     if constraints and len(q):
-        free, C = _constrained(model, constraints, q, free, C)
+        free, C = _constrained(model, constraints, (q, time), free, C)
     return tuple(model.system.velocity_names[k] for k in free), C
 
 
-def led_velocities(model: Model, q: Array, untracked: Array) -> tuple[tuple[str, ...], np.ndarray]:
+def led_velocities(
+    model: Model, q: Array, untracked: Array, time: Array | float = 0.0
+) -> tuple[tuple[str, ...], np.ndarray]:
     """(names, L (poses, nu, n)) of the free velocities that no entry of `untracked` (nu,) marks.
 
     L = Ct - Cf (Cf^T M Cf)^-1 Cf^T M Ct, where Ct and Cf are the columns of C (`free_velocities`) of tracked and of
@@ -174,7 +178,7 @@ def led_velocities(model: Model, q: Array, untracked: Array) -> tuple[tuple[str,
 
     Raises ValueError as `free_velocities` does, and where nothing is tracked.
     """
-    names, C = free_velocities(model, q)
+    names, C = free_velocities(model, q, time)
     rows = [model.system.velocity_names.index(name) for name in names]
     drives = np.abs(C[:, ~untracked]).max(axis=(0, 1), initial=0.0) > 0
     open_ = untracked[rows] & ~drives
@@ -187,11 +191,11 @@ def led_velocities(model: Model, q: Array, untracked: Array) -> tuple[tuple[str,
 
 
 def _constrained(
-    model: Model, constraints: Sequence[Constraint], q: Array, free: list[int], C: np.ndarray
+    model: Model, constraints: Sequence[Constraint], poses: tuple[Array, Array | float], free: list[int], C: np.ndarray
 ) -> tuple[list[int], np.ndarray]:
     """Fewer free velocities: some are driven by the others, A C = 0; which, is decided at the first pose."""
     held = ConstraintArrays(Constraints(model.system, constraints))
-    B = held.jacobian(q, 0.0) @ C
+    B = held.jacobian(*poses) @ C
     _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
     pivots = np.abs(np.diag(R))
     rank = int((pivots > MIN_PIVOT * pivots.max(initial=0.0)).sum())

@@ -169,7 +169,7 @@ def static_optimization(
     if given.keys() & {*model.control_names}:
         controls = np.stack([given.get(name, np.zeros(len(q))) for name in model.control_names], axis=-1)
         torque = torque - actuator_forces(model, q, u, controls)
-    demands = Demands(model, (q, u), torque, reserves)
+    demands = Demands(model, (q, u), torque, reserves, time=0.0 if t is None else t)
     demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]

@@ -90,7 +90,7 @@ class MuscleTrial:
 
     def of_model(self, model: Model) -> "MuscleTrial":
         """The trial with its reserves one by one, also where they are one strength, or strengths by name."""
-        names, _ = free_velocities(model, self.motion.q[:1])
+        names, _ = free_velocities(model, self.motion.q[:1], self.motion.time[:1])
         return replace(self, reserves=reserves_of(self.reserves, names))
 
     @property

@@ -549,7 +549,7 @@ def posed_as_opensim(moving: Moving, setup: StaticOptimizationSetup) -> Posed:
     pulling = [i for i, m in enumerate(model.muscles) if isinstance(m.law, (HillLaw, PathActuator))]
     gain, rest, columns = _strengths(model, motion, pulling, setup.physiology)
     needed = inverse_dynamics_of_motion(model, motion, moving.loads).torque
-    C = free_velocities(model, motion.q)[1]
+    C = free_velocities(model, motion.q, motion.time)[1]
     J = path_jacobian(model, motion.q)
     arms = -np.swapaxes(J @ C, -1, -2)
     lower, upper = _bounds(moving, pulling)

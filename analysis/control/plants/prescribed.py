@@ -47,7 +47,7 @@ class PrescribedPlant(MuscledPlant):
         self.model: Model = model
         self.motion, self.loads = motion, loads
         self._check_parameters()
-        self.free_names, _ = free_velocities(model, motion.q[:1])
+        self.free_names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
         self._check_linear()
 
     def bound(self, p: Array) -> "PrescribedPlant":
@@ -106,7 +106,9 @@ class PrescribedPlant(MuscledPlant):
     @cached_property
     def _structure(self) -> tuple[Array, Array]:
         """(m, n) and (k, n): whether a muscle or a control has an effect on a free velocity at any frame."""
-        arms, gains = (np.abs(effects).max(axis=0) > MIN_ARM for effects in self._effects(self.motion.q))
+        arms, gains = (
+            np.abs(effects).max(axis=0) > MIN_ARM for effects in self._effects(self.motion.q, self.motion.time)
+        )
         return arms, gains
 
     @cached_property
@@ -127,9 +129,9 @@ class PrescribedPlant(MuscledPlant):
         q, u = interpolated_pose(motion, time), interpolated_velocity(motion, time)
         return consistent_motion(self.model, Motion(motion.system, time, q, u, udot))
 
-    def _effects(self, q: Array) -> tuple[Array, Array]:
+    def _effects(self, q: Array, time: Array) -> tuple[Array, Array]:
         """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""
-        _, C = free_velocities(self.model, q)
+        _, C = free_velocities(self.model, q, time)
         axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_indices]
         torques = np.broadcast_to(axes, (len(q), *axes.shape))
         units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
@@ -144,8 +146,8 @@ class PrescribedPlant(MuscledPlant):
         at = self.motion_at(time)
         assert at.u is not None
         torque = inverse_dynamics_of_motion(self.model, at, self.loads).torque
-        _, C = free_velocities(self.model, at.q)
-        arms, gains = self._effects(at.q)
+        _, C = free_velocities(self.model, at.q, at.time)
+        arms, gains = self._effects(at.q, at.time)
         of_arms, of_gains = self._structure
         length = path_lengths(self.model, at.q)
         speed = matvec(path_jacobian(self.model, at.q), at.u)

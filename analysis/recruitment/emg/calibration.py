@@ -211,7 +211,7 @@ def _record(model: Model, trial: CalibrationTrial, velocities: Sequence[str] | N
         raise ValueError(f"activation of a trial must have the shape {shape}, not {activation.shape}")
     activation = np.maximum(model.check_activation(activation), least_activations(model))
     needed = inverse_dynamics_of_motion(model, motion, trial.loads).torque
-    names, C = free_velocities(model, motion.q)
+    names, C = free_velocities(model, motion.q, motion.time)
     chosen = names if velocities is None else tuple(velocities)
     rows = indices_of("free velocity", chosen, names)
     J = path_jacobian(model, motion.q)

@@ -224,7 +224,7 @@ def emg_driven(
     motion = motion_of(motion)
     model = motion.check_system(model.with_rigid_tendons())
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
-    names, C = free_velocities(model, motion.q)
+    names, C = free_velocities(model, motion.q, motion.time)
     a = activations_at(model, motion.time, activations)
     if np.isnan(a).any():
         if others is None:

@@ -271,7 +271,7 @@ def trial_arrays(model: Model, trial: MomentTrial, velocities: Sequence[str]) ->
     if motion.u is None:
         raise ValueError("the motion has no u; smooth(motion) or differentiate(motion) finds it")
     signal = _signal(model, trial.emg)
-    names, C = free_velocities(model, motion.q)
+    names, C = free_velocities(model, motion.q, motion.time)
     rows = indices_of("free velocity", velocities, names)
     angles = _coordinates(model, velocities)
     J = path_jacobian(model, motion.q)

@@ -34,7 +34,7 @@ def longest_step(model: Model, motion: Motion, activation: Array) -> float:
     turned = DIFFERENCE_STEP * np.eye(model.system.nu)[:, None, :]
     ahead, behind = (_forces(model, q, u + sign * turned, a, motion.time[rows]) for sign in (1.0, -1.0))
     D = np.moveaxis((ahead - behind) / (2 * DIFFERENCE_STEP), 0, -1)  # (rows, nu, nu), a column per velocity
-    C = free_velocities(model, q)[1]
+    C = free_velocities(model, q, motion.time[rows])[1]
     Ct = np.swapaxes(C, -1, -2)
     rates = np.abs(np.linalg.eigvals(np.linalg.solve(Ct @ mass_matrix(model, q) @ C, Ct @ D @ C)))
     rate = float(rates.max(initial=0.0))

@@ -138,7 +138,7 @@ def tracking_of(model: Model, reference: Motion, driven: Driven) -> Tracking:
     """The record of a driven model."""
     system, q, u = model.system, driven.q, driven.u
     k = len(q)
-    names, C = free_velocities(model, q)
+    names, C = free_velocities(model, q, reference.time[:k])
     states = (driven.states,) if state_names(model) else ()
     force = muscle_forces(model, q, u, driven.activation, *states) if model.muscles else np.zeros((k, 0))
     torque = -vecmat(force, path_jacobian(model, q)) if model.muscles else np.zeros(u.shape)

@@ -394,9 +394,12 @@ class Demands:
         cones: Sequence[StabilityRule] = (),
         paths: Paths | None = None,
         untracked: Array | None = None,
+        time: Array | float = 0.0,
     ) -> None:
         q, u = poses
-        self.names, self.C = free_velocities(model, q) if untracked is None else led_velocities(model, q, untracked)
+        self.names, self.C = (
+            free_velocities(model, q, time) if untracked is None else led_velocities(model, q, untracked, time)
+        )
         self.torque = picked(torque[:, None], self.C)[:, 0]
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
         joints = joints_of(model, self.cones)
@@ -441,7 +444,7 @@ class Demands:
             needed = replace(needed, torque=torque)
         joints = joints_of(model, tuple(cones))
         paths = paths_along(model, motion.q, joints)
-        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked)
+        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time)
         found.needed, found.controls = needed, controls
         found.prescribe(prescribed_activations(model, motion.time))
         found._press(motion, joints, paths.jacobian)

@@ -1,6 +1,6 @@
 """Free velocities of models with constraints: motions along them, torques without their forces, moment arms."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from myoquat.dynamics.constraints import (
     ConstraintArrays,
     Constraints,
     Distance,
+    Holonomic,
     PointLoop,
     assemble,
     constraints_of,
@@ -160,3 +161,22 @@ def test_moment_arms_that_hold_what_constraints_move_are_reported():
     with pytest.warns(ConstraintWarning, match=r"the model's constraints \(PointLoop\) may not allow; follow_constr"):
         arms = moment_arms(five_bar(), np.zeros(4))
     np.testing.assert_allclose(arms.to_numpy(), -path_jacobian(five_bar(), np.zeros(4)), rtol=1e-13)
+
+
+@dataclass(frozen=True)
+class Turning(Holonomic):
+    """a cos t = b sin t."""
+
+    name: str = "turning"
+
+    def position(self, system, q, t):
+        return (np.cos(t) * q[..., 0] - np.sin(t) * q[..., 1])[..., None]
+
+
+def test_constraints_that_change_with_time_are_taken_at_the_time_of_each_pose():
+    """b drives a = b tan t, so that the torque along b is tau_b + tau_a tan t."""
+    bodies = tuple(Body(name, "ground", PrismaticJoint(X), mass=1.0) for name in ("a", "b"))
+    model = Model(ArticulatedSystem(bodies), constraints=(Turning(),))
+    time = np.array([0.2, 0.4, 0.7])
+    found = free_torques(model, np.zeros((3, 2)), np.tile([1.0, 3.0], (3, 1)), time)
+    np.testing.assert_allclose(found["b.speed"], 3.0 + np.tan(time), rtol=1e-12)
