@@ -73,7 +73,7 @@ class Source:
     spec    the `mujoco.MjSpec` that it is compiled of, None without one
     folder  that of the file, None without one
     root    the file's elements with those of the files that it includes, None without one
-    meshes  the files of meshes that were not opened, by the meshes' names
+    meshes  the files of meshes as the model's file names them, by the meshes' names
     idle    tendons on which nothing acts
     """
 
@@ -231,7 +231,7 @@ def _refused(text: str, root: Element | None) -> ModelError:
 
 def _without_pictures(spec: Any) -> dict[str, str]:
     """Let the compiler keep every body and open no file that it does not need: no texture, no skin, and no mesh that
-    does not weigh. Returns the files of these meshes by name."""
+    does not weigh. Returns the files of all meshes by name."""
     spec.compiler.fusestatic = spec.compiler.discardvisual = False
     for material in spec.materials:
         material.textures = [""] * len(material.textures)
@@ -242,10 +242,9 @@ def _without_pictures(spec: Any) -> dict[str, str]:
         for geom in spec.geoms
         if geom.meshname and (geom.type != mujoco.mjtGeom.mjGEOM_MESH or _weighs(geom, spec))
     }
-    files = {}
+    files = {mesh.name: mesh.file for mesh in spec.meshes if mesh.file}
     for mesh in spec.meshes:
         if mesh.file and mesh.name not in needed:
-            files[mesh.name] = mesh.file
             mesh.file = ""
             mesh.uservert, mesh.userface = TETRAHEDRON, TETRAHEDRON_FACES
     return files

@@ -149,6 +149,12 @@ def test_meshes_outside_the_folder_are_read_where_that_is_allowed(tmp_path):
     assert body(inner, anywhere=True) == body(path)
 
 
+def test_a_shape_names_the_file_of_its_mesh_whether_it_weighs_or_not(tmp_path):
+    for geom in ("", 'mass="0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"'):
+        (shape,) = body(written(tmp_path, geom=geom)).shapes
+        assert shape.file == "part.obj"
+
+
 def test_a_mesh_without_mass_is_not_opened(tmp_path):
     path = written(tmp_path, geom='mass="0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"')
     (tmp_path / "bones/part.obj").unlink()
