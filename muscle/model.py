@@ -19,13 +19,15 @@ from myoquat.joints import conversion
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, check_state
-from myoquat.joints.types import EulerJoint
+from myoquat.joints.types import EulerJoint, FixedJoint
 from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import Actuator, delayed
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, check_couplers, follow, linear_couplings
 from myoquat.muscle.forces import PassiveForce
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.inputs import PrescribedInput
+from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.path import Muscle, MuscleGroup
 from myoquat.muscle.points import PathPoint
@@ -282,6 +284,82 @@ class Model(Record):
         'rigid'
         """
         return self._rigid or self
+
+    def without_muscles(self) -> "Model":
+        """The same model without muscles and without their groups, and without inputs.
+
+        >>> import myoquat as mq
+        >>> mq.load_model("two_link").without_muscles().muscles
+        ()
+        """
+        return replace(self, muscles=(), groups=(), inputs=())
+
+    def with_degroote_fregly_muscles(self) -> "Model":
+        """The same model with the curves of De Groote and Fregly (2016) in place of those of its Hill-type muscles.
+
+        Strengths, lengths, pennation, greatest speed, tendon and damping stay, and the time constants of activation
+        dynamics too, as Moco's ModOpReplaceMusclesWithDeGrooteFregly2016 has it. ModelError for a muscle of another
+        law.
+
+        >>> import myoquat as mq
+        >>> from myoquat.muscle import PathPoint
+        >>> from myoquat.muscle.laws import Thelen2003
+        >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
+        >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
+        >>> law = Thelen2003(1000.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
+        >>> model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
+        >>> model.with_degroote_fregly_muscles().muscles[0].law.kind
+        'degroote_fregly2016'
+        """
+
+        def replaced(muscle: Muscle) -> Muscle:
+            law, dynamics = muscle.law, muscle.activation_dynamics
+            if not isinstance(law, HillLaw):
+                raise ModelError(
+                    "its law is no Hill-type muscle, which that of De Groote and Fregly replaces",
+                    element=f"muscle {muscle.name!r}",
+                )
+            curves = DeGrooteFregly2016(
+                law.max_isometric_force, law.optimal_fiber_length, law.tendon_slack_length, law.pennation,
+                law.max_contraction_velocity, law.tendon, law.tendon_strain, 0.0,
+                passive_strain=getattr(law, "passive_strain", 0.6), damping=getattr(law, "damping", 0.0),
+            )  # fmt: skip
+            own = None if dynamics is None else ActivationDynamics(dynamics.activation_time, dynamics.deactivation_time)
+            return replace(muscle, law=curves, activation_dynamics=own)
+
+        return replace(self, muscles=tuple(map(replaced, self.muscles)))
+
+    def with_welds(self, joints: Collection[str]) -> "Model":
+        """The same model whose named joints are fixed at zero; other coordinates keep their start.
+
+        ModelError for a joint that the model does not have, and for parts that need a coordinate of a fixed one.
+
+        >>> import myoquat as mq
+        >>> hinge = mq.joints.RevoluteJoint((0, 1, 0))
+        >>> arm = mq.Body("arm", "ground", hinge, joint_name="elbow"), mq.Body("hand", "arm", hinge, joint_name="wrist")
+        >>> mq.Model(mq.ArticulatedSystem(arm)).with_welds(["wrist"]).system.coordinate_names
+        ('arm.angle',)
+        """
+        check_types(joints=(joints, (list, tuple, set, frozenset)))
+        start = dict(zip(self.system.coordinate_names, map(float, self.start), strict=True))
+        known = {body.joint_name or body.name for body in self.system.bodies}
+        if unknown := [name for name in joints if name not in known]:
+            raise ModelError(f"the model has no joint {unknown[0]!r}; known: {', '.join(sorted(known))}")
+        bodies = tuple(
+            replace(body, joint=FixedJoint(), coordinate_names=None, spring_mount=None)
+            if (body.joint_name or body.name) in joints
+            else body
+            for body in self.system.bodies
+        )
+        system = replace(self.system, bodies=bodies)
+        kept = set(system.coordinate_names)
+        return replace(
+            self,
+            system=system,
+            coordinates=tuple(c for c in self.coordinates if c.name in kept),
+            start_q=tuple(start[name] for name in system.coordinate_names),
+            start_u=None,
+        )
 
     def with_smooth_activation(self, smoothing: float = 0.1) -> "Model":
         """The same model with "smooth" activation dynamics in place of "piecewise"; other forms stay.

@@ -21,9 +21,8 @@ from myoquat.data.osim.reading.controllers import read_control_bounds
 from myoquat.data.osim.reading.muscles import read_functional
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, parse_opensim, positive, text
-from myoquat.joints import FixedJoint
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle import ActivationDynamics, Model, Muscle
+from myoquat.muscle import Model, Muscle
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
@@ -264,7 +263,7 @@ def _least(muscle: Muscle, given: tuple[float | None, float | None]) -> Interval
 
 
 def _remove_muscles(found: MocoModel, operator: Element) -> None:
-    found.model = replace(found.model, muscles=(), groups=(), inputs=())
+    found.model = found.model.without_muscles()
     found.bounds = {}
 
 
@@ -279,20 +278,8 @@ def _without_dynamics(muscle: Muscle) -> Muscle:
     return replace(muscle, activation_dynamics=None)
 
 
-def _curves(muscle: Muscle) -> Muscle:
-    """The muscle with the curves of De Groote and Fregly, as Moco replaces those of Thelen and of Millard."""
-    law, dynamics = muscle.law, muscle.activation_dynamics
-    if not isinstance(law, HillLaw):
-        raise ValueError(
-            f"muscle {muscle.name!r}: its law is no Hill-type muscle, which that of De Groote and Fregly replaces"
-        )
-    curves = DeGrooteFregly2016(
-        law.max_isometric_force, law.optimal_fiber_length, law.tendon_slack_length, law.pennation,
-        law.max_contraction_velocity, law.tendon, law.tendon_strain, 0.0,
-        passive_strain=getattr(law, "passive_strain", 0.6), damping=getattr(law, "damping", 0.0),
-    )  # fmt: skip
-    own = None if dynamics is None else ActivationDynamics(dynamics.activation_time, dynamics.deactivation_time)
-    return replace(muscle, law=curves, activation_dynamics=own)
+def _curves(found: MocoModel, operator: Element) -> None:
+    found.model = found.model.with_degroote_fregly_muscles()
 
 
 def _of_curves(**tags: str) -> Callable[[MocoModel, Element], None]:
@@ -339,23 +326,11 @@ def _loads(found: MocoModel, operator: Element) -> None:
 
 def _welds(found: MocoModel, operator: Element) -> None:
     """Fix joints at zero, and keep the start of all other coordinates."""
-    system, start = found.model.system, dict(
-        zip(found.model.system.coordinate_names, map(float, found.model.start), strict=True)
-    )  # fmt: skip
-    joints = {body.joint_name or body.name for body in system.bodies}
+    joints = {body.joint_name or body.name for body in found.model.system.bodies}
     fixed = {tail(path) for path in text(operator, "joint_paths", "").split()}
     if fixed - joints:
         complain(operator, f"the model has no joint {min(fixed - joints)!r}")
-    bodies = tuple(
-        replace(body, joint=FixedJoint(), coordinate_names=None) if (body.joint_name or body.name) in fixed else body
-        for body in system.bodies
-    )
-    welded = replace(system, bodies=bodies)
-    kept = set(welded.coordinate_names)
-    found.model = replace(
-        found.model, system=welded, coordinates=tuple(c for c in found.model.coordinates if c.name in kept),
-        start_q=tuple(start[name] for name in welded.coordinate_names), start_u=None,
-    )  # fmt: skip
+    found.model = found.model.with_welds(fixed)
 
 
 def _paths(found: MocoModel, operator: Element) -> None:
@@ -435,7 +410,7 @@ MODEL_OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
     "ModOpPassiveFiberStrainAtOneNormForceDGF": _of_curves(passive_strain="passive_fiber_strain_at_one_norm_force"),
     "ModOpRemoveMuscles": _remove_muscles,
     "ModOpReplaceJointsWithWelds": _welds,
-    "ModOpReplaceMusclesWithDeGrooteFregly2016": _of_muscles(_curves),
+    "ModOpReplaceMusclesWithDeGrooteFregly2016": _curves,
     "ModOpReplacePathsWithFunctionBasedPaths": _paths,
     "ModOpScaleActiveFiberForceCurveWidthDGF": _of_curves(width_scale="scale_factor"),
     "ModOpScaleMaxIsometricForce": _stronger,

@@ -1,0 +1,39 @@
+"""Models that methods change as Moco's operators do."""
+
+import pytest
+
+import myoquat as mq
+from myoquat.joints.errors import ModelError
+from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
+from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
+
+
+def arm():
+    hinge = mq.joints.RevoluteJoint((0, 1, 0))
+    bodies = (
+        mq.Body("upper", "ground", hinge, mass=1.0, joint_name="shoulder", coordinate_names=("s",)),
+        mq.Body("fore", "upper", hinge, (0.3, 0, 0), mass=1.0, joint_name="elbow", coordinate_names=("e",)),
+    )
+    path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("fore", (0.1, 0.0, 0.0)))
+    law = Thelen2003(900.0, optimal_fiber_length=0.2, tendon_slack_length=0.3, pennation=0.1)
+    muscle = Muscle("biceps", path, law, activation_dynamics=ActivationDynamics(0.02, 0.05))
+    return mq.Model(mq.ArticulatedSystem(bodies), (muscle,), start_q=(0.2, 0.5))
+
+
+def test_welds_hold_at_zero_and_other_coordinates_keep_their_start():
+    welded = arm().with_welds(["shoulder"])
+    assert welded.system.coordinate_names == ("e",)
+    assert list(welded.start) == [0.5]
+    assert welded.system.poses(welded.start)["fore"][1] == pytest.approx((0.3, 0.0, 0.0))
+    with pytest.raises(ModelError, match="no joint 'wrist'; known: elbow, shoulder"):
+        arm().with_welds(["wrist"])
+
+
+def test_muscles_are_replaced_or_removed():
+    (muscle,) = arm().with_degroote_fregly_muscles().muscles
+    assert isinstance(muscle.law, DeGrooteFregly2016)
+    assert (muscle.law.max_isometric_force, muscle.law.pennation) == (900.0, 0.1)
+    assert muscle.activation_dynamics == ActivationDynamics(0.02, 0.05)
+    assert arm().without_muscles().muscles == ()
+    with pytest.raises(ModelError, match="'m1': its law is no Hill-type muscle"):
+        mq.load_model("two_link").with_degroote_fregly_muscles()
