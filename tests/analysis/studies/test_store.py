@@ -39,9 +39,21 @@ def path(tmp_path):
     return tmp_path / "results"
 
 
-def begun(path, blocks):
-    """A store in which some blocks are there."""
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stored") / "results"
     STUDY.run(path, block=BLOCK)
+    return path
+
+
+@pytest.fixture
+def filled(path, stored):
+    """All results of the study at `path`."""
+    shutil.copytree(stored, path)
+
+
+def begun(path, blocks):
+    """A store of which some blocks are kept."""
     for block in set(range(9)) - set(blocks):
         for name in ("status", "q"):
             shutil.rmtree(path / name / "c" / str(block), ignore_errors=True)
@@ -49,6 +61,7 @@ def begun(path, blocks):
     return path
 
 
+@pytest.mark.usefixtures("filled")
 def test_an_interrupted_study_goes_on_where_it_stopped(path, whole):
     begun(path, [0, 3, 8])
     before = {p: p.stat().st_mtime_ns for p in (path / "u" / "c").glob("[038]/**/0") if p.is_file()}
@@ -61,6 +74,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(path, whole):
     assert report.blocks == 0
 
 
+@pytest.mark.usefixtures("filled")
 def test_what_is_there_can_be_read_before_the_rest(path, whole):
     found = open_results(begun(path, [2]))
     there = found.status.values > 0
@@ -72,9 +86,9 @@ def test_resume_without_a_store_begins_one(path, whole):
     xr.testing.assert_identical(STUDY.run(path, resume=True, block=BLOCK).load(), whole)
 
 
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("damage", ["truncated", "missing", "half written"])
 def test_chunks_that_a_dead_machine_lost_are_computed_again(path, whole, damage):
-    STUDY.run(path, block=BLOCK)
     chunk = path / "q" / "c" / "4" / "0" / "0"
     if damage == "truncated":
         chunk.write_bytes(chunk.read_bytes()[:100])
@@ -88,9 +102,9 @@ def test_chunks_that_a_dead_machine_lost_are_computed_again(path, whole, damage)
     assert not list(path.rglob("*.partial"))
 
 
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("damage", ["a changed byte", "zeros alone"])  # the checksum of nothing is zero
 def test_a_damaged_block_is_named_when_its_numbers_are_read(path, damage):
-    STUDY.run(path, block=BLOCK)
     chunk = path / "q" / "c" / "4" / "0" / "0"
     data = bytearray(chunk.read_bytes() if damage == "a changed byte" else 4)
     if damage == "a changed byte":
@@ -105,6 +119,7 @@ def test_a_damaged_block_is_named_when_its_numbers_are_read(path, damage):
 # ---- refused -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -118,14 +133,13 @@ def test_a_damaged_block_is_named_when_its_numbers_are_read(path, damage):
     ],
 )
 def test_a_changed_study_is_refused_with_what_changed(path, changes, message):
-    STUDY.run(path, block=BLOCK)
     with pytest.raises(StoreError, match=f"another study; what differs: .*{message}"):
         replace(STUDY, **{"start_q": None, **changes}).run(path, resume=True)
     assert open_results(path).sizes["sample"] == 60
 
 
+@pytest.mark.usefixtures("filled")
 def test_nothing_is_overwritten(path):
-    STUDY.run(path, block=BLOCK)
     with pytest.raises(FileExistsError, match="--resume"):
         STUDY.run(path)
 
@@ -135,6 +149,7 @@ def change(path, **attributes):
     group.attrs.update(attributes)
 
 
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
@@ -145,7 +160,6 @@ def change(path, **attributes):
     ],
 )
 def test_results_of_another_version_or_processor_are_refused(path, attributes, message):
-    STUDY.run(path, block=BLOCK)
     change(path, **attributes)
     with pytest.raises(StoreError, match=message):
         STUDY.run(path, resume=True)
@@ -153,8 +167,8 @@ def test_results_of_another_version_or_processor_are_refused(path, attributes, m
         assert open_results(path).sizes["sample"] == 60  # still readable
 
 
+@pytest.mark.usefixtures("filled")
 def test_a_store_of_the_first_format_is_read_but_not_resumed(path, whole):
-    STUDY.run(path, block=BLOCK)
     change(path, format_version=1, myoquat="0.0.9")
     np.testing.assert_array_equal(open_results(path).status, whole.status)
     with pytest.raises(StoreError, match=r"begun by myoquat 0\.0\.9 in format version 1, .* not resumed"):
