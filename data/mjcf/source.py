@@ -190,7 +190,7 @@ def _of_file(path: Path, anywhere: bool) -> Source:
     _follow(root, path, implausible, IncludedFiles(path, anywhere))
     _check_counts(root)
     if not anywhere:
-        _check_named_files(root, path.parent)
+        _check_named_files(root, path.parent, {path.resolve()})
     spec = _asked(lambda: mujoco.MjSpec.from_file(str(path)), path, root)
     meshes = _without_pictures(spec)
     compiled = _asked(spec.compile, path, root)
@@ -297,8 +297,9 @@ def _made(element: Element) -> int:
     return 1 + count * sum(_made(child) for child in element)
 
 
-def _check_named_files(root: Element, folder: Path) -> None:
-    """ModelError for a file outside of the folder that an element names, in any of the folders of the compiler."""
+def _check_named_files(root: Element, folder: Path, seen: set[Path]) -> None:
+    """ModelError for a file outside of the folder that an element names, in any of the folders of the compiler, and for
+    those that a model names which is attached."""
     folders = [folder, *(beside(folder, name) for name in _folders(root))]
     home = folder.resolve()
     for element in root.iter():
@@ -306,12 +307,17 @@ def _check_named_files(root: Element, folder: Path) -> None:
         for above in folders if name else ():
             try:
                 path = beside(above, name or "")
-                outside = path.exists() and not path.resolve().is_relative_to(home)
+                real, is_file = path.resolve(), path.is_file()
             except (OSError, ValueError):  # a name that no file can have
                 continue
-            if outside:
+            if is_file and not real.is_relative_to(home):
                 what = f"<{element.tag}> names {name!r}, outside the folder of the model"
                 complain(element, f"{what}; load_model(..., anywhere=True) reads it")
+            if is_file and element.tag == "model" and real not in seen:
+                seen.add(real)
+                attached = parse(path, lambda text: mended(text, ImplausibleValues()))
+                _follow(attached, path, ImplausibleValues(), IncludedFiles(path, False))
+                _check_named_files(attached, folder, seen)
 
 
 def _folders(root: Element) -> Iterator[str]:

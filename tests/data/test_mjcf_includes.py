@@ -92,6 +92,23 @@ def test_files_outside_the_folder_are_read_where_that_is_allowed(tmp_path):
     assert load_model(inner, anywhere=True).system.body_names == ("upper", "fore", "hand")
 
 
+def test_attached_models_are_read_and_name_no_file_outside(tmp_path):
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    part = (
+        '<mujoco><asset>{}</asset><worldbody><body name="fore"><joint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    main = """<mujoco><asset><model name="part" file="part.xml"/></asset><worldbody><body name="upper"><joint/>
+    <geom size="0.1"/><attach model="part" body="fore" prefix="left_"/></body></worldbody></mujoco>"""
+    (folder / "arm.xml").write_text(main)
+    (folder / "part.xml").write_text(part.format(""))
+    assert load_model(folder / "arm.xml").system.body_names == ("upper", "left_fore")
+    (tmp_path / "secret.obj").write_text("v 0 0 0")
+    (folder / "part.xml").write_text(part.format('<mesh name="m" file="../secret.obj"/>'))
+    with pytest.raises(ModelError, match=r"<mesh> names .*outside the folder of the model"):
+        load_model(folder / "arm.xml")
+
+
 @pytest.mark.posix
 def test_a_link_to_a_file_outside_is_outside(tmp_path):
     path = written(tmp_path / "model")
