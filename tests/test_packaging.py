@@ -339,6 +339,14 @@ def test_importing_the_package_imports_little():
     assert len(found) < 30, found
 
 
+def test_finding_load_model_imports_no_model():
+    """The modules that read a file and hold what is in it are imported with the first model."""
+    script = "import sys; import myoquat; myoquat.load_model; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    heavy = {"lxml", "llvmlite", "myoquat.muscle.model", "myoquat.joints.multibody", "myoquat.kernels.codegen"}
+    assert not heavy & set(done.stdout.split())
+
+
 def test_what_simulates_optimizes_and_shows_imports_little():
     """Tables, statistics and symbolic mathematics are imported where they are used, not by those who do without."""
     script = (
