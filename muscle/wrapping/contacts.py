@@ -1,9 +1,9 @@
 """All contacts of paths at a pose."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 import numpy as np
 
@@ -24,13 +24,14 @@ Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
 
 @dataclass(frozen=True)
 class _Segment:
-    """A piece of a path before it is solved: its ends, the surfaces that act between them, and whether the path takes
-    it."""
+    """A piece of a path before it is solved: its ends, the surfaces that act between them, whether the path takes it,
+    and whether it begins within the points between which each surface acts."""
 
     wraps: tuple[Wrap, ...]
     start: Site
     end: Site
     on: Array | bool
+    reached: tuple[Array | bool, ...] = ()
 
 
 def path_contacts(
@@ -51,12 +52,12 @@ def path_contacts(
         for k, segment in enumerate(found):
             if len(segment.wraps) == 1:
                 line, contact = next(seen)
-                alone[k] = line, _where(contact, segment.on)
+                alone[k] = line, _where(_where(contact, segment.on), segment.reached[0])
         chosen = _on_one_pair(found, alone)
         return tuple(
             over_one_surface(segment.wraps[0], chosen[k])
             if k in chosen
-            else _taken(over_surfaces(segment.wraps, segment.start, segment.end, poses), segment.on)
+            else _taken(_over_reached(segment, poses), segment.on)
             for k, segment in enumerate(found)
         )
 
@@ -99,11 +100,41 @@ def _segments(
 ) -> Iterator[_Segment]:
     if not wraps:
         return
-    last = Site.of(poses, path[0].body, path[0].local(system, q))
+    last, active = Site.of(poses, path[0].body, path[0].local(system, q)), [path[0].active(system, q)]
     for number, point in enumerate(path[1:], start=1):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        yield _Segment(tuple(wrap for wrap in wraps if wrap.acts(number)), last, site, on)
+        acting = tuple(wrap for wrap in wraps if wrap.acts(number))
+        yield _Segment(acting, last, site, on, tuple(_reached(wrap, active) for wrap in acting))
         last = site.or_else(on, last)
+        active.append(on)
+
+
+def _reached(wrap: Wrap, active: Sequence[Array | bool]) -> Array | bool:
+    """Whether a piece begins at or after the first point of a surface: one of its points so far is `active`. Where all
+    are off, the piece begins before, and the surface does not act, as in OpenSim's GeometryPath::applyWrapObjects."""
+    own = active[0 if wrap.points is None else wrap.points[0] :]
+    return True if any(isinstance(on, bool) for on in own) else reduce(or_, own)
+
+
+def _over_reached(segment: _Segment, poses: Poses) -> Piece:
+    """The piece over the surfaces that act. Each condition that depends on the pose is solved with and without."""
+    open_ = {
+        wrap.points: on for wrap, on in zip(segment.wraps, segment.reached, strict=True) if not isinstance(on, bool)
+    }
+    if not open_:
+        return over_surfaces(segment.wraps, segment.start, segment.end, poses)
+    points, on = next(iter(open_.items()))
+    own = [wrap.points == points for wrap in segment.wraps]
+    flags = tuple(True if mine else flag for mine, flag in zip(own, segment.reached, strict=True))
+    whole = _over_reached(replace(segment, reached=flags), poses)
+    left = [k for k, mine in enumerate(own) if not mine]
+    rest = _over_reached(
+        replace(segment, wraps=tuple(segment.wraps[k] for k in left), reached=tuple(flags[k] for k in left)), poses
+    )
+    contacts = [_where(contact, on) for contact in whole.contacts]
+    for k, contact in zip(left, rest.contacts, strict=True):
+        contacts[k] = _either(on, whole.contacts[k], contact)
+    return Piece(whole.wraps, tuple(contacts), np.where(on, whole.unsolved, rest.unsolved))
 
 
 def _taken(piece: Piece, on: Array | bool) -> Piece:
@@ -117,3 +148,10 @@ def _where(c: Contact, on: Array | bool) -> Contact:
         return c
     jump = np.where(on[..., None], c.jump, np.inf)
     return replace(c, on=c.on & on, inside=c.inside & on, jump=jump)
+
+
+def _either(on: Array, first: Contact, second: Contact) -> Contact:
+    """The first contact where `on` (...) is true, else the second."""
+    wide = {"P": on[..., None], "Q": on[..., None], "jump": on[..., None]}
+    pairs = {f.name: (getattr(first, f.name), getattr(second, f.name)) for f in fields(Contact)}
+    return Contact(**{name: np.where(wide.get(name, on), *pair) for name, pair in pairs.items()})

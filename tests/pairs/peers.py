@@ -95,13 +95,7 @@ def _in_axes_of_frames(x: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.
 
 
 def written(case: Case, path: Path) -> list[dict[str, float]]:
-    """Write the model and, beside it, the states that OpenSim is asked for; the accelerations that are expected.
-
-    Open: where a conditional point is off, a surface whose range ends at it acts on the joined piece here, and not in
-    OpenSim. Such paths are left out.
-    """
-    if case.levels["path"] == "conditional" and case.levels["wrap"] != "none":
-        raise NotHere("a surface beside a conditional point")
+    """Write the model and, beside it, the states that OpenSim is asked for; the accelerations that are expected."""
     saved(case, path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -99,6 +99,7 @@ class Wrap(Record, ABC):
     position, orientation  [m] and unit quaternion: the surface's frame in the body's
     quadrant               "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ...
     points                 the numbers of the path's points between which the surface acts; None for all of them
+                           Where the first are off the path, it acts from the next one that is on, as in OpenSim
 
     A path in quadrant "+x" never crosses the half plane behind, x < 0 at y = 0, even where the straight line would. For
     a sphere the half plane is within the plane of the two ends and the centre. Around a cylinder a path with both ends

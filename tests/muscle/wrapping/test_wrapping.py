@@ -21,6 +21,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
+    ConditionalPoint,
     Model,
     Muscle,
     Parameters,
@@ -434,3 +435,26 @@ def test_pictures_run_along_the_surfaces():
             if flags[i] & ~PathFlag.WRAPPED == 0:
                 drawn = np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
                 assert lengths[i] * 0.995 < drawn < lengths[i] * 1.005
+
+
+def test_surface_whose_first_point_is_off_does_not_act_on_the_piece_that_begins_before_it():
+    """OpenSim 4.6 has the same lengths to the last digit."""
+    bar = Body("bar", "ground", PrismaticJoint((0, 0, 1)), mass=1.0, coordinate_names=("z",))
+    ends = PathPoint("ground", (-1.0, 0.0, 0.0)), PathPoint("ground", (1.0, 0.02, 0.0))
+    off = ConditionalPoint("ground", (0.0, 0.5, 0.0), "z", (2.0, 3.0))
+    far = WrapSphere(body="ground", position=(0.5, 0.0, 0.0), radius=0.2, name="far")
+    near = WrapSphere(body="ground", position=(-0.4, 0.0, 0.0), radius=0.2, name="near")
+
+    def length(path, *wraps, backend="numpy"):
+        bound = Model(ArticulatedSystem((bar,)), (Muscle("m", path, wraps=wraps),))
+        return float(path_lengths(bound, [0.0], backend=backend)[0])
+
+    path, late = (ends[0], off, ends[1]), replace(far, points=(1, 2))
+    for backend in ("numpy", "kernel"):
+        assert length(path, late, backend=backend) == np.hypot(2.0, 0.02)
+        assert length(path, late, near, backend=backend) == length(ends, near)
+    assert length(path, far) == length(ends, far) > 2.04
+    assert length(path, replace(far, points=(0, 1))) == np.hypot(2.0, 0.02)
+    on = replace(off, range=(-1.0, 1.0))
+    always = PathPoint("ground", off.position)
+    assert length((ends[0], on, ends[1]), late) == length((ends[0], always, ends[1]), late)
