@@ -64,7 +64,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
 
     Limits become soft constraints with the resting stiffness of the model's. Ranges without one are written as such
     and not enforced. A locked coordinate is held by an equality constraint. Raises ModelError for joints and inertias
-    that MuJoCo refuses, for constraints other than couplers, points that coincide and welds, and for passive forces
+    that MuJoCo refuses, and for constraints other than couplers, points that coincide and welds. So do passive forces
     other than limits of ball joints, dry friction, gravity compensation, and springs of actuators.
     """
     path, unwritten = check_output(path, overwrite), UnwrittenParts()
