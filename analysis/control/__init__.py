@@ -24,7 +24,7 @@ from myoquat.analysis.control.goals.tracking import (
     TrackPose,
     TrackSpeeds,
 )
-from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, moco_trajectory, reserve_torques
 from myoquat.analysis.control.phases import Join, PhasedSolution, Phases
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
@@ -99,4 +99,5 @@ __all__ = [
     "Trapezoid",
     "load_moco_trajectory",
     "moco_trajectory",
+    "reserve_torques",
 ]

@@ -9,7 +9,9 @@ header says how many of each there are. States are named by paths such as /joint
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
+from numbers import Real
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -28,10 +30,75 @@ from myoquat.data.motions import Motion, load_table, motion_from_states, save_ta
 from myoquat.data.motions.series import check_time
 from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle import muscle_forces
+from myoquat.muscle import Model, muscle_forces
+from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import HillLaw
 
-__all__ = ["MocoTrajectory", "joint_names", "load_moco_trajectory", "moco_trajectory", "sites_of_trajectory"]
+__all__ = [
+    "MocoTrajectory",
+    "drivable_coordinates",
+    "joint_names",
+    "load_moco_trajectory",
+    "moco_trajectory",
+    "reserve_torques",
+    "sites_of_trajectory",
+    "units_on_ground",
+    "velocity_of",
+]
+
+# ---- Reserves and residuals: the torques that Moco's operators add ------------------------------------------------
+
+
+def reserve_torques(model: Model, strength: float = 1.0, *, ground: bool | None = None) -> dict[str, float]:
+    """Torques on coordinates that nothing else determines or drives, as the `torques` of a `Problem`: strength [N m, N]
+    by velocity. So Moco's ModOpAddReserves adds them.
+
+    ground  None: of all joints; False: of those between bodies; True: of joints on the ground, whose torques are
+            residuals, as of ModOpAddResiduals
+
+    Locked coordinates, those that couplers determine, and those with an actuator have none. Ball joints with a
+    quaternion have none either, since Moco has coordinates of one velocity only. ValueError for a strength that is not
+    positive.
+
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.control import reserve_torques
+    >>> hinge = mq.joints.RevoluteJoint((0, 1, 0))
+    >>> arm = mq.Body("upper", "ground", hinge, mass=1.0), mq.Body("fore", "upper", hinge, mass=1.0)
+    >>> model = mq.Model(mq.ArticulatedSystem(arm))
+    >>> reserve_torques(model, 100.0), reserve_torques(model, 2.0, ground=True)
+    ({'upper.speed': 100.0, 'fore.speed': 100.0}, {'upper.speed': 2.0})
+    """
+    check_types(model=(model, Model), strength=(strength, Real), ground=(ground, (bool, NoneType)))
+    if not (np.isfinite(strength) and strength > 0):
+        raise ValueError(f"strength must be positive, not {strength}")
+    on_ground = units_on_ground(model.system)
+    names = drivable_coordinates(model, skip_driven=True)
+    return {velocity_of(model.system, name): float(strength) for name in names if ground in (None, name in on_ground)}
+
+
+def drivable_coordinates(model: Model, skip_driven: bool) -> list[str]:
+    """Coordinates of one velocity that no lock, no coupler and, if asked for, no actuator determines."""
+    held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
+    held |= {a.coordinate for a in model.actuators if isinstance(a, CoordinateActuator)} if skip_driven else set()
+    rates = {n: model.system.indices.velocities_of_coordinate(n) for n in model.system.coordinate_names}
+    return [n for n, rows in rates.items() if len(rows) == 1 and n not in held]
+
+
+def units_on_ground(system: ArticulatedSystem) -> dict[str, str]:
+    """The unit of every coordinate of a joint on the ground."""
+    return {
+        name: unit
+        for body in system.bodies
+        if body.parent == system.ground
+        for name, unit in zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True)
+    }
+
+
+def velocity_of(system: ArticulatedSystem, coordinate: str) -> str:
+    """The name of the velocity of a coordinate."""
+    rows: Array = np.atleast_1d(system.indices.velocities_of_coordinate(coordinate))
+    return system.velocity_names[int(rows[0])]
+
 
 COLUMNS = ("states", "controls", "input_controls", "multipliers", "derivatives", "slacks")  # in the order of a file
 ACTIVATION, TENDON = "activation", "normalized_tendon_force"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.moco import joint_names
+from myoquat.analysis.control.moco import drivable_coordinates, joint_names, units_on_ground, velocity_of
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
@@ -23,7 +23,6 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, parse_opensim, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
-from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
 
 __all__ = [
@@ -345,7 +344,7 @@ def _reserves(found: MocoModel, operator: Element) -> None:
     scale, bound = positive(operator, "optimal_force", 1.0), text(operator, "bound", "")
     skip, grounded = (boolean(operator, tag, default) for tag, default in
                       (("skip_coordinates_with_actuators", True), ("skip_residual_coordinates", False)))  # fmt: skip
-    on_ground = _on_ground(found.model.system)
+    on_ground = units_on_ground(found.model.system)
     for name in _drivable(found, skip):
         if not (grounded and name in on_ground):
             _add(found, name, "reserve", scale, bound)
@@ -355,7 +354,7 @@ def _residuals(found: MocoModel, operator: Element) -> None:
     forces = {unit: positive(operator, f"{word}_optimal_force", 1.0)
               for unit, word in (("rad", "rotational"), ("m", "translational"))}  # fmt: skip
     bound = text(operator, "bound", "")
-    on_ground = _on_ground(found.model.system)
+    on_ground = units_on_ground(found.model.system)
     for name in _drivable(found, boolean(operator, "skip_coordinates_with_actuators", True)):
         if name in on_ground:
             if on_ground[name] not in forces:
@@ -364,34 +363,15 @@ def _residuals(found: MocoModel, operator: Element) -> None:
 
 
 def _drivable(found: MocoModel, skip_driven: bool) -> list[str]:
-    """Coordinates that neither a lock nor a coupler determines, and, if asked for, that no actuator drives."""
-    model = found.model
-    held = {c.name for c in model.coordinates if c.locked} | {coupler.dependent for coupler in model.couplers}
-    driven = {a.coordinate for a in model.actuators if isinstance(a, CoordinateActuator)}
-    rates = {n: model.system.indices.velocities_of_coordinate(n) for n in model.system.coordinate_names}
-    names = [n for n, rows in rates.items() if len(rows) == 1 and n not in held]
-    return [n for n in names if not (skip_driven and (n in driven or _velocity(model.system, n) in found.added))]
-
-
-def _on_ground(system: ArticulatedSystem) -> dict[str, str]:
-    """The unit of every coordinate of a joint on the ground."""
-    return {
-        name: unit
-        for body in system.bodies
-        if body.parent == system.ground
-        for name, unit in zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True)
-    }
-
-
-def _velocity(system: ArticulatedSystem, coordinate: str) -> str:
-    rows: Array = np.atleast_1d(system.indices.velocities_of_coordinate(coordinate))
-    return system.velocity_names[int(rows[0])]
+    """Coordinates that take a torque; if asked for, those that no actuator drives, be it added by an operator."""
+    names, system = drivable_coordinates(found.model, skip_driven), found.model.system
+    return [name for name in names if not (skip_driven and velocity_of(system, name) in found.added)]
 
 
 def _add(found: MocoModel, coordinate: str, word: str, scale: float, bound: str) -> None:
     """An actuator of a coordinate, with Moco's name."""
     system = found.model.system
-    velocity, label = _velocity(system, coordinate), f"{word}_jointset_{joint_names(system)[coordinate]}_{coordinate}"
+    velocity, label = velocity_of(system, coordinate), f"{word}_jointset_{joint_names(system)[coordinate]}_{coordinate}"
     if velocity in found.added:
         raise ValueError(f"coordinate {coordinate!r} has two added actuators, which is not supported")
     found.added[velocity] = label, scale

@@ -1,10 +1,15 @@
 """Models that methods change as Moco's operators do."""
 
+from dataclasses import replace
+
 import pytest
 
 import myoquat as mq
+from myoquat.analysis.control import reserve_torques
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
+from myoquat.muscle.actuators import CoordinateActuator
+from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
 
 
@@ -37,3 +42,14 @@ def test_muscles_are_replaced_or_removed():
     assert arm().without_muscles().muscles == ()
     with pytest.raises(ModelError, match="'m1': its law is no Hill-type muscle"):
         mq.load_model("two_link").with_degroote_fregly_muscles()
+
+
+def test_reserves_act_where_nothing_else_does():
+    model = arm()
+    assert reserve_torques(model, 3.0) == {"s_dot": 3.0, "e_dot": 3.0}
+    assert reserve_torques(model, 3.0, ground=False) == {"e_dot": 3.0}
+    driven = replace(model, actuators=(CoordinateActuator("motor", "s"),), coordinates=(Coordinate("e", locked=True),))
+    assert reserve_torques(driven) == {}
+    assert reserve_torques(mq.Model(mq.load_model("two_link").system)) == {}
+    with pytest.raises(ValueError, match="strength must be positive, not 0"):
+        reserve_torques(model, 0.0)
