@@ -147,7 +147,8 @@ def _elements(path: Path) -> "Iterator[Element]":
 
 def _name(element: "Element") -> str:
     """The tag without its namespace."""
-    return str(element.tag).rpartition("}")[2]
+    name: str = str(element.tag).rpartition("}")[2]
+    return name
 
 
 def _label(path: Path, element: "Element", known: list[str], name: str) -> str:

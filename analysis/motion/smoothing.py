@@ -37,7 +37,7 @@ those of the filtered motion: `smooth` has no such place.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -385,16 +385,25 @@ def differentiate(motion: MotionLike) -> Motion:
     motion = motion_of(motion)
     check_jumps(motion)
     system, time, q = motion.system, even_times(motion.time), motion.q
-    n, h = len(q), (time[-1] - time[0]) / (len(q) - 1)
-    first, second = np.zeros((n, system.nu)), np.zeros((n, system.nu))
+    first, second = stencil_derivatives(time, lambda rows: system.difference(q, q[rows]))
+    return Motion(system, time, q, first, second)
+
+
+def stencil_derivatives(time: Array, difference: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """(t, n) first and second derivatives at even times (t,). difference(rows) is the curve (t, n) at other rows, as
+    seen from each frame."""
+    n, h = len(time), (time[-1] - time[0]) / (len(time) - 1)
     middle = np.clip(np.arange(n), STENCIL_HALF_WIDTH, n - 1 - STENCIL_HALF_WIDTH)
+    first = second = np.zeros(0)
     for shift in range(-STENCIL_HALF_WIDTH, STENCIL_HALF_WIDTH + 1):
-        x = system.difference(q, q[middle + shift])
+        x = difference(middle + shift)
+        if shift == -STENCIL_HALF_WIDTH:
+            first, second = np.zeros((2, *x.shape))
         for rows in _stencils(n):
             c1, c2 = _weights(int(middle[rows[0]] - rows[0]))
             first[rows] += c1[shift + STENCIL_HALF_WIDTH] / h * x[rows]
             second[rows] += c2[shift + STENCIL_HALF_WIDTH] / h**2 * x[rows]
-    return Motion(system, time, q, first, second)
+    return first, second
 
 
 def _stencils(n: int) -> list[Array]:

@@ -35,6 +35,11 @@ from myoquat.analysis.recruitment.redundancy import (
     consistent_motion,
     redundancy,
 )
+from myoquat.analysis.recruitment.residual_reduction import (
+    ConsistentMotion,
+    ResidualOptions,
+    dynamically_consistent,
+)
 from myoquat.analysis.recruitment.stability import (
     CentralForce,
     EllipticCone,
@@ -50,6 +55,7 @@ __all__ = [
     "Calibration",
     "CalibrationTrial",
     "CentralForce",
+    "ConsistentMotion",
     "Coupled",
     "Effort",
     "EllipticCone",
@@ -68,6 +74,7 @@ __all__ = [
     "Redundancy",
     "Reserve",
     "ReserveActuator",
+    "ResidualOptions",
     "SearchedRule",
     "Sequential",
     "SocketMarkers",
@@ -80,6 +87,7 @@ __all__ = [
     "computed_muscle_control",
     "consistent_derivatives",
     "consistent_motion",
+    "dynamically_consistent",
     "emg_activations",
     "emg_driven",
     "emg_effort",

@@ -25,9 +25,9 @@ def command(
     setup: Path, model: Path | None, rotations: str, keep: bool, anywhere: bool, report: Path | None, quiet: bool
 ) -> None:
     """Run SETUP (.xml), of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
-    ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names. All are written or none. Or
-    solve SETUP, a problem of Moco (.omoco), and write its solution beside it. Unsupported elements are left out, and
-    reported on the error stream."""
+    RRATool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names. All are written or
+    none. Or solve SETUP, a problem of Moco (.omoco), and write its solution beside it. Unsupported elements are left
+    out, and reported on the error stream."""
 
     def tell(line: str) -> None:
         if not quiet:

@@ -15,6 +15,7 @@ from myoquat.apps.opensim_tools.inverse import (
     run_sensor_tracking,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
+from myoquat.apps.opensim_tools.residuals import run_rra
 from myoquat.apps.opensim_tools.sections import angle_units
 from myoquat.apps.report import Drawn, Numbers, Section, check_report, write_report
 from myoquat.data import load_model
@@ -25,6 +26,7 @@ from myoquat.data.setups import (
     ForwardSetup,
     InverseDynamicsSetup,
     InverseKinematicsSetup,
+    RraSetup,
     ScaleSetup,
     SensorPlacerSetup,
     SensorTrackingSetup,
@@ -48,13 +50,14 @@ def run_setup(
 ) -> list[Path]:
     """Run a setup file of OpenSim's tools from its own folder; write and return the files that it names.
 
-    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
-    and IMUInverseKinematicsTool. A problem of Moco, .omoco, is solved, and its solution is written as
+    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, RRATool, ForwardTool,
+    IMUPlacer and IMUInverseKinematicsTool. A problem of Moco, .omoco, is solved, and its solution is written as
     '<name>_solution.sto' beside the file. AnalyzeTool runs Kinematics, BodyKinematics, PointKinematics, MuscleAnalysis,
     StaticOptimization, JointReaction, Actuation and ForceReporter. A warning names unsupported analyses, and quantities
     that the files do not determine, such as forces of muscles without their states. CMCTool has tasks of coordinates
     with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
-    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. ForwardTool has controls
+    as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. RRATool solves
+    `myoquat.analysis.recruitment.dynamically_consistent` with bounds of 3 N and 3 N m. ForwardTool has controls
     of files and functions, loads, corrections toward the states of a file, and analyses. Its rows are as far apart as
     the longest step allows, up to 0.01 s.
 
@@ -109,6 +112,7 @@ RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
     InverseKinematicsSetup: run_inverse_kinematics,
     InverseDynamicsSetup: run_inverse_dynamics,
     CmcSetup: lambda setup, outputs, rotations, tell: run_cmc(setup, outputs, tell),
+    RraSetup: lambda setup, outputs, rotations, tell: run_rra(setup, outputs, tell),
     ForwardSetup: lambda setup, outputs, rotations, tell: run_forward(setup, outputs, tell),
     SensorPlacerSetup: lambda setup, outputs, rotations, tell: run_sensor_placer(setup, outputs, tell),
     SensorTrackingSetup: run_sensor_tracking,

@@ -24,7 +24,7 @@ from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
 from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
-from myoquat.data.setups import AnalyzeSetup, ForwardSetup
+from myoquat.data.setups import AnalyzeSetup, ForwardSetup, RraSetup
 from myoquat.data.setups.control import read_controls
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, in_file
@@ -188,7 +188,7 @@ class Moving:
     activation (t, m) and muscle_states (t, ns) are those of a states file, None where there is none.
     """
 
-    setup: AnalyzeSetup | ForwardSetup
+    setup: AnalyzeSetup | ForwardSetup | RraSetup
     model: Model
     motion: Motion
     loads: Forces | None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from myoquat.data.setups.analyses import AnalyzeSetup, read_analyze
-from myoquat.data.setups.control import CmcSetup, Task, read_cmc
+from myoquat.data.setups.control import CmcSetup, RraSetup, Task, read_cmc, read_rra
 from myoquat.data.setups.document import SetupDocument, open_setup
 from myoquat.data.setups.motion import (
     ForwardSetup,
@@ -28,6 +28,7 @@ __all__ = [
     "ForwardSetup",
     "InverseDynamicsSetup",
     "InverseKinematicsSetup",
+    "RraSetup",
     "ScaleSetup",
     "SensorPlacerSetup",
     "SensorTrackingSetup",
@@ -42,6 +43,7 @@ Setup = (
     | InverseDynamicsSetup
     | AnalyzeSetup
     | CmcSetup
+    | RraSetup
     | ForwardSetup
     | SensorPlacerSetup
     | SensorTrackingSetup
@@ -54,19 +56,18 @@ SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
     "InverseDynamicsTool": read_inverse_dynamics,
     "AnalyzeTool": read_analyze,
     "CMCTool": read_cmc,
+    "RRATool": read_rra,
     "ForwardTool": read_forward,
     "IMUPlacer": read_sensor_placer,
     "IMUInverseKinematicsTool": read_sensor_tracking,
 }
 
-ABSENT = {"RRATool": ": OpenSim's residual reduction is not built"}
-
 
 def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | None = None) -> Setup:
     """The setup in a file of one of OpenSim's tools.
 
-    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, ForwardTool, IMUPlacer
-    and IMUInverseKinematicsTool. Files that it names are looked for from its own folder.
+    The tools are ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool, RRATool, ForwardTool,
+    IMUPlacer and IMUInverseKinematicsTool. Files that it names are looked for from its own folder.
 
     anywhere  it may name outputs outside that folder.
     model     a file in place of <model_file>, which OpenSim's application leaves unassigned.
@@ -78,9 +79,8 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
     read = SETUPS.get(document.root.tag)
     if read is None:
         known = ", ".join(name for name in SETUPS if "Kinemt" not in name)
-        why = ABSENT.get(document.root.tag, "")
         raise ModelError(
-            f"<{document.root.tag}> is no tool that is known here{why}; known: {known}",
+            f"<{document.root.tag}> is no tool that is known here; known: {known}",
             file=path,
             line=document.root.sourceline,
         )

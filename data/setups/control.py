@@ -1,21 +1,35 @@
-"""CMCTool: a model whose muscles follow a motion by computed muscle control."""
+"""CMCTool, a model whose muscles follow a motion by computed muscle control, and RRATool, which makes it consistent."""
 
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from lxml import etree
 
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
-from myoquat.data.setups.analyses import force_sets, times_of
+from myoquat.data.setups.analyses import ActuationSetup, Analysis, KinematicsSetup, force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
-from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
+from myoquat.data.xml import Element, add, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
 from myoquat.joints.errors import ModelError
 
-__all__ = ["VALUES", "CmcSetup", "Control", "Task", "load_marker_weights", "read_cmc", "read_controls", "read_tasks"]
+__all__ = [
+    "VALUES",
+    "CmcSetup",
+    "Control",
+    "RraSetup",
+    "Task",
+    "control_set_text",
+    "load_marker_weights",
+    "read_cmc",
+    "read_controls",
+    "read_rra",
+    "read_tasks",
+]
 
 
 # ---- Tasks of inverse kinematics in a setup: weights of markers, and coordinates that are wanted ------------------
@@ -128,6 +142,22 @@ def read_controls(path: Path) -> dict[str, Control]:
         return _by_name(path, {element.get("name") or "": _nodes(element) for element in members(holder)})
     except ModelError as error:
         raise error.located(path, error.line) from None
+
+
+def control_set_text(table: "pd.DataFrame") -> str:
+    """The document of a ControlSet: a control for each column over the index time [s], linear between its nodes."""
+    root = etree.Element("OpenSimDocument", Version="40000")
+    holder = add(add(root, "ControlSet", name="controls"), "objects")
+    for name in table:
+        control = add(holder, "ControlLinear", name=f"{name}{ENDING}")
+        add(control, "use_steps", False)
+        nodes = add(control, "x_nodes")
+        for time, value in table[name].items():
+            node = add(nodes, "ControlLinearNode")
+            add(node, "t", time)
+            add(node, "value", value)
+    text: str = etree.tostring(root, pretty_print=True, encoding="unicode")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text
 
 
 def _by_name(path: Path, controls: dict[str, Control]) -> dict[str, Control]:
@@ -253,3 +283,91 @@ def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
     named = [f"<{e.tag}> {e.get('name') or ''}".strip() for e in sets if boolean(e, "on", True)]
     files = ("constraints_file", "rra_controls_file", "desired_points_file")
     return (*named, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
+
+
+# ---- RRATool: a motion that is consistent with its ground reactions -----------------------------------------------
+
+
+@dataclass(frozen=True)
+class RraSetup:
+    """Files and times of an RRATool, and:
+
+    cutoff    [Hz]
+    weights   of the tasks that are on, active and of weight above 0, by coordinate, in their order
+    body      whose center of mass is shifted, None for none
+    output    the file of the adjusted model, None for none
+    left_out  what is named and not known
+    results   the folder of results
+    """
+
+    name: str
+    path: Path
+    model: Path
+    force_sets: tuple[Path, ...]
+    coordinates: Path
+    loads: Path | None
+    cutoff: float | None
+    times: tuple[float, float]
+    weights: dict[str, float]
+    body: str | None
+    output: Path | None
+    left_out: tuple[str, ...]
+    results: Path
+    analyses: tuple[Analysis, ...] = (
+        KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False),
+    )  # fmt: skip
+    controls: tuple[Path, ...] = ()
+
+
+def read_rra(document: SetupDocument) -> RraSetup:
+    """The setup of an <RRATool>; ModelError where the model's own forces would act too, for tasks of other things than
+    coordinates, and two of one."""
+    root = document.root
+    if not boolean(root, "replace_force_set"):
+        complain(
+            root.find("replace_force_set"), "<replace_force_set> must be true: residuals are those without muscles"
+        )
+    names = [name for name in text(root, "force_set_files", "").split() if name not in NOTHING]
+    cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
+    adjusts = boolean(root, "adjust_com_to_reduce_residuals")
+    body = text(root, "adjusted_com_body", "") if adjusts else ""
+    if adjusts and body in NOTHING:
+        complain(root, "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>")
+    return RraSetup(
+        document.name,
+        document.path,
+        document.model_file(root),
+        tuple(document.named(root, "force_set_files", name) for name in names),
+        document.needed_file(root, "desired_kinematics_file"),
+        document.file(root, "external_loads_file"),
+        None if cutoff < 0 else cutoff,
+        times_of(root),
+        _task_weights(document.needed_file(root, "task_set_file")),
+        body or None,
+        (document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim")
+        if adjusts
+        else None,
+        _left_out(document, root),
+        document.results,
+    )
+
+
+def _task_weights(path: Path) -> dict[str, float]:
+    """The coordinates of the tasks that are on, each with its weight."""
+    elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
+    found: dict[str, float] = {}
+    try:
+        for element in elements:
+            if not (boolean(element, "on", True) and _weighs(element)):
+                continue
+            name = text(element, "coordinate", "")
+            if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
+                complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
+            if name in found:
+                complain(element, f"a second task for the coordinate {name!r}")
+            found[name] = _gain(element, "weight", 1.0)
+        if not found:
+            complain(where.root, "no task is on, <active> and of a <weight> above 0")
+    except ModelError as error:
+        raise error.located(where.path, error.line) from None
+    return found

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside, file_name
+from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints.errors import ModelError
 
@@ -122,6 +123,7 @@ def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocum
         root = next(iter(root.iterchildren("*")), root)
     if root.tag not in (tag, *older):
         raise ModelError(f"<{tag}> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
+    complete(root, FIRST_RELEASE)
     return members(root), SetupDocument(root, path)
 
 

@@ -51,7 +51,15 @@ ARGUMENTS = {
     "redundancy": {"reserves": 20.0},
     "track_by_feedback": {"activation": np.full((len(TIME), 1), 0.2), "bandwidth": 5.0},
 }
-OTHERS = {"compare_models", "compare_with_engine", "film", "ground_reactions", "save_bvh", "view"}  # tests of their own
+OTHERS = {
+    "compare_models",
+    "dynamically_consistent",
+    "compare_with_engine",
+    "film",
+    "ground_reactions",
+    "save_bvh",
+    "view",
+}  # tests of their own
 TABLES = {"muscle_states_from_motion", "states_from_motion"}  # a table is what they turn into arrays
 
 

@@ -1,0 +1,263 @@
+"""Residual reduction: consistent motions stay, inconsistent ones meet their bounds, masses are found, setups run."""
+
+from dataclasses import replace
+
+import matplotlib.figure
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import myoquat as mq
+from myoquat.analysis import motion as mo
+from myoquat.analysis.motion import inverse_dynamics_of_motion
+from myoquat.analysis.recruitment import ResidualOptions, dynamically_consistent
+from myoquat.apps.opensim_tools import run_setup
+from myoquat.data import load_table
+from myoquat.joints import quaternion_exp
+from myoquat.muscle.coordinates import Coupler
+
+TIME = np.linspace(0.0, 0.6, 61)
+
+
+def walker(joint):
+    """A trunk that floats or slides and turns, on two legs."""
+    bodies = (
+        mq.Body("trunk", "ground", joint, mass=30.0, center_of_mass=(0.02, 0.1, 0.0), inertia=(1.5, 0.7, 1.4, 0, 0, 0)),
+        mq.Body("right", "trunk", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.1, 0.1), mass=8.0,
+                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
+        mq.Body("left", "trunk", mq.joints.SphericalJoint(), (0.0, -0.1, -0.1), mass=8.0,
+                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
+    )  # fmt: skip
+    return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
+
+
+def recorded(model):
+    """A motion, and the loads on the trunk that it needs."""
+    turn = quaternion_exp(0.2 * np.stack([np.sin(6 * TIME), np.cos(5 * TIME), np.sin(4 * TIME)], axis=-1))
+    leg = quaternion_exp(0.4 * np.stack([np.sin(5 * TIME), 0 * TIME, np.sin(9 * TIME)], axis=-1))
+    there = np.stack([1.2 * TIME, 1.0 + 0.02 * np.sin(12 * TIME), 0.02 * np.sin(6 * TIME)], axis=-1)
+    q = np.concatenate([there, turn, 0.4 * np.sin(7 * TIME)[:, None], leg], axis=1)
+    motion = mo.differentiate(mo.Motion(model, TIME, q))
+    return motion, loads_of(model, motion)
+
+
+def loads_of(model, motion):
+    """A force and a torque on the trunk, at its origin, that leave no residual."""
+    tau = inverse_dynamics_of_motion(model, motion).torque[:, :6]
+    R = model.system.poses(motion.q)["trunk"][0]
+    force, torque = (np.einsum("tij,tj->ti", R, part)[:, None] for part in (tau[:, :3], tau[:, 3:]))
+    point = model.system.poses(motion.q)["trunk"][1][:, None]
+    return mo.Forces(motion.time, ("ground",), ("trunk",), force, point, torque)
+
+
+def test_a_consistent_motion_stays():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    found = dynamically_consistent(model, motion, loads, options=ResidualOptions(body="trunk", mass_factor=0.02))
+    assert found.success
+    assert np.abs(found.before).max() < 1e-6
+    assert_allclose(found.motion.q, motion.q, atol=1e-6)
+    assert_allclose([found.mass_factor, *found.shift], [1, 0, 0, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("frame", ["child", "parent"])
+def test_an_inconsistent_motion_meets_its_bounds_with_quaternions(frame):
+    model = walker(mq.joints.FloatingJoint())
+    model = replace(model, system=replace(model.system, velocity_frame=frame))
+    motion, _ = recorded(model)
+    loads = loads_of(
+        walker(mq.joints.FloatingJoint()),
+        mo.differentiate(mo.Motion(walker(mq.joints.FloatingJoint()), TIME, motion.q)),
+    )
+    wrong = np.array(motion.q)
+    wrong[:, 1] += 0.003 * np.sin(25 * TIME)
+    wrong[:, 7] += 0.03 * np.sin(15 * TIME)
+    wrong = mo.differentiate(mo.Motion(model, TIME, wrong))
+    options = ResidualOptions(force=2.0, torque=0.5)
+    found = dynamically_consistent(model, wrong, loads, options=options)
+    assert np.abs(found.before[:, :3]).max() > 50
+    assert found.success
+    assert found.check() is found
+    assert np.abs(found.residual).max(axis=0)[:3].max() <= 2.0 * 1.001
+    assert np.abs(found.residual).max(axis=0)[3:].max() <= 0.5 * 1.001
+    assert np.abs(found.motion.system.difference(wrong.q, found.motion.q)).max() < 0.05
+    # inverse dynamics of the result, by itself: the generalized forces of the root are small too
+    again = inverse_dynamics_of_motion(
+        found.model, mo.differentiate(mo.Motion(found.model, TIME, found.motion.q)), loads
+    )
+    assert np.abs(again.torque[3:-3, :3]).max() < 2.0 * np.sqrt(3) + 0.1
+
+
+def test_wrong_masses_are_found():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    bodies = {body.name: body for body in model.system.bodies}
+    heavy = {
+        name: replace(b, mass=1.03 * b.mass, inertia=tuple(1.03 * x for x in b.inertia)) for name, b in bodies.items()
+    }
+    heavy["trunk"] = replace(heavy["trunk"], center_of_mass=(0.04, 0.1, 0.01))
+    wrong = replace(model, system=replace(model.system, bodies=tuple(heavy.values())))
+    options = ResidualOptions(force=0.1, torque=0.1, body="trunk", mass_factor=0.5, shift=0.5, angle=1e-3, length=1e-4)
+    found = dynamically_consistent(
+        wrong, mo.Motion(wrong, TIME, motion.q, motion.u, motion.udot), loads, options=options
+    )
+    assert found.success
+    assert_allclose(found.mass_factor, 1 / 1.03, atol=1e-3)
+    assert_allclose(found.shift, [-0.02, 0, -0.01], atol=2e-3)
+    assert_allclose(found.masses().loc["trunk", "mass"], 30.0, atol=0.05)
+
+
+def test_weights_decide_which_coordinates_change():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    wrong = np.array(motion.q)
+    wrong[:, 1] += 0.002 * np.sin(25 * TIME)
+    wrong = mo.differentiate(mo.Motion(model, TIME, wrong))
+    free, held = (
+        dynamically_consistent(model, wrong, loads, options=ResidualOptions(weights=weights)).changes()["right.angle"]
+        for weights in ({"right.angle": 1e-2}, {"right*": 1e4})
+    )
+    assert np.abs(held).max() < 0.1 * np.abs(free).max()
+
+
+def test_couplers_hold():
+    bodies = list(walker(mq.joints.FloatingJoint()).system.bodies)
+    bodies[2] = replace(bodies[2], joint=mq.joints.RevoluteJoint((0, 0, 1)))
+    model = mq.Model(
+        mq.ArticulatedSystem(tuple(bodies), gravity=(0, -9.81, 0)),
+        couplers=(Coupler("swing", "left.angle", "right.angle", mq.joints.functions.Linear(-1.0)),),
+    )
+    q = np.zeros((61, 9))
+    q[:, 1], q[:, 3] = -4.7 * TIME**2, 1.0
+    q[:, 7] = 0.3 * np.sin(8 * TIME)
+    q[:, 8] = -q[:, 7]
+    found = dynamically_consistent(model, mo.Motion(model, TIME, q), options=ResidualOptions(force=1.0, torque=0.2))
+    assert found.success
+    assert np.abs(found.before).max() > 5
+    assert_allclose(found.motion.q[:, 8], -found.motion.q[:, 7], atol=1e-9)
+
+
+def test_bounds_that_cannot_be_met_are_reported():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    short = replace(motion, time=motion.time[:20], q=motion.q[:20], u=motion.u[:20], udot=motion.udot[:20])
+    loads = mo.Forces(
+        loads.time, loads.names, loads.bodies, loads.force + np.array([0.0, 5000.0, 0.0]), loads.point, loads.torque
+    )
+    options = ResidualOptions(force=1e-3, torque=1e-3, interval=1.0, max_iterations=2)
+    found = dynamically_consistent(model, short, loads, options=options)
+    assert "residual" in repr(found)
+    if not found.success:
+        with pytest.raises(mq.NotSolvedError, match="MORE THAN ITS BOUNDS"):
+            found.check()
+
+
+def test_the_result_has_the_forms_of_all_results():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    found = dynamically_consistent(model, motion, loads)
+    assert list(found.to_dataframe().columns) == ["FX", "FY", "FZ", "MX", "MY", "MZ"]
+    assert found.to_xarray()["residual"].shape == (61, 6)
+    assert isinstance(found.plot(), matplotlib.figure.Figure)
+
+
+def test_wrong_arguments_are_rejected():
+    model = walker(mq.joints.FloatingJoint())
+    motion, loads = recorded(model)
+    with pytest.raises(ValueError, match="body 'trunc'"):
+        dynamically_consistent(model, motion, loads, options=ResidualOptions(body="trunc"))
+    with pytest.raises(ValueError, match="free velocity or coordinate"):
+        dynamically_consistent(model, motion, loads, options=ResidualOptions(weights={"hip": 1.0}))
+    with pytest.raises(ValueError, match="force must be positive, not 0"):
+        ResidualOptions(force=0.0)
+    with pytest.raises(ValueError, match="shift must not be negative"):
+        ResidualOptions(shift=-1.0)
+    pair = mq.Model(
+        mq.ArticulatedSystem(tuple(mq.Body(n, "ground", mq.joints.FloatingJoint(), mass=1.0) for n in "ab"))
+    )
+    both = mo.Motion(pair, TIME, np.tile(pair.start, (61, 1)))
+    with pytest.raises(ValueError, match="one body that moves on the ground is needed, not a, b"):
+        dynamically_consistent(pair, both)
+
+
+# ---- RRATool -----------------------------------------------------------------------------------------------------
+
+SETUP = """<OpenSimDocument Version="40000"><RRATool name="walk">
+<model_file>leg.osim</model_file><replace_force_set>{replaces}</replace_force_set>
+<force_set_files>motors.xml</force_set_files><results_directory>Results</results_directory>
+<initial_time>0.05</initial_time><final_time>0.5</final_time><desired_kinematics_file>walk.mot</desired_kinematics_file>
+<task_set_file>tasks.xml</task_set_file><lowpass_cutoff_frequency>-1</lowpass_cutoff_frequency>
+<adjust_com_to_reduce_residuals>true</adjust_com_to_reduce_residuals><adjusted_com_body>{body}</adjusted_com_body>
+<output_model_file>adjusted.osim</output_model_file></RRATool></OpenSimDocument>"""
+
+
+def planar(folder):
+    """A trunk on slides and a hinge, with a leg, whose fall is recorded wrongly."""
+    slides = mq.joints.PlanarJoint()
+    bodies = (
+        mq.Body("trunk", "ground", slides, mass=30.0, center_of_mass=(0.0, 0.1, 0.0), inertia=(1.5, 0.7, 1.4, 0, 0, 0)),
+        mq.Body("leg", "trunk", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.1, 0.0), mass=8.0,
+                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
+    )  # fmt: skip
+    model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
+    model.save(folder / "leg.osim")
+    again = mq.load_model(folder / "leg.osim", "file")
+    names = again.system.coordinate_names
+    q = np.zeros((61, len(names)))
+    q[:, names.index("leg.angle") if "leg.angle" in names else len(names) - 1] = 0.3 * np.sin(8 * TIME)
+    units = again.system.coordinate_units
+    vertical = [k for k, name in enumerate(names) if units[name] == "m"][1]
+    q[:, vertical] = -4.7 * TIME**2
+    mo.Motion(again, TIME, q).save(folder / "walk.mot")
+    actuators = "".join(
+        f'<CoordinateActuator name="{name}"><coordinate>{name}</coordinate><optimal_force>2</optimal_force>'
+        "</CoordinateActuator>" for name in names
+    )  # fmt: skip
+    (folder / "motors.xml").write_text(
+        f'<OpenSimDocument Version="40000"><ForceSet><objects>{actuators}</objects></ForceSet></OpenSimDocument>'
+    )
+    tasks = "".join(
+        f'<CMC_Joint name="{name}"><on>true</on><active>true false false</active><weight>{w}</weight>'
+        f"<coordinate>{name}</coordinate></CMC_Joint>" for w, name in enumerate(names, start=1)
+    )  # fmt: skip
+    (folder / "tasks.xml").write_text(
+        f'<OpenSimDocument Version="40000"><CMC_TaskSet><objects>{tasks}</objects></CMC_TaskSet></OpenSimDocument>'
+    )
+    return again
+
+
+def test_a_setup_of_the_tool_runs(tmp_path):
+    model = planar(tmp_path)
+    (tmp_path / "setup.xml").write_text(SETUP.format(replaces="true", body="trunk"))
+    written = run_setup(tmp_path / "setup.xml")
+    assert {path.name for path in written} == {
+        "adjusted.osim", "walk_controls.sto", "walk_controls.xml", "walk_pErr.sto", "walk_states.sto",
+        "walk_avgResiduals.txt", "walk_Kinematics_q.sto", "walk_Kinematics_u.sto", "walk_Kinematics_dudt.sto",
+        "walk_Actuation_force.sto", "walk_Actuation_speed.sto", "walk_Actuation_power.sto",
+    }  # fmt: skip
+    results = tmp_path / "Results"
+    force = load_table(results / "walk_Actuation_force.sto")
+    root = list(model.system.bodies[0].names_of_coordinates)
+    assert np.abs(force[root].to_numpy()).max() <= 3.0 + 0.1 * 3.0 * np.sqrt(2)  # the center of mass is 0.1 m off
+    assert_allclose(force, 2.0 * load_table(results / "walk_controls.sto"), atol=1e-9)
+    errors = load_table(results / "walk_pErr.sto")
+    q = load_table(results / "walk_Kinematics_q.sto")
+    assert list(errors.columns) == list(model.system.coordinate_names)
+    assert 1e-4 < np.abs(errors.to_numpy()).max() < 0.1
+    assert list(q.columns) == list(model.system.coordinate_names)
+    again = mq.load_model(tmp_path / "adjusted.osim", "file")
+    assert again.system.bodies[0].mass == 30.0
+    assert "FX average" in (results / "walk_avgResiduals.txt").read_text()
+    assert "ControlLinear" in (results / "walk_controls.xml").read_text()
+
+
+def test_setups_that_mean_something_else_are_rejected(tmp_path):
+    planar(tmp_path)
+    for replaces, body, message in (
+        ("false", "trunk", "<replace_force_set> must be true"),
+        ("true", "", "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>"),
+        ("true", "chest", "chest"),
+    ):
+        (tmp_path / "setup.xml").write_text(SETUP.format(replaces=replaces, body=body))
+        with pytest.raises(ValueError, match=message):
+            run_setup(tmp_path / "setup.xml")
