@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import regular_file
 from myoquat.data.rows import AXES, MAX_BYTES
-from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import is_plausible
 
@@ -30,6 +30,7 @@ POSES = ("identity", "tpose", "tpose-isb", "npose")
 FRAME_TYPES = (*POSES, "normal")
 READ = ("subject", "segment", "sensor", "joint", "frame")  # elements; others are passed over
 TIME_UNIT_S = 1e-3
+Element = Any  # of lxml, which only those import who read such a file
 MAX_TIME_ERROR_S = 2e-3  # of rounded times against frame numbers
 
 
@@ -116,7 +117,7 @@ def _flat(content: MvnxContent, name: str, path: str | Path) -> Array:
     return content.values[name].reshape(len(content.time), -1)
 
 
-def _elements(path: Path) -> "Iterator[Element]":
+def _elements(path: Path) -> Iterator[Element]:
     """Subjects at their start, labels and frames at their end, in the order of the file; frames are then forgotten."""
     etree = importlib.import_module("lxml.etree")  # 30 ms, for those who read such a file
     with regular_file(path) as stream:
@@ -145,13 +146,13 @@ def _elements(path: Path) -> "Iterator[Element]":
             raise ModelError(f"this is not valid XML: {error.msg}", file=path, line=error.lineno) from None
 
 
-def _name(element: "Element") -> str:
+def _name(element: Element) -> str:
     """The tag without its namespace."""
     name: str = str(element.tag).rpartition("}")[2]
     return name
 
 
-def _label(path: Path, element: "Element", known: list[str], name: str) -> str:
+def _label(path: Path, element: Element, known: list[str], name: str) -> str:
     label = element.get("label")
     if not label:
         raise ModelError(f"a <{name}> has no label", file=path, line=element.sourceline)
@@ -160,7 +161,7 @@ def _label(path: Path, element: "Element", known: list[str], name: str) -> str:
     return label
 
 
-def _rate(path: Path, element: "Element") -> float | None:
+def _rate(path: Path, element: Element) -> float | None:
     text = element.get("frameRate")
     try:
         rate = None if text is None else float(text)
@@ -171,7 +172,7 @@ def _rate(path: Path, element: "Element") -> float | None:
     return rate
 
 
-def _whole(path: Path, element: "Element", name: str) -> int:
+def _whole(path: Path, element: Element, name: str) -> int:
     text = element.get(name, "")
     try:
         return int(text)
@@ -181,7 +182,7 @@ def _whole(path: Path, element: "Element", name: str) -> int:
         ) from None
 
 
-def _frame(path: Path, element: "Element", labels: dict[str, list[str]]) -> dict[str, Array]:
+def _frame(path: Path, element: Element, labels: dict[str, list[str]]) -> dict[str, Array]:
     """(n, width) of each quantity of a frame."""
     found = {}
     for child in element:
