@@ -12,7 +12,7 @@ from tests.pairs.array import covering_array, missing_pairs
 from tests.pairs.case import made
 from tests.pairs.checks import Broken, NotHere, close, close_to_slope
 from tests.pairs.features import PLAIN
-from tests.pairs.laws import GROUPS, LAWS, Law, factors
+from tests.pairs.laws import GROUPS, IN_URDF, LAWS, Law, factors, urdf
 from tests.pairs.peers import IN_OPENSIM, MUJOCO, OPENSIM, in_mujoco, written
 from tests.pairs.run import check, run
 
@@ -68,6 +68,11 @@ def test_opensim_agrees_with_written_files(tmp_path, in_opensim):
     for path, found in zip(expected, in_opensim(IN_OPENSIM, *expected), strict=True):
         for state, wanted in zip(found, expected[path], strict=True):
             close(path, list(wanted.values()), [state[name] for name in wanted], 1e-6)
+
+
+def test_urdf_files_keep_accelerations():
+    for case in cases(Law(urdf, IN_URDF), 16):
+        urdf(case)
 
 
 def cases(law, count):

@@ -40,7 +40,7 @@ from .case import POINTS, STEP, WEIGHTS, Case
 from .checks import Broken, NotHere, close, close_to_slope
 from .features import FEATURES
 
-__all__ = ["GROUPS", "IN_MJCF", "IN_OSIM", "LAWS", "Law", "factors", "redescribed", "saved"]
+__all__ = ["GROUPS", "IN_MJCF", "IN_OSIM", "IN_URDF", "LAWS", "Law", "factors", "redescribed", "saved", "urdf"]
 
 
 def along(case: Case, function: Callable[[np.ndarray, np.ndarray], np.ndarray], share: float = 1.0) -> np.ndarray:
@@ -274,6 +274,23 @@ def mjcf(case: Case) -> None:
     same_motion(case, _written(case, "model.xml"))
 
 
+def urdf(case: Case) -> None:
+    """A URDF file keeps accelerations. It holds no start, and what is read has a link for the ground."""
+    plain = case.of(model=replace(case.model, start_q=None, start_u=None))
+    plain.torque = 0.0 * case.torque
+    with tempfile.TemporaryDirectory() as folder:
+        again = load_model(saved(plain, Path(folder) / "model.urdf"))
+    a, b = case.system, again.system
+    columns = {body.name: at for body, *at in zip(a.bodies, a.q_slices, a.u_slices, strict=True)}
+
+    def picked(values: np.ndarray, sort: int) -> np.ndarray:
+        return np.concatenate([values[:, columns[c.name][sort]] for c in b.bodies if c.name in columns], axis=-1)
+
+    other = case.of(model=again, q=picked(case.q, 0), u=picked(case.u, 1))
+    other.torque = np.zeros(other.u.shape)
+    close("accelerations", other.udot, picked(plain.udot, 1), 1e-9)
+
+
 # ---- paths --------------------------------------------------------------------------------------------------------
 
 
@@ -402,6 +419,16 @@ IN_MJCF = dict.fromkeys(("limit", "constraint", "spring", "bushing", "contact", 
     "wrap": ("none", "sphere"),
     "law": ("none", "path actuator", "mujoco"),
     "input": ("none",),
+}
+NOT_IN_URDF = ("limit", "constraint", "spring", "bushing", "contact", "timed", "activation", "actuator", "law", "input",
+               "lock", "wrap")  # fmt: skip
+IN_URDF = dict.fromkeys(NOT_IN_URDF, ("none",)) | {
+    "frame": ("child",),
+    "joint": ("revolute", "fixed", "prismatic", "floating"),
+    "tree": ("chain", "branch", "children first"),
+    "passive": ("none", "damping"),
+    "coupler": ("none", "linear"),
+    "path": ("straight",),
 }
 # Paths past two surfaces on one piece need a solver that takes a second in NumPy: only laws of paths have them.
 ONE_SURFACE = {"wrap": tuple(name for name in FEATURES["wrap"] if name != "two")}
