@@ -48,8 +48,9 @@ for (const head of document.querySelectorAll("thead th")) head.addEventListener(
   const key = row => row.cells[column].textContent;
   const compare = (a, b) => {
     const x = parseFloat(key(a)), y = parseFloat(key(b));
-    if (isNaN(x) && isNaN(y)) return key(a).localeCompare(key(b));
-    return isNaN(x) ? 1 : isNaN(y) ? -1 : x - y;
+    const known = [x, y].map(Number.isFinite);
+    if (!known[0] && !known[1]) return key(a).localeCompare(key(b));
+    return !known[0] ? 1 : !known[1] ? -1 : x - y;
   };
   const rows = [...body.rows].sort((a, b) => down ? compare(b, a) : compare(a, b));
   for (const other of head.parentElement.cells) delete other.dataset.order;
