@@ -243,7 +243,7 @@ def test_nothing_is_written_unless_all_is(folder, monkeypatch):
         ("ik.xml", "ik.mot", "/tmp/ik.mot", "outside the folder of this setup", 10),
         ("scale.xml", "factors.xml", "../../factors.xml", "--anywhere (anywhere=True) writes there", 10),
         ("jr.xml", 'name="walk"', 'name="../walk"', "holds a separator of folders", 1),
-        ("id.xml", "InverseDynamicsTool", "RRATool", "is no tool that is known here: OpenSim's residual", 1),
+        ("id.xml", "InverseDynamicsTool", "RRATools", "<RRATools> is no tool that is known here; known: ScaleTool", 1),
     ],
 )
 def test_broken_setups_are_named_with_their_line(folder, file, old, new, message, line):
