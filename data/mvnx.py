@@ -158,7 +158,7 @@ def _label(path: Path, element: Element, known: list[str], name: str) -> str:
         raise ModelError(f"a <{name}> has no label", file=path, line=element.sourceline)
     if label in known:
         raise ModelError(f"the {name} {label!r} comes twice", file=path, line=element.sourceline)
-    return label
+    return str(label)
 
 
 def _rate(path: Path, element: Element) -> float | None:
