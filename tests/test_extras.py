@@ -126,9 +126,9 @@ def test_an_extra_without_a_wheel_for_the_machine_says_what_to_use_instead(monke
 
 
 def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):
-    code = "from myoquat.analysis.control import ControlEffort, Equations, Problem\n"
+    code = "from myoquat.analysis.control import Effort, Equations, Problem\n"
     code += "cart = Equations(('x',), ('f',), lambda point: (point['f'],))\n"
-    code += "problem = Problem(cart, 1.0, (ControlEffort(),), 2)\nprint('stated')\nproblem.solve()"
+    code += "problem = Problem(cart, 1.0, (Effort(),), 2)\nprint('stated')\nproblem.solve()"
     done = run(code, tmp_path)
     assert done.stdout.strip() == "stated"
     assert "MissingExtraError" in done.stderr

@@ -20,7 +20,8 @@ from packed_loop import iterate
 
 import myoquat as mq
 from myoquat import kernels
-from myoquat.analysis.control import ControlEffort, PathConstraint, Problem
+from myoquat.analysis.control import Effort as ControlEffort
+from myoquat.analysis.control import PathConstraint, Problem
 from myoquat.analysis.fits import JointForceFits, PathFits
 from myoquat.analysis.motion import FilteredMotion, GaitEvents
 from myoquat.analysis.recruitment import Effort, JointCone, joint_loads, redundancy
@@ -251,7 +252,7 @@ def own():
             "motion": Motion(values()["model"], np.linspace(0, 0.5, 12), still["q"], still["u"]),
             "torque": np.zeros((12, 6)),
         },
-        "track_by_feedback": {"activation": np.full((12, 6), 0.1), "torque": np.zeros((12, 6))},
+        "track": {"activation": np.full((12, 6), 0.1), "torque": np.zeros((12, 6))},
         "joint_angles": {"axes": (np.eye(3), np.eye(3))},
         "kalman_filter": {
             "model": model,
@@ -326,7 +327,7 @@ def outcome(label, owner, function, argument):
 BY_NAME = {"values", "parameters", "factors", "coordinates"}  # dictionaries: the error names the entry
 # Optional arguments without which a call ends before it sees the others.
 ALSO = {
-    "track_by_feedback": ("activation",),
+    "track": ("activation",),
     "acting_torques": ("activation", "state"),
     "states_from_motion": ("in_degrees",),
     "Simulator.__call__": ("parameters",),

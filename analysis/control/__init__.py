@@ -16,7 +16,7 @@ from myoquat.analysis.control.goals.base import (
     OwnGoal,
 )
 from myoquat.analysis.control.goals.forces import InsideCone, JointLoad, JointMoments, TrackContactForces, TrackMoments
-from myoquat.analysis.control.goals.muscles import ControlEffort, MetabolicEnergy, TendonForceRates
+from myoquat.analysis.control.goals.muscles import Effort, MetabolicEnergy, TendonForceRates
 from myoquat.analysis.control.goals.tracking import (
     TrackCoordinates,
     TrackMarkers,
@@ -49,9 +49,9 @@ __all__ = [
     "Accelerations",
     "BoundaryConstraint",
     "ChangeGoal",
-    "ControlEffort",
     "ControlRates",
     "Duration",
+    "Effort",
     "EndGoal",
     "Equations",
     "Explanation",

@@ -220,11 +220,11 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     Moco does not have, keep their names. ValueError for equations of one's own.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.control import ControlEffort, Problem, moco_trajectory
+    >>> from myoquat.analysis.control import Effort, Problem, moco_trajectory
     >>> slider = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     >>> ends = {"x": 0.0, "x_dot": 0.0}, {"x": 1.0, "x_dot": 0.0}
     >>> system = mq.ArticulatedSystem((slider,))
-    >>> problem = Problem(system, 1.0, (ControlEffort(),), 4, torques=("x_dot",), initial=ends[0], final=ends[1])
+    >>> problem = Problem(system, 1.0, (Effort(),), 4, torques=("x_dot",), initial=ends[0], final=ends[1])
     >>> trajectory = moco_trajectory(problem.solve())
     >>> list(trajectory.states), list(trajectory.controls)
     (['/jointset/block/x/value', '/jointset/block/x/speed'], ['/forceset/reserve_jointset_block_x'])

@@ -63,7 +63,7 @@ class Problem:
     model           a Model or ArticulatedSystem, or `Equations` of one's own. Its muscles, actuators, limits and
                     passive forces act; activations and fiber lengths are states, with implicit equations.
     duration        [s], or (least, greatest) for an unknown one
-    goals           `TrackPose`, `ControlEffort`, `OwnGoal` and others, each with its weight
+    goals           `TrackPose`, `Effort`, `OwnGoal` and others, each with its weight
     intervals       of equal length, or their ends as fractions of the duration, from 0 to 1
     transcription   a name in `TRANSCRIPTIONS`, or an object such as Radau(4)
     start           [s] the time at which the motion begins

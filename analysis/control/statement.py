@@ -103,7 +103,7 @@ class Statement:
         return replace(self, plant=self.plant.bound(p)) if self.plant.unknown.names else self
 
     def term_names(self, block: str) -> tuple[str, ...]:
-        """A name for each goal of a block; goals of the same title are numbered: "ControlEffort", "ControlEffort 2"."""
+        """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
         found, count = [], Counter[str]()
         for goal in self.goals:
             count[goal.title] += 1

@@ -15,7 +15,7 @@ from myoquat.analysis.recruitment.emg import (
     emg_effort,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track_by_feedback
+from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control, forward_check, track
 from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
 from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.recruitment.metabolic_power import MetabolicPower, metabolic_power
@@ -102,5 +102,5 @@ __all__ = [
     "power_check",
     "redundancy",
     "static_optimization",
-    "track_by_feedback",
+    "track",
 ]

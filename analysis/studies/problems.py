@@ -93,12 +93,12 @@ class ProblemStudy:
     ValueError for a problem of equations of one's own, and for parameters that the problem already has as unknowns.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.control import ControlEffort, Problem
+    >>> from myoquat.analysis.control import Effort, Problem
     >>> from myoquat.analysis.studies import ProblemStudy
     >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     >>> model = mq.Model(mq.ArticulatedSystem((block,)))
     >>> ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
-    >>> problem = Problem(model, 1.0, (ControlEffort(),), 8, torques=("x_dot",), **ends)
+    >>> problem = Problem(model, 1.0, (Effort(),), 8, torques=("x_dot",), **ends)
     >>> study = ProblemStudy(problem, {"bodies.block.mass": [1.0, 2.0, 3.0]}, design="grid")
     >>> study.run(progress=False).objective.values.round(4)  # 12 m^2
     array([ 12.,  48., 108.])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from myoquat.analysis.control import TRANSCRIPTIONS, ControlEffort, Ipopt, Problem, Progress, TrackPose, TrackSpeeds
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Ipopt, Problem, Progress, TrackPose, TrackSpeeds
 from myoquat.analysis.motion import load_forces, load_motion, smooth
 from myoquat.apps.commands import options
 from myoquat.data import load_model, save_table
@@ -65,7 +65,7 @@ def command(
     moving = smooth(recorded, None if cutoff < 0 else cutoff, model=acting)
     first, last = (x if given is None else given for x, given in ((moving.time[0], start), (moving.time[-1], end)))
     torques = dict.fromkeys(acting.system.velocity_names, reserves) if reserves else {}
-    goals = TrackPose(moving, weight=pose), TrackSpeeds(moving, weight=speeds), ControlEffort(weight=effort)
+    goals = TrackPose(moving, weight=pose), TrackSpeeds(moving, weight=speeds), Effort(weight=effort)
     problem = Problem(
         acting, float(last - first), goals, intervals, transcription, start=float(first), torques=torques,
         loads=None if loads is None else load_forces(loads),

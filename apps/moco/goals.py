@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
 from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnGoal
 from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
-from myoquat.analysis.control.goals.muscles import ControlEffort
+from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
@@ -83,7 +83,7 @@ def _effort(goal: Element, reading: Reading) -> list[Goal]:
     if not names.controls:
         reading.leave_out(goal, "the model has no controls")
         return []
-    return [ControlEffort(int(number(goal, "exponent", 2.0)), factors, **common(goal, reading))]
+    return [Effort(int(number(goal, "exponent", 2.0)), factors, **common(goal, reading))]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.analysis.control.checks import MAX_INTERVALS
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
-from myoquat.analysis.control.goals.muscles import ControlEffort, TendonForceRates
+from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
 from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory
 from myoquat.analysis.control.problem import Problem
@@ -293,7 +293,7 @@ def track_parts(reading: Reading) -> Parts:
     if boolean(root, "minimize_control_effort", True):
         given = {reading.names.control(path) or path: w for path, w in weights(root, "controls_weight_set").items()}
         weight = number(root, "control_effort_weight", TRACK_EFFORT)
-        goals.append(ControlEffort(weights=given, weight=weight, name="control_effort"))
+        goals.append(Effort(weights=given, weight=weight, name="control_effort"))
     if not times:
         complain(root, "it has neither <states_reference> nor <markers_reference> with a file")
     start, end, intervals = _span(root, times)
@@ -382,7 +382,7 @@ def inverse_parts(reading: Reading) -> tuple[Parts, Motion]:
 def _inverse_goals(reading: Reading) -> tuple[Goal, ...]:
     root, names = reading.file.root, reading.names
     reserves = dict.fromkeys(names.matching(".*/reserve_.*", names.controls), number(root, "reserves_weight", 1.0))
-    goals: list[Goal] = [ControlEffort(weights=reserves, name="excitation_effort")]
+    goals: list[Goal] = [Effort(weights=reserves, name="excitation_effort")]
     if boolean(root, "minimize_sum_squared_activations") and names.states:
         squares = tuple((name, 1.0) for name in names.states.values())
         goals.append(OwnGoal(SquaredStates(squares), name="activation_effort"))

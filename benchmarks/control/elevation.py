@@ -18,7 +18,7 @@ import numpy as np
 
 import myoquat as mq
 from benchmarks.control.timing import timed
-from myoquat.analysis.control import ControlEffort, IntegralGoal, Ipopt, Problem, Solution
+from myoquat.analysis.control import Effort, IntegralGoal, Ipopt, Problem, Solution
 from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.fits import FitSettings, cloud_poses, fit_paths
 from myoquat.analysis.recruitment import consistent_motion
@@ -112,7 +112,7 @@ def _problem(rotations: str, measured: Motion) -> Problem:
     wrapped = tuple(muscle.name for muscle in model.muscles if muscle.wraps)
     model = model.with_fitted_paths(fit_paths(model, poses, muscles=wrapped, settings=FIT))
     torques = dict.fromkeys(model.system.velocity_names, RESERVE_TORQUE)
-    effort = ControlEffort(weight=EFFORT, weights={f"{name}.torque": RESERVE for name in torques})
+    effort = Effort(weight=EFFORT, weights={f"{name}.torque": RESERVE for name in torques})
     goals = _Bones(measured, weight=TRACKING), effort
     return Problem(model, float(measured.time[-1]), goals, NODES - 1, "midpoint", torques=torques)
 

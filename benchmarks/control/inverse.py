@@ -16,7 +16,7 @@ import numpy as np
 
 import myoquat as mq
 from benchmarks.control.timing import timed
-from myoquat.analysis.control import BoundaryConstraint, ControlEffort, Ipopt, Problem, Solution, TendonForceRates
+from myoquat.analysis.control import BoundaryConstraint, Effort, Ipopt, Problem, Solution, TendonForceRates
 from myoquat.analysis.motion import smooth
 from myoquat.data import load_forces, load_motion, load_table
 from myoquat.muscle import ActivationDynamics, Model, Muscle
@@ -96,7 +96,7 @@ def _problem(model: Model, **given: Any) -> Problem:
 
     zeros = (0.0,) * len(names)
     bounds = {name: (LEAST, 1.0) for muscle in names for name in (muscle, f"{muscle}.activation")}
-    goals = ControlEffort(name="excitation_effort"), TendonForceRates(weight=0.01, name="auxiliary_derivatives")
+    goals = Effort(name="excitation_effort"), TendonForceRates(weight=0.01, name="auxiliary_derivatives")
     held = (BoundaryConstraint("initial activation", unequal, zeros, zeros),)
     return Problem(model, DURATION, goals, INTERVALS, start=START, bounds=bounds, constraints=held, **given)
 

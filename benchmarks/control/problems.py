@@ -27,7 +27,7 @@ from benchmarks.control import elevation, moco, shoulder, walk, walking
 from benchmarks.control import inverse as inverse_problem
 from benchmarks.control.timing import timed
 from myoquat.analysis.control import (
-    ControlEffort,
+    Effort,
     HermiteSimpson,
     IntegralGoal,
     Ipopt,
@@ -69,7 +69,7 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
     """Tracking of a simulated motion of 1 s by six muscles, the midpoint rule on the group."""
     model = mq.load_model("two_link")
     way = mq.simulate(model, duration=1.0, step=1e-3, output_step=1 / intervals)
-    goals = TrackPose(Motion(model, way.time, way.q), weight=TRACKING), ControlEffort(weight=EFFORT)
+    goals = TrackPose(Motion(model, way.time, way.q), weight=TRACKING), Effort(weight=EFFORT)
 
     def ours() -> Solution:
         start = {"q": way.q[0], "u": way.u[0]}
@@ -133,7 +133,7 @@ def _gait() -> list[dict[str, Any]]:
         return [{"work": "MYOQUAT_MOCO names no folder with walk_gait1018_subject01.osim", "route": "none"}]
     model = replace(mq.load_model(folder / "walk_gait1018_subject01.osim"), muscles=())
     motion = smooth(load_motion(folder / "walk_gait1018_state_reference.mot", model), 6.0, order=6)
-    goals = TrackPose(motion, weight=10.0), TrackSpeeds(motion, weight=10.0), ControlEffort(weight=0.001)
+    goals = TrackPose(motion, weight=10.0), TrackSpeeds(motion, weight=10.0), Effort(weight=0.001)
     torques = dict.fromkeys(model.system.velocity_names, 100.0)
     loads = load_forces(folder / "walk_gait1018_subject01_grf.xml")
 
@@ -196,7 +196,7 @@ def _elevation(model: Model) -> Problem:
     system, tracked = model.system, _Hand(reference)
     torques = dict.fromkeys(system.velocity_names, 10.0)
     initial = {"q": mq.joints.convert_coordinates(_arm(), system, reference.q[0]), "u": 0.0}
-    return Problem(model, 1.0, (tracked, ControlEffort(weight=1e-3)), 30, torques=torques, initial=initial)
+    return Problem(model, 1.0, (tracked, Effort(weight=1e-3)), 30, torques=torques, initial=initial)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 import myoquat as mq
 from benchmarks.control.timing import timed
-from myoquat.analysis.control import ControlEffort, InsideCone, Ipopt, Problem, Solution, TrackPose, TrackSpeeds
+from myoquat.analysis.control import Effort, InsideCone, Ipopt, Problem, Solution, TrackPose, TrackSpeeds
 from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.fits import FitSettings, JointForceFits, cloud_poses, fit_joint_forces, fit_paths
 from myoquat.analysis.motion import smooth
@@ -100,7 +100,7 @@ def _markers(model: Model) -> tuple[str, str, str]:
 def _problem(shoulder: _Shoulder, coned: bool) -> Problem:
     model = shoulder.model
     weights = {name: FREE if k < FREE_ACTUATORS else ACTUATORS for k, name in enumerate(model.control_names)}
-    effort = ControlEffort(weight=EFFORT, weights=weights)
+    effort = Effort(weight=EFFORT, weights=weights)
     constraints = (InsideCone(shoulder.cone, shoulder.pulls),) if coned else ()
     goals = TrackPose(shoulder.motion, weight=TRACKING), TrackSpeeds(shoulder.motion, weight=SPEEDS), effort
     return Problem(model, DURATION, goals, INTERVALS, "midpoint", START, constraints=constraints)

@@ -20,7 +20,7 @@ import myoquat as mq
 from benchmarks.control.timing import timed
 from benchmarks.own.fits import opensim_polynomials
 from myoquat.analysis.control import (
-    ControlEffort,
+    Effort,
     HermiteSimpson,
     Ipopt,
     Periodic,
@@ -85,7 +85,7 @@ def _problem(folder: Path) -> Problem:
     controls = [f"{name}.torque" for name in residuals]
     goals = (
         TrackPose(motion, of=tracked, name="poses"), TrackSpeeds(motion, of=tracked, name="speeds"),
-        ControlEffort(weight=0.1, weights=dict.fromkeys(controls, 10.0)),
+        Effort(weight=0.1, weights=dict.fromkeys(controls, 10.0)),
     )  # fmt: skip
     bounds = {name: (LEAST, 1.0) for muscle in model.muscle_names for name in (muscle, f"{muscle}.activation")}
     return Problem(

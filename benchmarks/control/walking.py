@@ -21,7 +21,7 @@ from benchmarks.control.walking_picture import draw_walk, sole
 from myoquat.analysis.control import (
     Accelerations,
     BoundaryConstraint,
-    ControlEffort,
+    Effort,
     Ipopt,
     MetabolicEnergy,
     OwnGoal,
@@ -145,7 +145,7 @@ def walking_problem(model: Model, intervals: int) -> Problem:
     weight = total_mass(model.system) * 9.81
     goals = (
         MetabolicEnergy(mean=True, scale=weight * SPEED, name="cost of transport"),
-        ControlEffort(weight=0.5, mean=True), Accelerations(weight=2e-5, mean=True),
+        Effort(weight=0.5, mean=True), Accelerations(weight=2e-5, mean=True),
         OwnGoal(_lean, mean=True, name="trunk"),
     )  # fmt: skip
     return Problem(

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Problem
+from myoquat.analysis.control import Effort, Problem
 from myoquat.analysis.motion import inverse_dynamics_of_motion, joint_angles
 from myoquat.analysis.recruitment import joint_loads, metabolic_power, static_optimization
 from myoquat.core.curves import Curves
@@ -26,7 +26,7 @@ RESULTS = {
     "JointLoads": lambda: joint_loads(MODEL, swing()),
     "MetabolicPower": lambda: metabolic_power(MODEL, swing(), np.full((len(TIME), 1), 0.2)),
     "Solution": lambda: Problem(
-        mq.Model(MODEL.system), 0.4, (ControlEffort(),), 4, torques=("rod.speed",), initial={"rod.angle": 0.1}
+        mq.Model(MODEL.system), 0.4, (Effort(),), 4, torques=("rod.speed",), initial={"rod.angle": 0.1}
     ).solve(),
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Problem, TrackMarkers
+from myoquat.analysis.control import Effort, Problem, TrackMarkers
 from myoquat.analysis.motion import inverse_kinematics
 from myoquat.core.arguments import by_pattern
 from myoquat.data import Markers
@@ -33,11 +33,11 @@ def test_inverse_kinematics_and_tracking_take_patterns():
     found = [inverse_kinematics(rod(), seen, weights) for weights in ({"R.n*": 0.0}, {"R.near": 0.0})]
     np.testing.assert_array_equal(found[0].q, found[1].q)
     assert found[0].q[0, 0] == pytest.approx(0.8)
-    plant = Problem(rod(), 0.1, (ControlEffort(),), 2, torques={"rod.speed": 1.0}).statement.plant
+    plant = Problem(rod(), 0.1, (Effort(),), 2, torques={"rod.speed": 1.0}).statement.plant
     by = [{"R.*": 2.0, "R.near": 0.5}, {"R.far": 2.0, "R.near": 0.5}]
     goals = [TrackMarkers(seen, weights=weights) for weights in by]
     assert goals[0].content(plant) == goals[1].content(plant)
-    efforts = [ControlEffort(weights={name: 3.0}) for name in ("rod.*", "rod.speed.torque")]
+    efforts = [Effort(weights={name: 3.0}) for name in ("rod.*", "rod.speed.torque")]
     assert efforts[0].content(plant) == efforts[1].content(plant)
     with pytest.raises(ValueError, match="no marker 'L"):
         TrackMarkers(seen, weights={"L.*": 1.0}).content(plant)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, OwnGoal, Problem
+from myoquat.analysis.control import Effort, OwnGoal, Problem
 from myoquat.analysis.recruitment import (
     computed_muscle_control,
     forward_check,
@@ -152,5 +152,5 @@ def test_effort_of_a_prescribed_motion_has_prescribed_controls():
     t = np.linspace(0, 2, 41)
     x = 0.75 * t**2 - 0.25 * t**3  # x'' = 1.5 (1 - t)
     motion = Motion(model, t, x[:, None], (1.5 * t - 0.75 * t**2)[:, None], (1.5 - 1.5 * t)[:, None])
-    solution = Problem(model, 2.0, (ControlEffort(),), 20, prescribed=motion).solve()
+    solution = Problem(model, 2.0, (Effort(),), 20, prescribed=motion).solve()
     assert np.allclose(solution["other"], 1.5 - 2.5 * solution.control_time, atol=1e-6)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control import ControlEffort, Ipopt, Problem
+from myoquat.analysis.control import Effort, Ipopt, Problem
 from myoquat.analysis.recruitment import redundancy
 from myoquat.analysis.studies import Study
 from myoquat.data import Motion
@@ -29,7 +29,7 @@ def prescribed_motion(case: Case) -> None:
     m, system, start = case.model, case.system, float(case.t[0])
     t = np.linspace(0.0, 0.1, 11)[:, None]
     motion = Motion(m, start + t[:, 0], system.integrate(case.q[0], t * case.u[0] + t * t / 2 * case.udot[0]))
-    problem = Problem(m, 0.1, (ControlEffort(),), 2, case.options["transcription"], start, prescribed=motion,
+    problem = Problem(m, 0.1, (Effort(),), 2, case.options["transcription"], start, prescribed=motion,
                       torques=dict.fromkeys(system.velocity_names, STRENGTH))  # fmt: skip
     solution = problem.solve(solver=Ipopt(tolerance=1e-11))
     if not solution.success:
@@ -59,7 +59,7 @@ def solution_forward(case: Case) -> None:
     errors = []
     for intervals in (4, 16):
         torques = dict.fromkeys(system.velocity_names, 10.0)
-        problem = Problem(m, duration, (ControlEffort(),), intervals, "radau", start, torques=torques, **ends)
+        problem = Problem(m, duration, (Effort(),), intervals, "radau", start, torques=torques, **ends)
         solution = problem.solve(solver=Ipopt(tolerance=1e-9))
         if not solution.success:
             raise NotHere(str(solution.status))

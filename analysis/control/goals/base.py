@@ -53,9 +53,9 @@ def weights_of(title: str, what: str, weights: Mapping[str, float], names: Seque
 class Goal(Record, ABC):
     """A term of the objective, times its `weight`. `name` names it in reports; by default that of its class.
 
-    >>> from myoquat.analysis.control import ControlEffort
-    >>> ControlEffort(weight=0.1).title
-    'ControlEffort'
+    >>> from myoquat.analysis.control import Effort
+    >>> Effort(weight=0.1).title
+    'Effort'
     """
 
     weight: float = field(default=1.0, kw_only=True)
@@ -81,8 +81,8 @@ class Goal(Record, ABC):
 class IntegralGoal(Goal):
     """A goal that is integrated over time, or, if `mean`, averaged over it: the base of goals with data of one's own.
 
-    >>> from myoquat.analysis.control import ControlEffort, IntegralGoal
-    >>> ControlEffort(mean=True).mean  # the integral over the duration
+    >>> from myoquat.analysis.control import Effort, IntegralGoal
+    >>> Effort(mean=True).mean  # the integral over the duration
     True
     """
 

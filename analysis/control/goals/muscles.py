@@ -19,18 +19,18 @@ from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost
 from myoquat.muscle.states import forces_of_laws, state_slices
 
-__all__ = ["ControlEffort", "MetabolicEnergy", "TendonForceRates"]
+__all__ = ["Effort", "MetabolicEnergy", "TendonForceRates"]
 
 
 @dataclass(frozen=True)
-class ControlEffort(IntegralGoal):
+class Effort(IntegralGoal):
     """The integral of sum_i w_i c_i^exponent over the controls c_i; of an odd exponent |c_i|^exponent.
 
     weights: w_i by the names of controls, 1 where a name is missing; `of` names the controls that count, all by
     default. Moco's MocoControlGoal is that without division by the displacement.
 
-    >>> from myoquat.analysis.control import ControlEffort
-    >>> ControlEffort(weights={"residual": 10.0}).exponent
+    >>> from myoquat.analysis.control import Effort
+    >>> Effort(weights={"residual": 10.0}).exponent
     2
     """
 

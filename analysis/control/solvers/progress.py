@@ -109,10 +109,10 @@ class IterateHistory:
     `mq.view(model, *history.motions)` has them side by side, `history.motion` plays them one after another.
 
     >>> import myoquat as mq
-    >>> from myoquat.analysis.control import ControlEffort, IterateHistory, Problem
+    >>> from myoquat.analysis.control import Effort, IterateHistory, Problem
     >>> block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     >>> ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
-    >>> problem = Problem(mq.ArticulatedSystem((block,)), 1.0, (ControlEffort(),), 4, torques=("x_dot",), **ends)
+    >>> problem = Problem(mq.ArticulatedSystem((block,)), 1.0, (Effort(),), 4, torques=("x_dot",), **ends)
     >>> history = IterateHistory()
     >>> solution = problem.solve(watch=history)
     >>> len(history.motions) == solution.iterations + 1

@@ -17,16 +17,16 @@ from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["commands_of", "forward_check", "track_by_feedback", "tracked"]
+__all__ = ["commands_of", "forward_check", "track", "tracked"]
 
 
 def forward_check(
     found: Redundancy, loads: Forces | None = None, *, bandwidth: ArrayLike = 20.0, step: float | None = None
 ) -> Tracking:
-    """What `redundancy` found, simulated forward by `track_by_feedback`.
+    """What `redundancy` found, simulated forward by `track`.
 
     Its activations, cut to [0, 1], and its reserves act.
-    loads are those that it was found with. Raises as `track_by_feedback` does.
+    loads are those that it was found with. Raises as `track` does.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -44,12 +44,10 @@ def forward_check(
     check_types(found=(found, Redundancy), loads=(loads, (Forces, NoneType)))
     activation, torque = commands_of(found)
     elastic = found.states.shape[-1] > 0
-    return track_by_feedback(
-        found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic
-    )
+    return track(found.model, found.motion, activation, torque, loads, bandwidth=bandwidth, step=step, elastic=elastic)
 
 
-def track_by_feedback(
+def track(
     model: Model,
     motion: MotionLike,
     activation: ArrayLike | None = None,
@@ -80,12 +78,12 @@ def track_by_feedback(
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import track_by_feedback
+    >>> from myoquat.analysis.recruitment import track
     >>> from myoquat.data import Motion
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
     >>> time = np.linspace(0.0, 2.0, 201)
     >>> way = Motion(mq.ArticulatedSystem((sled,)), time, time[:, None] ** 2, 2 * time[:, None])
-    >>> found = track_by_feedback(mq.Model(way.system), way)  # no one pushes: the feedback does
+    >>> found = track(mq.Model(way.system), way)  # no one pushes: the feedback does
     >>> float(found.help[-1, 0].round(2))
     4.0
     """

@@ -54,7 +54,7 @@ def computed_muscle_control(
     displacement e is that from the pose to the motion's, of ball joints the rotation vector [D. G. Thelen, F. C.
     Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1]. Between frames activations and reserves go along straight lines.
     Muscles have rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The
-    arguments and errors are those of `redundancy` and `track_by_feedback`; `Tracking.reserve` has what reserves gave.
+    arguments and errors are those of `redundancy` and `track`; `Tracking.reserve` has what reserves gave.
     Frames without a solution take what violates its conditions the least, and the errors show it.
 
     A velocity of bandwidth 0 is not tracked: from its start it moves as the forces take it, which tracked velocities

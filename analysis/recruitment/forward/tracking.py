@@ -34,18 +34,18 @@ class Tracking(MotionResult):
     force          (k, m) tensions [N]
     muscle_torque  (k, e) [N m, N] generalized forces of the muscles on the free velocities
     help           (k, e) [N m, N] those that helped the muscles in the window after each frame: the feedback of
-                   `track_by_feedback`, the reserves of `computed_muscle_control`
+                   `track`, the reserves of `computed_muscle_control`
     reserves       those of `computed_muscle_control`
     reserve        (k, r) [N m, N] what each of them gives at the frames
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.analysis.recruitment import track_by_feedback
+    >>> from myoquat.analysis.recruitment import track
     >>> from myoquat.data import Motion
     >>> sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
     >>> time = np.linspace(0.0, 0.5, 51)
     >>> way = Motion(mq.ArticulatedSystem((sled,)), time, time[:, None] ** 2, 2 * time[:, None])
-    >>> found = track_by_feedback(mq.Model(way.system), way, torque=np.full((51, 1), 4.0))  # 2 kg times 2 m/s^2
+    >>> found = track(mq.Model(way.system), way, torque=np.full((51, 1), 4.0))  # 2 kg times 2 m/s^2
     >>> float(found.errors().largest_m["sled"].round(6)), bool(abs(found.help).max() < 1e-9)
     (0.0, True)
     """

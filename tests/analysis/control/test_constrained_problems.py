@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import TRANSCRIPTIONS, ControlEffort, Periodic, Problem, TrackCoordinates, TrackPose
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Periodic, Problem, TrackCoordinates, TrackPose
 from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, assemble
 from myoquat.joints.functions import Linear
@@ -73,7 +73,7 @@ def test_gear_takes_the_effort_of_its_reduced_inertia():
     gear = CoordinateCoupler("second", "first", Linear(3.0), name="gear")
     model = mq.Model(mq.ArticulatedSystem((wheel("first", 0.5), wheel("second", 0.2))), constraints=(gear,))
     problem = Problem(
-        model, 1.0, (ControlEffort(),), 10, torques=("first_dot",), initial={"q": [0, 0], "u": 0},
+        model, 1.0, (Effort(),), 10, torques=("first_dot",), initial={"q": [0, 0], "u": 0},
         final={"first": 1.0, "first_dot": 0},
     )  # fmt: skip
     solution = problem.solve()
@@ -93,7 +93,7 @@ def test_tied_ball_joint_is_kept_and_its_torques_hold_forward():
     start = assemble(model, model.system.integrate(model.start, [0.4, 0.0, 0.0]))
     still = Motion(model, [0.0, 0.3], [start, start])
     torques = {"rod.omega_x": 5.0, "rod.omega_z": 5.0}
-    goals = TrackPose(still), ControlEffort(weight=1e-3)
+    goals = TrackPose(still), Effort(weight=1e-3)
     solution = Problem(model, 0.3, goals, 6, torques=torques, initial={"q": start, "u": 0.0}).solve()
     assert solution.success
     assert solution.norm_error < 1e-12
@@ -108,7 +108,7 @@ def test_periodic_swing_determines_its_multipliers():
     time = np.linspace(0, 1.5, 31)
     follow = TrackCoordinates(("x",), time, 0.3 * np.sin(2 * np.pi * time / 1.5)[:, None], weight=100.0)
     problem = Problem(
-        bob(), 1.5, (follow, ControlEffort(weight=0.01)), 15, torques=("x_dot",), periodic=Periodic(),
+        bob(), 1.5, (follow, Effort(weight=0.01)), 15, torques=("x_dot",), periodic=Periodic(),
         bounds={"z": (-1.1, -0.5)},
     )  # fmt: skip
     solution = problem.solve({"z": -1.0})

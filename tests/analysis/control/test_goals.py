@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import (
-    ControlEffort,
+    Effort,
     HermiteSimpson,
     Problem,
     TrackCoordinates,
@@ -47,7 +47,7 @@ def problem(goals, model=None, intervals=8, **options):
 @pytest.fixture(scope="module")
 def followed():
     motion = Motion(arm(), TIME, elevation())
-    return motion, problem((TrackPose(motion), ControlEffort(weight=1e-8))).solve()
+    return motion, problem((TrackPose(motion), Effort(weight=1e-8))).solve()
 
 
 def test_a_solution_is_a_motion(followed, tmp_path):
@@ -76,7 +76,7 @@ def test_no_pose_is_special(followed):
     R = quaternion_exp([0.3, -0.8, 0.5])
     turned = Motion(arm(rotation_matrix(R) @ DOWN), TIME, quaternion_multiply(R, elevation()))
     model = arm(rotation_matrix(R) @ DOWN)
-    elsewhere = problem((TrackPose(turned), ControlEffort(weight=1e-8)), model).solve()
+    elsewhere = problem((TrackPose(turned), Effort(weight=1e-8)), model).solve()
     assert elsewhere.objective == pytest.approx(solution.objective, rel=1e-6)
     assert elsewhere.iterations == solution.iterations
 
@@ -86,7 +86,7 @@ def test_markers_and_speeds_give_the_motion_back(followed):
     R = rotation_matrix(motion.q)
     points = np.stack([R @ HAND, R @ np.array([0.1, 0.1, 0.0])], axis=1)
     markers = Markers(TIME, ("hand", "top"), points)
-    goals = TrackMarkers(markers, weights={"hand": 2.0}), TrackSpeeds(motion, weight=1e-3), ControlEffort(weight=1e-9)
+    goals = TrackMarkers(markers, weights={"hand": 2.0}), TrackSpeeds(motion, weight=1e-3), Effort(weight=1e-9)
     found = problem(goals, initial={"arm": motion.q[0]}).solve(motion)
     assert found.success
     assert np.abs(motion.system.difference(solution.q, found.q)).max() < np.radians(1.0)
@@ -95,13 +95,13 @@ def test_markers_and_speeds_give_the_motion_back(followed):
 def test_named_quantities_are_followed():
     """A velocity of the body alone: it turns about z at 2 rad/s, as the goal wants."""
     goal = TrackCoordinates(("arm.omega_z",), TIME, np.full((len(TIME), 1), 2.0), weights={"arm.omega_z": 3.0})
-    found = problem((goal, ControlEffort(weight=1e-6)), initial={"u": 0.0, "q": [1.0, 0, 0, 0]}).solve()
+    found = problem((goal, Effort(weight=1e-6)), initial={"u": 0.0, "q": [1.0, 0, 0, 0]}).solve()
     assert found["arm.omega_z"][-1] == pytest.approx(2.0, abs=0.05)
 
 
 def test_linear_controls_have_the_mean_in_the_middle(followed):
     motion, _ = followed
-    goals = TrackPose(motion), ControlEffort(weight=1e-8)
+    goals = TrackPose(motion), Effort(weight=1e-8)
     straight = problem(goals, transcription=HermiteSimpson(linear_controls=True)).solve()
     controls = straight.controls
     assert np.allclose(controls[1::2], (controls[:-1:2] + controls[2::2]) / 2, atol=1e-8)

@@ -6,8 +6,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     Accelerations,
-    ControlEffort,
     ControlRates,
+    Effort,
     Equations,
     Ipopt,
     Jerk,
@@ -48,7 +48,7 @@ def forearm():
 def lifted():
     """A lift with all goals of forces and changes, after a few steps towards its solution by Hermite-Simpson."""
     goals = (
-        ControlEffort(weight=1e-3), MetabolicEnergy(mean=True, **SLOW), JointMoments(**SLOW), Jerk(**SLOW),
+        Effort(weight=1e-3), MetabolicEnergy(mean=True, **SLOW), JointMoments(**SLOW), Jerk(**SLOW),
         Accelerations(**SLOW), ControlRates(**SLOW), TrackMoments(("elbow_dot",), [0.0, 0.4], [[10.0], [0.0]], **SLOW),
         TrackCoordinates(EMG.names, EMG.time, EMG.signal, name="EMG", **SLOW),
     )  # fmt: skip
@@ -151,7 +151,7 @@ def test_orientations_of_sensors_are_followed_by_their_angle():
     recorded = Orientations(time, ("wrist",), Q[:, None])
     goal = TrackOrientations(recorded, (Sensor("wrist", "arm", tuple(mount)),))
     solution = Problem(
-        model, 1.0, (goal, ControlEffort(weight=1e-8)), 5, "midpoint", torques=model.system.velocity_names
+        model, 1.0, (goal, Effort(weight=1e-8)), 5, "midpoint", torques=model.system.velocity_names
     ).solve()
     assert solution.success
     turned = np.trace(rotation_matrix(solution.q[-1]) @ rotation_matrix(quaternion_exp([0, 0, 0.5])).T)

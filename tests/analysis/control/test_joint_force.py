@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, InsideCone, JointLoad, Midpoint, Point, Problem
+from myoquat.analysis.control import Effort, InsideCone, JointLoad, Midpoint, Point, Problem
 from myoquat.analysis.control.goals.forces import joint_force
 from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, range_poses
 from myoquat.analysis.recruitment import JointCone, joint_loads
@@ -120,7 +120,7 @@ def test_a_rod_that_carries_the_arm_takes_its_weight_off_the_joint():
 
 def test_a_cone_makes_muscles_press_the_joint_together():
     """Without the cone the arm's weight leaves it; with it the muscles pull, and the load costs more effort."""
-    effort = ControlEffort(weights={"up": 1.0, "down": 1.0})
+    effort = Effort(weights={"up": 1.0, "down": 1.0})
     free, kept = at_rest(MODEL, (effort,)), at_rest(MODEL, (effort,), (InsideCone(CONE),))
     first, second = free.solve(), kept.solve()
     assert first.success

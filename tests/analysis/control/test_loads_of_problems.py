@@ -5,7 +5,7 @@ import pytest
 import scipy.integrate
 
 import myoquat as mq
-from myoquat.analysis.control import BoundaryConstraint, ControlEffort, IntegralGoal, Problem, Refinement
+from myoquat.analysis.control import BoundaryConstraint, Effort, IntegralGoal, Problem, Refinement
 from myoquat.data import Forces
 
 SLED = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
@@ -32,13 +32,13 @@ def test_loads_follow_an_unknown_duration(transcription):
     time = np.linspace(0, 4, 401)
     two_seconds = BoundaryConstraint("two", lambda first, last, duration: duration - 2.0)
     problem = Problem(
-        mq.ArticulatedSystem((SLED,)), (0.5, 2.5), (ControlEffort(),), 20, transcription, constraints=(two_seconds,),
+        mq.ArticulatedSystem((SLED,)), (0.5, 2.5), (Effort(),), 20, transcription, constraints=(two_seconds,),
         loads=pushing("block", time, time), torques=("x_dot",), **REST_TO_REST,
     )  # fmt: skip
     solution = problem.solve()
     # x'' = u + t with x'' = 1.5 (1 - t): the integral of (1.5 - 2.5 t)^2 over 2 s is 37/6
     assert np.isclose(solution.objective, 37 / 6, rtol=2e-3 if transcription != "hermite_simpson" else 1e-9)
-    assert np.isclose(solution.goals["ControlEffort"], problem.goal_values(solution)["ControlEffort"])
+    assert np.isclose(solution.goals["Effort"], problem.goal_values(solution)["Effort"])
 
 
 def test_a_load_of_two_rows_holds_over_an_unknown_duration():
@@ -46,7 +46,7 @@ def test_a_load_of_two_rows_holds_over_an_unknown_duration():
     fixed = {"duration": 1.0}
     load = pushing("block", np.array([0.0, 2.0]), 3.0)
     found = [
-        Problem(mq.ArticulatedSystem((SLED,)), goals=(ControlEffort(),), intervals=4, loads=load, torques=("x_dot",),
+        Problem(mq.ArticulatedSystem((SLED,)), goals=(Effort(),), intervals=4, loads=load, torques=("x_dot",),
                 **ends, **REST_TO_REST).solve().objective
         for ends in (late, fixed)
     ]  # fmt: skip
@@ -59,9 +59,9 @@ def test_loads_cover_the_greatest_duration():
     load = pushing("block", np.array([0.0, 2.0]), 1.0)
     model = mq.ArticulatedSystem((SLED,))
     with pytest.raises(ValueError, match="the loads cover 0 to 2 s; they are wanted from 0 to 3 s"):
-        Problem(model, (0.5, 3.0), (ControlEffort(),), loads=load, torques=("x_dot",))
+        Problem(model, (0.5, 3.0), (Effort(),), loads=load, torques=("x_dot",))
     with pytest.raises(ValueError, match="loads over time need a greatest one that they cover, not inf"):
-        Problem(model, (0.5, np.inf), (ControlEffort(),), loads=load, torques=("x_dot",))
+        Problem(model, (0.5, np.inf), (Effort(),), loads=load, torques=("x_dot",))
 
 
 def test_goals_with_data_of_their_own_need_a_fixed_duration():
@@ -82,7 +82,7 @@ def test_goals_with_data_of_their_own_need_a_fixed_duration():
 def test_forward_simulation_applies_loads_at_the_moving_pose():
     load = pushing("rod", np.linspace(0, 1, 201), np.linspace(30.0, 60.0, 201), (1.0, 0.0, 0.0), "rod")
     problem = Problem(
-        mq.Model(mq.ArticulatedSystem((ROD,))), 1.0, (ControlEffort(),), 20, "gauss", torques=("a_dot",), loads=load,
+        mq.Model(mq.ArticulatedSystem((ROD,))), 1.0, (Effort(),), 20, "gauss", torques=("a_dot",), loads=load,
         initial={"a": 0.0, "a_dot": 0.0}, final={"a": 2.0, "a_dot": 0.0},
     )  # fmt: skip
     solution = problem.solve()

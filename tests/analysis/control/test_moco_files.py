@@ -8,7 +8,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import (
-    ControlEffort,
+    Effort,
     Ipopt,
     MocoTrajectory,
     Problem,
@@ -44,7 +44,7 @@ def problem():
     model = mq.Model(mq.ArticulatedSystem((mass,)), (muscle,), actuators=(motor,))
     lifted = Motion(model, [0.0, 0.5], [[0.155], [0.153]])
     return Problem(
-        model, 0.5, (TrackPose(lifted, weight=100.0), ControlEffort(weight=1e-3)), 5, torques={"height_dot": 3.0},
+        model, 0.5, (TrackPose(lifted, weight=100.0), Effort(weight=1e-3)), 5, torques={"height_dot": 3.0},
         bounds={"muscle.activation": (0.01, 1.0)},
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def test_guess_of_a_ball_joint_and_a_free_duration_starts_at_the_trajectory():
     turn = np.stack([np.cos(time), np.sin(time), 0 * time, 0 * time], axis=-1)
     states = {f"/jointset/ball/{name}/value": x for name, x in zip(system.coordinate_names, turn.T, strict=True)}
     torques = dict.fromkeys(system.velocity_names, 1.0)
-    free = Problem(system, (0.5, 3.0), (ControlEffort(),), 3, "midpoint", torques=torques)
+    free = Problem(system, (0.5, 3.0), (Effort(),), 3, "midpoint", torques=torques)
     begun = free.solve(MocoTrajectory(time, states), Ipopt(max_iterations=0))
     assert begun.duration == pytest.approx(0.8)
     expected = np.stack([np.cos(begun.time), np.sin(begun.time), 0 * begun.time, 0 * begun.time], axis=-1)

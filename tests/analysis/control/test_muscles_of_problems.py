@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Duration, Ipopt, Problem, TrackPose
+from myoquat.analysis.control import Duration, Effort, Ipopt, Problem, TrackPose
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
@@ -57,7 +57,7 @@ def test_hanging_muscle_lifts_its_mass_as_fast_as_it_can():
     assert excitation[6:].max() < 0.05  # then as weak
     assert fastest.simulate().largest < 1e-3
     assert fastest.duration == pytest.approx(least_time(hanging("rigid")), rel=5e-4)
-    slower = Problem(hanging("rigid"), 0.2, (ControlEffort(),), 20, **options).solve()
+    slower = Problem(hanging("rigid"), 0.2, (Effort(),), 20, **options).solve()
     assert slower.success
     assert slower.duration > fastest.duration
 
@@ -69,7 +69,7 @@ def test_elastic_tendon_obeys_newton_and_balances_its_fiber():
     rest = float(mq.muscle.equilibrium_states(model, [0.155], [0.15])[0])
     initial = {"height": 0.155, "height_dot": 0.0, "muscle.activation": 0.15, "muscle.fiber_length": rest}
     problem = Problem(
-        model, 0.5, (TrackPose(lifted, weight=100.0), ControlEffort(weight=1e-3)), 10, "radau",
+        model, 0.5, (TrackPose(lifted, weight=100.0), Effort(weight=1e-3)), 10, "radau",
         initial=initial, bounds={"muscle.activation": (0.01, 1.0)},
     )  # fmt: skip
     solution = problem.solve()
@@ -94,13 +94,13 @@ def still(form, minimum=0.0):
 def test_least_activations_bound_excitations_and_activations():
     """Below its minimum an activation changes nothing, so that unknowns there would be undetermined."""
     model = still("smooth", minimum=0.02)
-    problem = Problem(model, 0.2, (ControlEffort(),), 4, "midpoint", initial={"height": 0.15})
+    problem = Problem(model, 0.2, (Effort(),), 4, "midpoint", initial={"height": 0.15})
     assert problem.plant.control_bounds.tolist() == problem.plant.state_bounds.tolist() == [[0.02, 1.0]]
     with pytest.raises(ValueError, match=r"initial: 'muscle.activation' is 0.01 to 0.01, outside its bounds 0.02 to 1"):
-        Problem(model, 0.2, (ControlEffort(),), 4, "midpoint", initial={"muscle.activation": 0.01})
+        Problem(model, 0.2, (Effort(),), 4, "midpoint", initial={"muscle.activation": 0.01})
     law = replace(model.muscles[0].law, minimum_activation=0.03)  # which `redundancy` keeps to
     plain = replace(model, muscles=(replace(model.muscles[0], law=law, activation_dynamics=None),))
-    assert Problem(plain, 0.2, (ControlEffort(),), 4, "midpoint").plant.control_bounds.tolist() == [[0.03, 1.0]]
+    assert Problem(plain, 0.2, (Effort(),), 4, "midpoint").plant.control_bounds.tolist() == [[0.03, 1.0]]
 
 
 def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():
@@ -109,7 +109,7 @@ def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():
     smooth = model.with_smooth_activation()
     assert smooth.muscles[0].activation_dynamics == ActivationDynamics(form="smooth", smoothing=0.1)
     assert smooth.with_smooth_activation().content_key == smooth.content_key
-    problem = Problem(model, 0.2, (TrackPose(rest), ControlEffort()), 8, "midpoint")
+    problem = Problem(model, 0.2, (TrackPose(rest), Effort()), 8, "midpoint")
     last = problem.solve(rest, Ipopt(max_iterations=0))
     assert "jumps where excitation and activation are equal (1 muscles, such as 'muscle')" in last.explain()
     moved = last.sites.fields | {"u": np.where(np.arange(len(last.sites.q)) % 4 == 0, 1.0, -1.0)[:, None]}

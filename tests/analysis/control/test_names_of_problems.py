@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Problem
+from myoquat.analysis.control import Effort, Problem
 from myoquat.analysis.control.points import Names, Point
 from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint
 from myoquat.muscle.actuators import CoordinateActuator
@@ -21,12 +21,12 @@ def test_points_and_bounds_ask_which_is_meant():
     with pytest.raises(ValueError, match=BOTH):
         point["x"]
     with pytest.raises(ValueError, match=BOTH):
-        Problem(MODEL, 1.0, [ControlEffort()], 4, bounds={"x": (-1.0, 1.0)})
+        Problem(MODEL, 1.0, [Effort()], 4, bounds={"x": (-1.0, 1.0)})
 
 
 def test_a_solution_has_both():
     """A sled moves by 1 m in 1 s from rest to rest at least effort: the force is 6 - 12 t."""
-    problem = Problem(MODEL, 1.0, [ControlEffort()], 8, initial={"coordinates.x": 0.0, "u": 0.0},
+    problem = Problem(MODEL, 1.0, [Effort()], 8, initial={"coordinates.x": 0.0, "u": 0.0},
                       final={"coordinates.x": 1.0, "u": 0.0}, bounds={"controls.x": (-20.0, 20.0)})  # fmt: skip
     found = problem.solve()
     np.testing.assert_allclose(found["coordinates.x"][[0, -1]], [0.0, 1.0], atol=1e-8)

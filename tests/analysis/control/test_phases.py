@@ -6,8 +6,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     BoundaryConstraint,
-    ControlEffort,
     Duration,
+    Effort,
     Equations,
     Join,
     Periodic,
@@ -66,13 +66,13 @@ def test_poses_of_ball_joints_go_on_across_a_join():
     time = np.linspace(0.0, 0.4, 9)
     poses = np.array([quaternion_exp([0.0, 3 * t, 0.0]) for t in time])
     half = [
-        Problem(system, 0.2, (TrackPose(Motion(system, time[:5], poses[part])), ControlEffort(weight=1e-3)), 4,
+        Problem(system, 0.2, (TrackPose(Motion(system, time[:5], poses[part])), Effort(weight=1e-3)), 4,
                 "midpoint", torques=system.velocity_names)
         for part in (slice(5), slice(4, 9))
     ]  # fmt: skip
     motion = Motion(system, time, poses)
     whole = Problem(
-        system, 0.4, (TrackPose(motion), ControlEffort(weight=1e-3)), 8, "midpoint", torques=system.velocity_names
+        system, 0.4, (TrackPose(motion), Effort(weight=1e-3)), 8, "midpoint", torques=system.velocity_names
     ).solve()
     solution = Phases(half).solve()
     assert solution.success

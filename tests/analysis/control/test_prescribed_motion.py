@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Equations, Problem, TendonForceRates
+from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRates
 from myoquat.analysis.recruitment import redundancy
 from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler
@@ -25,7 +25,7 @@ def lifted():
     w = 4 * np.pi
     height, rate, second = (0.002 * w**k * f(w * TIME) for k, f in enumerate((np.cos, _minus_sine, _minus_cosine)))
     motion = Motion(model, TIME, 0.152 + height[:, None], rate[:, None], second[:, None])
-    goals = ControlEffort(weight=1e-6), TendonForceRates(name="rates")
+    goals = Effort(weight=1e-6), TendonForceRates(name="rates")
     return model, Problem(model, 0.5, goals, 25, "radau", prescribed=motion).solve()
 
 
@@ -66,7 +66,7 @@ def test_activations_without_dynamics_are_those_of_muscle_redundancy():
     """Two ball joints in quaternions: each time by itself is the program of `redundancy`, another solver."""
     model, motion = two_link()
     torques = dict.fromkeys(model.system.velocity_names, 1.0)
-    problem = Problem(model, 0.3, (ControlEffort(),), 3, prescribed=motion, torques=torques)
+    problem = Problem(model, 0.3, (Effort(),), 3, prescribed=motion, torques=torques)
     solution = problem.solve()
     assert solution.success
     at = problem.plant.motion_at(solution.control_time)
@@ -88,7 +88,7 @@ def test_forces_of_couplers_drop_out():
     motion = Motion(model, TIME, np.stack([x, x], axis=1))
     name = model.system.velocity_names[0]
     solution = Problem(
-        model, 0.5, (ControlEffort(),), 4, prescribed=motion, torques=(name,), bounds={"band": (0.0, 0.0)}
+        model, 0.5, (Effort(),), 4, prescribed=motion, torques=(name,), bounds={"band": (0.0, 0.0)}
     ).solve()
     force = mq.muscle.muscle_forces(model, solution.motion.q, solution.motion.u, np.zeros((5, 1)))
     assert solution.statement.plant.free_names in ((name,), (model.system.velocity_names[1],))
@@ -107,4 +107,4 @@ def test_what_cannot_be_prescribed_is_rejected():
     with pytest.raises(ValueError, match="no muscles with elastic tendons"):
         Problem(model, 0.1, (TendonForceRates(),), prescribed=motion)
     with pytest.raises(ValueError, match=r"the data cover 0 to 0.3 s; they are wanted from 0 to 0.5 s"):
-        Problem(model, 0.5, (ControlEffort(),), prescribed=motion).solve()
+        Problem(model, 0.5, (Effort(),), prescribed=motion).solve()

@@ -10,8 +10,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     BoundaryConstraint,
-    ControlEffort,
     Duration,
+    Effort,
     Equations,
     Ipopt,
     IterateHistory,
@@ -60,8 +60,8 @@ BAD = {
     "mesh": ({"intervals": [0.0, 0.7, 0.5, 1.0]}, "increase from 0 to 1"),
     "transcription": ({"transcription": "euler"}, "transcription is one of midpoint"),
     "torques on equations": ({"torques": ("x",)}, "equations of one's own have none"),
-    "weight": ({"goals": (ControlEffort(weight=np.inf),)}, "the weight must be finite"),
-    "goal of unknown": ({"goals": (ControlEffort(of=("push",)),)}, "push"),
+    "weight": ({"goals": (Effort(weight=np.inf),)}, "the weight must be finite"),
+    "goal of unknown": ({"goals": (Effort(of=("push",)),)}, "push"),
     "data outside": ({"goals": (TrackCoordinates(("x",), [0.0, 0.5], [[0.0], [1.0]]),)}, "the data cover 0 to 0.5 s"),
     "data of free time": (
         {"goals": (TrackCoordinates(("x",), [0.0, 1.0], [[0.0], [1.0]]),), "duration": (0.5, 1.0)},
@@ -78,12 +78,12 @@ BAD = {
     "time of the start": ({"start": np.nan}, "start must be finite, not nan"),
     "flag in place of a number": ({"intervals": True}, "intervals must be a number"),
     "part of an effort": (
-        {"goals": (ControlEffort(weights={"force": np.nan}),)},
+        {"goals": (Effort(weights={"force": np.nan}),)},
         "the weight of 'force' must be finite",
     ),
-    "exponent": ({"goals": (ControlEffort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
+    "exponent": ({"goals": (Effort(exponent=1.5),)}, "must be a whole number from 1 on, not 1.5"),
     "exponent of no number": (
-        {"goals": (ControlEffort(exponent=np.nan),)},
+        {"goals": (Effort(exponent=np.nan),)},
         "must be a whole number from 1 on, not nan",
     ),
     "negative part": (
@@ -133,7 +133,7 @@ def test_goals_of_one_name_are_listed_apart():
 
 
 def test_arguments_of_models_are_checked():
-    model, goals = arm(), (ControlEffort(),)
+    model, goals = arm(), (Effort(),)
     for scale in (0.0, np.nan):
         with pytest.raises(ValueError, match=r"the scale of 'A.omega_x' must be finite and not 0"):
             Problem(model, 1.0, goals, torques={"A.omega_x": scale})
@@ -143,8 +143,8 @@ def test_arguments_of_models_are_checked():
         Problem(model, 1.0, goals, initial={"u": [1.0, 2.0]})
     with pytest.raises(ValueError, match="'A' is given twice, by its name and by 'q'"):
         Problem(model, 1.0, goals, initial={"q": model.start, "A": [1.0, 0, 0, 0]})
-    with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(ControlEffort\(...\),\)"):
-        Problem(model, 1.0, ControlEffort())
+    with pytest.raises(TypeError, match=r"goals must be a sequence, such as \(Effort\(...\),\)"):
+        Problem(model, 1.0, Effort())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_arguments_of_models_are_checked():
         (lambda: cart(bounds={5: (0.0, 1.0)}), "a name in bounds must be a str, not the int 5"),
         (lambda: cart(start="x"), "start must be a number, not the str 'x'"),
         (
-            lambda: Problem(arm(), 1.0, (ControlEffort(),), torques=5),
+            lambda: Problem(arm(), 1.0, (Effort(),), torques=5),
             "torques must be a mapping or a sequence of names, not 5",
         ),
         (lambda: OwnGoal(5), "formula must be a Callable, not the int 5"),
@@ -175,18 +175,18 @@ def test_loads_on_unknown_bodies_and_reversed_constraints_are_rejected_by_name()
         body, *others = frames
         load = Forces([0.0, 1.0], ("push",), (body,), zeros, zeros, zeros, *others)
         with pytest.raises(ValueError, match=f"loads: {entry} of 'push': the model has no body"):
-            Problem(arm(), 1.0, (ControlEffort(),), loads=load)
+            Problem(arm(), 1.0, (Effort(),), loads=load)
     with pytest.raises(ValueError, match="path constraint 'reach': the bounds contradict each other: lower 1 is above"):
         PathConstraint("reach", lambda point: point["x"], 1.0, 0.0)
     with pytest.raises(ValueError, match=r"parameters: bodies\.A\.mass': the bounds contradict each other"):
-        Problem(arm(), 1.0, (ControlEffort(),), parameters={"bodies.A.mass": (2.0, 1.0)})
+        Problem(arm(), 1.0, (Effort(),), parameters={"bodies.A.mass": (2.0, 1.0)})
 
 
 def test_quaternion_components_have_no_bounds():
     with pytest.raises(ValueError, match="component of a quaternion"):
-        Problem(arm(), 1.0, (ControlEffort(),), bounds={"A.Q0": (0, 1)})
+        Problem(arm(), 1.0, (Effort(),), bounds={"A.Q0": (0, 1)})
     with pytest.raises(ValueError, match="unit quaternion"):
-        Problem(arm(), 1.0, (ControlEffort(),), initial={"A": [1.0, 1.0, 0, 0]})
+        Problem(arm(), 1.0, (Effort(),), initial={"A": [1.0, 1.0, 0, 0]})
 
 
 def test_motion_of_another_system_is_rejected():
@@ -244,8 +244,8 @@ def test_a_problem_refuses_short_data_and_efforts_of_nothing_at_once():
     falling = Equations(("x",), (), lambda point: (-point["x"],))
     with pytest.raises(ValueError, match=r"the data cover 0 to 0.5 s"):
         Problem(falling, 1.0, (short,), 4)
-    with pytest.raises(ValueError, match="goal 'ControlEffort': the problem has no controls"):
-        Problem(falling, 1.0, (ControlEffort(),), 4)
+    with pytest.raises(ValueError, match="goal 'Effort': the problem has no controls"):
+        Problem(falling, 1.0, (Effort(),), 4)
 
 
 def test_least_acceleration_is_a_cubic_and_parts_agree():
@@ -267,7 +267,7 @@ def test_iterates_play_one_after_another():
     system, turned = mq.ArticulatedSystem((ball,)), np.array([0.6, 0.0, 0.8, 0.0])
     torques = dict.fromkeys(system.velocity_names, 1.0)
     problem = Problem(
-        system, 1.0, (ControlEffort(),), 4, torques=torques, initial={"ball": [1.0, 0, 0, 0], "u": 0.0},
+        system, 1.0, (Effort(),), 4, torques=torques, initial={"ball": [1.0, 0, 0, 0], "u": 0.0},
         final={"ball": turned, "u": 0.0},
     )  # fmt: skip
     history = IterateHistory()
@@ -323,7 +323,7 @@ def test_loads_of_a_file_and_torques_hold_a_pose(tmp_path):
     load = load_forces(tmp_path / "weight.xml")
     still = Motion(system, [0.0, 1.0], np.zeros((2, 1)))
     problem = Problem(
-        system, 1.0, (TrackPose(still), ControlEffort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
+        system, 1.0, (TrackPose(still), Effort(weight=1e-8)), 4, torques={"angle_dot": 10.0}, loads=load,
         initial={"q": [0.0], "u": 0.0},
     )  # fmt: skip
     solution = problem.solve()
@@ -371,7 +371,7 @@ def test_two_link_has_the_optimum_of_casadi_alone():
     model, n, duration = arm(), 5, 0.25
     way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / 10)
     motion = Motion(model, way.time, way.q)
-    goals = TrackPose(motion, weight=10.0), ControlEffort(weight=0.01)
+    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
     problem = Problem(model, duration, goals, n, "midpoint", initial={"q": way.q[0], "u": way.u[0]})
     ours = problem.solve(solver=Ipopt(tolerance=1e-11))
     tracked = goals[0].samples(problem.plant, ours.control_time)
@@ -406,7 +406,7 @@ def swing():
     )  # fmt: skip
     rest = {"angle": 0.0, "angle_dot": 0.0}, {"angle": 1.5, "angle_dot": 0.0}
     return Problem(
-        mq.ArticulatedSystem((rod,)), 1.0, (ControlEffort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
+        mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
     )
 
 
@@ -451,10 +451,10 @@ def test_plots_show_the_motion_and_the_controls():
     """Of a model with muscles activations and torques, of a cart by its own equations all unknowns."""
     model = mq.load_model("two_link")
     still = {"q": model.start, "u": np.zeros(model.system.nu)}
-    moved = Problem(model, 0.1, (ControlEffort(),), 2, torques={"A.omega_x": 50.0}, initial=still).solve()
+    moved = Problem(model, 0.1, (Effort(),), 2, torques={"A.omega_x": 50.0}, initial=still).solve()
     titles = [axis.get_title(loc="left") for axis in moved.plot().axes if axis.get_visible()]
     assert {"controls", "activations"} <= {title.partition(",")[0].partition(" (")[0] for title in titles}
     cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
     rest = {"initial": {"x": 0.0, "v": 0.0}, "final": {"x": 1.0, "v": 0.0}}
-    states, controls = Problem(cart, 1.0, (ControlEffort(),), 4, **rest).solve().plot().axes
+    states, controls = Problem(cart, 1.0, (Effort(),), 4, **rest).solve().plot().axes
     assert [line.get_label() for line in (*states.lines, *controls.lines)] == ["x", "v", "force"]

@@ -7,7 +7,7 @@ from scipy.linalg import expm
 from scipy.optimize import brentq, fsolve
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Duration, Equations, OwnEndGoal, Problem, SolutionStatus
+from myoquat.analysis.control import Duration, Effort, Equations, OwnEndGoal, Problem, SolutionStatus
 
 G = 9.81
 
@@ -44,7 +44,7 @@ def test_least_effort_of_a_damped_sled():
         "sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, damping=1.0, coordinate_names=("x",)
     )
     problem = Problem(
-        mq.ArticulatedSystem((sled,)), 2.0, (ControlEffort(weight=0.5),), 20, torques=("x_dot",),
+        mq.ArticulatedSystem((sled,)), 2.0, (Effort(weight=0.5),), 20, torques=("x_dot",),
         initial={"x": 0, "x_dot": 0}, final={"x": 5, "x_dot": 2},
     )  # fmt: skip
     solution = problem.solve()
@@ -176,7 +176,7 @@ def test_double_pendulum_swings_up():
     transcriptions agree, and the forward simulation of the controls goes the same way."""
     found = [
         Problem(
-            _pendulum(), 2.0, (ControlEffort(),), intervals, method, torques={"upper_angle_dot": 10.0},
+            _pendulum(), 2.0, (Effort(),), intervals, method, torques={"upper_angle_dot": 10.0},
             initial={"upper_angle": 0, "lower_angle": 0, "u": 0},
             final={"upper_angle": np.pi, "lower_angle": 0, "u": 0}, bounds={"upper_angle_dot.torque": (-5, 5)},
         ).solve()

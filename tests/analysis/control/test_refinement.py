@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Equations, Ipopt, OwnGoal, Problem, Refinement
+from myoquat.analysis.control import Effort, Equations, Ipopt, OwnGoal, Problem, Refinement
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 
 RATE = 60.0
@@ -46,7 +46,7 @@ def test_a_refined_swing_goes_where_its_controls_go():
         inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
     )  # fmt: skip
     problem = Problem(
-        mq.ArticulatedSystem((rod,)), 1.5, (ControlEffort(),), 5, "trapezoid", torques={"angle_dot": 10.0},
+        mq.ArticulatedSystem((rod,)), 1.5, (Effort(),), 5, "trapezoid", torques={"angle_dot": 10.0},
         initial={"angle": 0, "angle_dot": 0}, final={"angle": np.pi, "angle_dot": 0},
     )  # fmt: skip
     coarse, fine = problem.solve(), problem.solve(refine=Refinement(1e-4, parts=3))
@@ -61,7 +61,7 @@ def test_forward_simulation_keeps_activations_of_actuators_from_interval_to_inte
     motor = ActivationCoordinateActuator("motor", "x", activation_time=0.1)
     model = mq.Model(mq.ArticulatedSystem((sled,)), actuators=(motor,))
     start = {"x": 0.0, "x_dot": 0.0, "motor.activation": 0.5}
-    problem = Problem(model, 0.2, (ControlEffort(),), 4, "radau", initial=start, bounds={"motor": (0.0, 0.0)})
+    problem = Problem(model, 0.2, (Effort(),), 4, "radau", initial=start, bounds={"motor": (0.0, 0.0)})
     found = problem.solve(solver=TIGHT).simulate()
     assert np.allclose(found.u[:, 0], 0.05 * (1 - np.exp(-10 * found.time)), rtol=0, atol=1e-8)
 

@@ -5,7 +5,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import (
-    ControlEffort,
+    Effort,
     MocoTrajectory,
     Problem,
     SolutionStatus,
@@ -33,7 +33,7 @@ def test_sensors_are_followed_from_a_start_half_a_turn_away():
     orientations = Orientations(TIME, ("imu",), recorded[:, None])
     goal = TrackOrientations(orientations, (Sensor("imu", "ball", (1.0, 0.0, 0.0, 0.0)),))
     system = mq.ArticulatedSystem((BALL,))
-    goals = goal, ControlEffort(weight=1e-6)
+    goals = goal, Effort(weight=1e-6)
     problem = Problem(mq.Model(system), 1.0, goals, 10, "midpoint", torques=system.velocity_names)
     start = problem.posed().discretization.references
     angles = 2 * np.arccos(np.clip(np.abs(np.sum(start[:-1:2] * recorded[:-1], axis=1)), 0, 1))
@@ -71,12 +71,12 @@ def test_markers_go_along_splines_between_frames_and_straight_through_gaps():
 
 def test_controls_of_a_trajectory_that_the_problem_does_not_have_raise():
     trajectory = MocoTrajectory(TIME, {"/jointset/sled/x/value": TIME}, {"/forceset/motr": TIME})
-    problem = Problem(mq.ArticulatedSystem((SLED,)), 1.0, (ControlEffort(),), 4, torques=("x_dot",))
+    problem = Problem(mq.ArticulatedSystem((SLED,)), 1.0, (Effort(),), 4, torques=("x_dot",))
     message = "the trajectory has controls that the problem has not: motr; those of the problem: x_dot.torque"
     with pytest.raises(ValueError, match=message):
         problem.solve(trajectory)
     named = MocoTrajectory(TIME, {}, {"/forceset/reserve_jointset_sled_x": TIME})
-    assert problem.goal_values(named)["ControlEffort"] == pytest.approx(1 / 3)
+    assert problem.goal_values(named)["Effort"] == pytest.approx(1 / 3)
 
 
 def test_optima_of_the_midpoint_rule_that_alternate_are_reported():
@@ -85,7 +85,7 @@ def test_optima_of_the_midpoint_rule_that_alternate_are_reported():
     rest = {"x": 0.0, "x_dot": 0.0}
 
     def solved(weight):
-        goals, motor = (line, ControlEffort(weight=weight)), {"torques": ("x_dot",), "initial": rest}
+        goals, motor = (line, Effort(weight=weight)), {"torques": ("x_dot",), "initial": rest}
         return Problem(mq.ArticulatedSystem((SLED,)), 1.0, goals, 20, "midpoint", **motor).solve()
 
     solution = solved(1e-12)

@@ -8,7 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     TRANSCRIPTIONS,
-    ControlEffort,
+    Effort,
     Gauss,
     Ipopt,
     MultipleShooting,
@@ -105,7 +105,7 @@ def two_link_problem(method, intervals=3, duration=0.3):
     model = mq.load_model("two_link")
     way = mq.simulate(model, duration=duration, step=duration / 60, output_step=duration / 12)
     motion = Motion(model, way.time, way.q)
-    goals = TrackPose(motion, weight=10.0), ControlEffort(weight=0.01)
+    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
     return Problem(model, duration, goals, intervals, method, initial={"q": way.q[0], "u": way.u[0]})
 
 
@@ -160,7 +160,7 @@ def test_quaternions_and_euler_angles_have_the_same_optimum():
     found = []
     for rotations in ("quaternion", "sequence"):
         model = mq.load_model("two_link", rotations)
-        goals = OwnGoal(sway, name="sway"), ControlEffort(weight=0.01)
+        goals = OwnGoal(sway, name="sway"), Effort(weight=0.01)
         problem = Problem(model, 0.3, goals, 6, initial={"q": model.start, "u": 0.0})
         found.append(problem.solve())
     assert all(solution.success for solution in found)
@@ -177,7 +177,7 @@ def test_multiple_shooting_agrees_with_collocation():
     speed = PathConstraint("speed", lambda point: point["angle_dot"], -10.0, 2.0)
     found = [
         Problem(
-            mq.ArticulatedSystem((rod,)), 1.0, (ControlEffort(),), 20, method,
+            mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 20, method,
             torques=("angle_dot",), constraints=(speed,),
             initial={"angle": 0.0, "angle_dot": 0.0}, final={"angle": 1.2, "angle_dot": 0.0},
         ).solve()

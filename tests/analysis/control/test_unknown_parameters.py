@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import expm
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Equations, Ipopt, OwnEndGoal, Problem, TrackCoordinates, TrackPose
+from myoquat.analysis.control import Effort, Equations, Ipopt, OwnEndGoal, Problem, TrackCoordinates, TrackPose
 from myoquat.data import Motion
 
 SPRING, DAMPING = 4.0, 0.3
@@ -71,11 +71,11 @@ def test_a_parameter_counts_in_goals_by_its_name():
 def test_parameters_are_checked_before_the_solver_starts():
     model = mq.load_model("two_link")
     with pytest.raises(ValueError, match="max_isometric_force"):
-        Problem(model, 1.0, (ControlEffort(),), 5, parameters={"muscles.m1.max_isometric_forces": (1, 2)})
+        Problem(model, 1.0, (Effort(),), 5, parameters={"muscles.m1.max_isometric_forces": (1, 2)})
     with pytest.raises(ValueError, match="is 5, outside its bounds 6 to 7"):
-        Problem(model, 1.0, (ControlEffort(),), 5, parameters={"bodies.A.mass": (6.0, 7.0)})
+        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (6.0, 7.0)})
     with pytest.raises(ValueError, match="contradict"):
-        Problem(model, 1.0, (ControlEffort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
+        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
     still = Motion(model, [0.0, 1.0], [model.start] * 2, np.zeros((2, 6)))
     with pytest.raises(ValueError, match="cannot change where the motion is prescribed"):
-        Problem(model, 1.0, (ControlEffort(),), 5, prescribed=still, parameters={"bodies.A.mass": (1.0, 9.0)})
+        Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={"bodies.A.mass": (1.0, 9.0)})

@@ -10,7 +10,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.motion import FittedMotion
-from myoquat.analysis.recruitment import MuscleTorques, Redundancy, Tracking, emg_driven, redundancy, track_by_feedback
+from myoquat.analysis.recruitment import MuscleTorques, Redundancy, Tracking, emg_driven, redundancy, track
 from myoquat.apps.viewer.films import film_of
 from myoquat.data import Emg, Forces, Motion, MotionLike, motion_of
 
@@ -38,7 +38,7 @@ MAKE = {
     "FittedMotion": lambda: FittedMotion(MODEL, TIME, swing().q, swing().u, swing().udot),
     "Trajectory": trajectory,
     "Redundancy": lambda: redundancy(MODEL, swing(), LOADS, reserves=20.0),
-    "Tracking": lambda: track_by_feedback(MODEL, swing(), np.full((len(TIME), 1), 0.2), bandwidth=5.0),
+    "Tracking": lambda: track(MODEL, swing(), np.full((len(TIME), 1), 0.2), bandwidth=5.0),
     "MuscleTorques": lambda: emg_driven(MODEL, swing(), EMG),
 }
 ARGUMENTS = {
@@ -49,7 +49,7 @@ ARGUMENTS = {
     "joint_angles": {"joint": "rod", "convention": "helical"},
     "metabolic_power": {"activation": np.full((len(TIME), 1), 0.2)},
     "redundancy": {"reserves": 20.0},
-    "track_by_feedback": {"activation": np.full((len(TIME), 1), 0.2), "bandwidth": 5.0},
+    "track": {"activation": np.full((len(TIME), 1), 0.2), "bandwidth": 5.0},
 }
 OTHERS = {
     "compare_models",

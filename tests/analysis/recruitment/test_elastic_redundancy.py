@@ -11,7 +11,7 @@ from myoquat.analysis.recruitment import (
     Sequential,
     forward_check,
     redundancy,
-    track_by_feedback,
+    track,
 )
 from myoquat.analysis.recruitment.convex import Status, are_met
 from myoquat.analysis.recruitment.redundancy import tendons
@@ -91,7 +91,7 @@ def test_what_is_found_moves_the_model():
     forward = forward_check(found["elastic"], bandwidth=10.0, step=5e-4)
     assert forward.errors().rms_degrees.max() < 0.3
     other = found["rigid"]
-    stiff = track_by_feedback(model, motion, other.activation, other.reserve, bandwidth=10.0, step=5e-4, elastic=True)
+    stiff = track(model, motion, other.activation, other.reserve, bandwidth=10.0, step=5e-4, elastic=True)
     assert forward.share < stiff.share / 2
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.motion import differentiate
-from myoquat.analysis.recruitment import Reserve, computed_muscle_control, forward_check, redundancy, track_by_feedback
+from myoquat.analysis.recruitment import Reserve, computed_muscle_control, forward_check, redundancy, track
 from myoquat.analysis.recruitment.forward.steps import longest_step
 from myoquat.data import Forces, Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
@@ -92,7 +92,7 @@ def test_the_feedback_is_a_damped_oscillator(sled):
     t, w = np.linspace(0.0, 0.5, 251), 10.0
     wanted = np.ones((251, 1))
     wanted[0] = 0.0
-    found = track_by_feedback(sled, Motion(sled, t, wanted, 0 * wanted), bandwidth=w)
+    found = track(sled, Motion(sled, t, wanted, 0 * wanted), bandwidth=w)
     np.testing.assert_allclose(found.error[1:, 0], (1 + w * t[:-1]) * np.exp(-w * t[:-1]), atol=0.02)
     assert np.isnan(found.share)
     assert found.errors().rms_degrees.isna().all()
@@ -106,7 +106,7 @@ def test_every_velocity_may_have_a_bandwidth_of_its_own():
     t, w = np.linspace(0.0, 0.5, 251), np.array([10.0, 30.0])
     wanted = np.ones((251, 2))
     wanted[0] = 0.0
-    found = track_by_feedback(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
+    found = track(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
     expected = (1 + w * t[:-1, None]) * np.exp(-w * t[:-1, None])
     np.testing.assert_allclose(found.error[1:], expected, atol=0.05)
     assert np.abs(found.error[51] - expected[50]).max() < 0.2 * np.abs(expected[50, 0] - expected[50, 1])
@@ -116,7 +116,7 @@ def test_what_is_missing_is_shown(arm, swing, found):
     """With half of the activations the feedback does the rest."""
     tau = np.zeros((FRAMES, 4))
     tau[:, :3] = found.reserve
-    half = track_by_feedback(arm, swing, found.activation / 2, tau)
+    half = track(arm, swing, found.activation / 2, tau)
     assert half.share > 0.1
     assert half.errors().rms_degrees["arm"] > 0.1
 
@@ -161,9 +161,7 @@ def test_elastic_tendons_start_in_balance(arm):
     path = PathPoint("ground", (0.15, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.15))
     model = Model(ArticulatedSystem((rod,)), (Muscle("m", path, law),))
     still = np.zeros((5, 1))
-    held = track_by_feedback(
-        model, Motion(model, 0.005 * np.arange(5), still, still), np.full((5, 1), 0.3), elastic=True
-    )
+    held = track(model, Motion(model, 0.005 * np.arange(5), still, still), np.full((5, 1), 0.3), elastic=True)
     start = mq.muscle.equilibrium_states(model, [0.0], [0.3])
     np.testing.assert_allclose(held.force[0], mq.muscle.muscle_forces(model, [0.0], [0.0], [0.3], start))
     assert held.model.muscles[0].law.states
@@ -171,22 +169,22 @@ def test_elastic_tendons_start_in_balance(arm):
 
 def test_bad_input(arm, swing, found):
     with pytest.raises(ValueError, match=r"activation must have the shape \(41, 6\), not \(6,\)"):
-        track_by_feedback(arm, swing, np.zeros(6))
+        track(arm, swing, np.zeros(6))
     with pytest.raises(ValueError, match=r"torque must be finite numbers of shape \(41, 4\)"):
-        track_by_feedback(arm, swing, found.activation, np.full((41, 4), np.nan))
+        track(arm, swing, found.activation, np.full((41, 4), np.nan))
     with pytest.raises(ValueError, match="bandwidth must be positive"):
-        track_by_feedback(arm, swing, found.activation, bandwidth=-1.0)
+        track(arm, swing, found.activation, bandwidth=-1.0)
     with pytest.raises(ValueError, match="no velocity is tracked"):
         computed_muscle_control(arm, swing, bandwidth=0.0)
     with pytest.raises(ValueError, match="one for each of the 4 velocities"):
-        track_by_feedback(arm, swing, found.activation, bandwidth=[20.0, 10.0])
+        track(arm, swing, found.activation, bandwidth=[20.0, 10.0])
     with pytest.raises(ValueError, match="a motion with u"):
-        track_by_feedback(arm, replace(swing, u=None, udot=None), found.activation)
+        track(arm, replace(swing, u=None, udot=None), found.activation)
     with pytest.raises(ValueError, match="a motion with udot"):
         computed_muscle_control(arm, replace(swing, udot=None))
     other = mq.load_model("two_link")
     with pytest.raises(ValueError, match="belongs to another system"):
-        track_by_feedback(arm, Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6))))
+        track(arm, Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6))))
 
 
 def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():
@@ -200,7 +198,7 @@ def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():
     t = np.linspace(0.0, 0.5, 11)
     x = (4 * t**3 / 6 + 10 * (t**2 / 2 - 0.1 * t + 0.01 * (1 - np.exp(-10 * t)))) / 2.0
     way = Motion(model.system, t, x[:, None], 0 * x[:, None])
-    np.testing.assert_allclose(track_by_feedback(model, way, bandwidth=0.0).motion.q[:, 0], x, atol=1e-9)
+    np.testing.assert_allclose(track(model, way, bandwidth=0.0).motion.q[:, 0], x, atol=1e-9)
     v = (2 * t**2 + 10 * (t - 0.1 * (1 - np.exp(-10 * t)))) / 2.0
     a = (4 * t + 10 * (1 - np.exp(-10 * t))) / 2.0
     followed = Motion(model.system, t, x[:, None], v[:, None], a[:, None])
@@ -212,7 +210,7 @@ def test_a_simulation_that_fails_keeps_what_it_has(sled):
     still = np.zeros((4, 1))
     way = Motion(sled, 0.1 * np.arange(4), still, still)
     with pytest.warns(SimulationWarning, match="failed after 0 s; the frames after are left out"):
-        found = track_by_feedback(sled, way, torque=still + 1e12)
+        found = track(sled, way, torque=still + 1e12)
     assert not found.complete
     assert "1 of 4 frames" in repr(found)
 
@@ -229,4 +227,4 @@ def test_steps_are_as_short_as_the_damping_asks():
     assert step == pytest.approx(0.7 * 2.785 / rate, rel=1e-6)
     stiff = Motion(damped(1e5), [0.0, 0.1], np.zeros((2, 1)), np.zeros((2, 1)))
     with pytest.raises(ValueError, match=r"velocities settle at .* /s, which asks for steps of .* s; give step="):
-        track_by_feedback(Model(stiff.system), stiff)
+        track(Model(stiff.system), stiff)

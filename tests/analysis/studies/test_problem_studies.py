@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import ControlEffort, Duration, Equations, Ipopt, OwnGoal, Problem
+from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
 from myoquat.analysis.studies import ProblemStudy, StoreError
 from myoquat.analysis.studies.problems import INDEX
 from myoquat.data import Forces
@@ -23,7 +23,7 @@ def problem():
     """A block goes 1 m in 1 s from rest to rest: least effort is 12 m^2."""
     block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
     model = mq.Model(mq.ArticulatedSystem((block,)))
-    return Problem(model, 1.0, (ControlEffort(),), 6, torques=("x_dot",), **ENDS)
+    return Problem(model, 1.0, (Effort(),), 6, torques=("x_dot",), **ENDS)
 
 
 def study_of(problem, masses=(1.0, 2.0, 3.0), **options):
@@ -143,7 +143,7 @@ def pushed(force):
 
 
 OTHERS = {
-    "goals": {"goals": (ControlEffort(weight=100.0),)},
+    "goals": {"goals": (Effort(weight=100.0),)},
     "final": {"final": {"x": 5.0, "x_dot": 0.0}},
     "initial": {"initial": {"x": 0.5, "x_dot": 0.0}},
     "bounds": {"bounds": {"x": (-1.0, 7.0)}},
@@ -157,7 +157,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("field", OTHERS)
 def test_results_of_another_problem_are_not_taken_for_those_of_this_one(problem, tmp_path, field):
-    loaded = replace(problem, loads=pushed(1.0), goals=(ControlEffort(weight=1.0),))
+    loaded = replace(problem, loads=pushed(1.0), goals=(Effort(weight=1.0),))
     study_of(loaded, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path, progress=False)
     other = replace(loaded, **({"loads": pushed(1.0), "duration": 0.5} if field == "duration" else OTHERS[field]))
     with pytest.raises(ValueError, match=f"another study; what differs: .*{field}"):
