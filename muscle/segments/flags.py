@@ -28,10 +28,11 @@ class PathFlag(IntFlag):
     WRAPPED     the path touches at least one surface
     INSIDE      a surface is passed over. An end of a piece lies inside it, or no path touches all surfaces that it
                 should without running through one. The latter occurs where surfaces between the same points overlap
-    JUMP        the length jumps nearby: a conditional point comes or goes, or the path slips off the end of a cylinder.
-                Or an end of the path comes into a surface, or to where the path changes sides. The length may also jump
-                nearby if there is another local minimum over several surfaces. A point of the body of a surface never
-                moves there. It makes no jump, however near it is
+    JUMP        the length, or its rate, jumps nearby: a conditional point comes or goes, or the path slips off the end
+                of a cylinder. Or an end of the path comes into a surface, or to where the path changes sides. Where
+                both ways round a surface are equally long, the rate jumps alone. The length may also jump nearby if
+                there is another local minimum over several surfaces. A point of the body of a surface never moves
+                there. It makes no jump, however near it is
     UNSOLVED    a path around several surfaces, or around an ellipsoid or a torus, that is not certainly the shortest
     OUTSIDE     a fitted path outside the set of poses that it was fitted to: its length is extrapolated
     COINCIDENT  two consecutive points of the path are in one place, to 1e-12 m. The piece between them has no

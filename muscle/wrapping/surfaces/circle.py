@@ -15,6 +15,7 @@ __all__ = [
     "among_surfaces",
     "around",
     "beside",
+    "or_to_tie",
     "outside",
     "straight_pieces",
     "tangent",
@@ -101,6 +102,19 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
         turned = np.where(around_front, cross / np.sqrt(np.where(around_front, _square(other), 1.0)), np.inf)
         crossing = np.minimum(_to_ray_behind(end, ahead), _to_ray_behind(p, ahead))
         found.append(np.minimum(np.minimum(own, turned), np.where(beyond, crossing, np.inf)))
+    return found[0], found[1]
+
+
+def or_to_tie(jump: Both, on: Array, a: Plane, b: Plane) -> Both:
+    """The `jump` of both ends, or how far each is from where both ways around are equally long, if that is nearer.
+
+    There the rate of the length jumps. An end is then on the line through the other one and the centre.
+    """
+    cross, apart = np.abs(a[0] * b[1] - a[1] * b[0]), on & (a[0] * b[0] + a[1] * b[1] < 0)
+    found = [
+        np.minimum(own, np.where(apart, cross / np.sqrt(np.where(apart, _square(other), 1.0)), np.inf))
+        for own, other in zip(jump, (b, a), strict=True)
+    ]
     return found[0], found[1]
 
 

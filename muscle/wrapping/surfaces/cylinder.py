@@ -9,7 +9,15 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Plane, Winding, among_surfaces, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import (
+    SURFACE_TOLERANCE,
+    Plane,
+    Winding,
+    among_surfaces,
+    around,
+    beside,
+    or_to_tie,
+)
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
 __all__ = ["WrapCylinder"]
@@ -76,7 +84,9 @@ class WrapCylinder(Wrap):
             return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
         ahead = self._side(line)
         winding = around(a, b, self.radius, ahead, self.sided)
-        if self.ahead is None or ahead is None or line is None:
+        if ahead is None:
+            return replace(winding, jump=or_to_tie(winding.jump, winding.on, a, b))
+        if self.ahead is None or line is None:
             return winding
         return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead))
 

@@ -9,7 +9,15 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Direction, Plane, Winding, around, beside
+from myoquat.muscle.wrapping.surfaces.circle import (
+    SURFACE_TOLERANCE,
+    Direction,
+    Plane,
+    Winding,
+    around,
+    beside,
+    or_to_tie,
+)
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, plane_of, project, unit
 
 __all__ = ["WrapSphere"]
@@ -52,6 +60,8 @@ class WrapSphere(Wrap):
             winding = self._winding(a, b, None if self.ahead is None else project(self.ahead, e1, e2))
         else:
             winding = self._over_hint(a, b, project(as_array(self.hint), e1, e2))
+        if self.quadrant == "all" and self.hint is None:
+            winding = replace(winding, jump=or_to_tie(winding.jump, winding.on, a, b))
         P, Q = (x[..., None] * e1 + y[..., None] * e2 for x, y in (winding.P, winding.Q))
         return Contact(winding.on, P, Q, self.radius * winding.angle, winding.inside, np.stack(winding.jump, axis=-1))
 
