@@ -17,6 +17,7 @@ Of the masses there are two changes: a common factor of all masses and inertias,
 mass, which OpenSim's tool makes too, while the inertia about it stays.
 """
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
@@ -29,7 +30,6 @@ from myoquat.analysis.motion.smoothing import stencil_derivatives
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import consistent_motion
 from myoquat.core.arguments import check_types, indices_of
-from myoquat.core.figures import Panel, draw_panels
 from myoquat.core.lazy_imports import clarabel, scipy
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
@@ -184,15 +184,19 @@ class ConsistentMotion(Solved):
 
     def plot(self) -> "Figure":
         """A matplotlib Figure of the residual, now and before, and of the changes of the coordinates."""
+        figures = importlib.import_module("myoquat.core.figures")  # matplotlib takes half a second
         panels = [
-            Panel(name, UNITS[k], ("before", "now"), np.stack([self.before[:, k], self.residual[:, k]], axis=-1))
+            figures.Panel(
+                name, UNITS[k], ("before", "now"), np.stack([self.before[:, k], self.residual[:, k]], axis=-1)
+            )
             for k, name in enumerate(COMPONENTS)
         ]
         changes = self.changes()
         for unit in dict.fromkeys(changes.attrs["units"].values()):
             names = tuple(name for name in changes if changes.attrs["units"][name] == unit)
-            panels.append(Panel("changes", unit, names, changes[list(names)].to_numpy()))
-        return draw_panels(self.motion.time, panels)
+            panels.append(figures.Panel("changes", unit, names, changes[list(names)].to_numpy()))
+        figure: Figure = figures.draw_panels(self.motion.time, panels)
+        return figure
 
 
 def dynamically_consistent(
