@@ -58,6 +58,7 @@ __all__ = [
 ]
 
 FIGURES = "myoquat.core.figures"  # matplotlib, half a second, is imported when a figure is drawn
+MIN_SHOWN_RANGE = 0.02  # of the value of a parameter, on the axis of its strides
 PERCENT = np.linspace(0.0, 100.0, 101)
 SIDES = ("right", "left")
 SUFFIXES = {"right": "_r", "left": "_l"}
@@ -651,6 +652,9 @@ class GaitParameters:
                 if len(values):
                     axis.plot([place - 0.25, place + 0.25], [values.mean()] * 2, color=style["color"], linewidth=1.6)
             figures.plain_axis(axis)
+            low, high = axis.get_ylim()
+            if high - low < MIN_SHOWN_RANGE * (middle := abs(low + high) / 2):  # strides alike, not their round-off
+                axis.set_ylim((low + high) / 2 - MIN_SHOWN_RANGE * middle, (low + high) / 2 + MIN_SHOWN_RANGE * middle)
             axis.set_xticks(range(len(SIDES)), SIDES)
             axis.set_xlim(-0.5, 1.5)
             axis.set_title(f"{name.replace('_', ' ')} [{UNITS[name]}]", fontsize=8, loc="left")
