@@ -41,7 +41,7 @@ from myoquat.data.motions.series import even_times
 from myoquat.dynamics import inverse_dynamics_derivatives
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.vectors import cross, matvec
+from myoquat.joints.vectors import cross, matvec, skew
 from myoquat.muscle.model import Model
 
 if TYPE_CHECKING:
@@ -358,20 +358,12 @@ def _frame_turns(motion: Motion, C: Array) -> tuple[Array, Array]:
         ball = slice(s.stop - 3, s.stop)
         slide = slice(s.start, s.start + 3) if s.stop - s.start == 6 else None
         for target, velocity in ((T, motion.u), (rate, motion.udot)):
-            turn = _skew(velocity[:, ball])
+            turn = skew(velocity[:, ball])
             target[:, ball, ball] = turn if child else -turn
             if child and slide is not None:
                 target[:, slide, slide] = turn
-                target[:, slide, ball] = _skew(velocity[:, slide])
+                target[:, slide, ball] = skew(velocity[:, slide])
     return np.einsum("tij,tjk->tik", T, C), np.einsum("tij,tjk->tik", rate, C)
-
-
-def _skew(v: Array) -> Array:
-    """(..., 3, 3) of a cross product from the left."""
-    zero = np.zeros(v.shape[:-1])
-    x, y, z = v[..., 0], v[..., 1], v[..., 2]
-    rows = [np.stack(row, axis=-1) for row in ((zero, -z, y), (z, zero, -x), (-y, x, zero))]
-    return np.stack(rows, axis=-2)
 
 
 @dataclass(frozen=True, eq=False)

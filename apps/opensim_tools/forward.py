@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
+from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.apps.opensim_tools.analyses import analyse
@@ -19,6 +19,7 @@ from myoquat.apps.opensim_tools.moving import (
     actuators_of,
     assembled_motion,
     degree_scale,
+    filtered_motion,
     loaded_motion,
     loads_at,
     note,
@@ -80,11 +81,7 @@ def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
 
 def _frames(setup: CmcSetup, model: Model) -> Motion:
     """The motion of the file at the beginning of every window, with derivatives of its splines."""
-    whole = loaded_motion(setup.coordinates, model, in_degrees=True)
-    try:
-        whole = smooth_angles(whole, setup.cutoff)
-    except ValueError as error:
-        raise in_file(error, setup.coordinates) from None
+    whole = filtered_motion(setup.coordinates, model, setup.cutoff)
     first, last = max(setup.times[0], whole.time[0]), min(setup.times[1], whole.time[-1])
     if not last - first >= setup.window:
         raise ModelError(f"from {first:g} to {last:g} s there is no window of {setup.window:g} s", file=setup.path)

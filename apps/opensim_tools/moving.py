@@ -42,6 +42,7 @@ __all__ = [
     "assembled_motion",
     "cut_motion",
     "degree_scale",
+    "filtered_motion",
     "loaded_motion",
     "loads_at",
     "moving_of",
@@ -72,6 +73,15 @@ def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
         raise ModelError("no column is a coordinate of the model", file=path)
     said = table.attrs.get("in_degrees")
     return load_motion(path, model, in_degrees=in_degrees if said is None else None, start=model.start, ignore=ignore)
+
+
+def filtered_motion(path: Path, model: Model, cutoff: float | None) -> Motion:
+    """The motion in a file of coordinates, its angles in degrees unless it says otherwise, below a cutoff [Hz]."""
+    recorded = loaded_motion(path, model, in_degrees=True)
+    try:
+        return smooth_angles(recorded, cutoff)
+    except ValueError as error:
+        raise in_file(error, path) from None
 
 
 def with_speeds(motion: Motion, path: Path) -> Motion:
@@ -299,11 +309,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     model = replace(model, actuators=tuple(own.values()), inputs=())
     if setup.states is None:
         assert setup.coordinates is not None
-        whole = loaded_motion(setup.coordinates, model, in_degrees=True)
-        try:
-            whole = smooth_angles(whole, setup.cutoff)
-        except ValueError as error:
-            raise in_file(error, setup.coordinates) from None
+        whole = filtered_motion(setup.coordinates, model, setup.cutoff)
         if setup.speeds is not None:
             whole = with_speeds(whole, setup.speeds)
         whole = assembled_motion(model, whole, setup.coordinates)

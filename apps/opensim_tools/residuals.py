@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
+from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment import ConsistentMotion, ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.opensim_tools.analyses import analyse
@@ -15,7 +15,7 @@ from myoquat.apps.opensim_tools.moving import (
     Moving,
     actuators_of,
     assembled_motion,
-    loaded_motion,
+    filtered_motion,
     loads_at,
     note,
     state_columns,
@@ -30,7 +30,7 @@ from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.setups import RraSetup
 from myoquat.data.setups.control import control_set_text
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.errors import ModelError
 from myoquat.muscle import acting_torques
 from myoquat.muscle.model import Model
 
@@ -72,11 +72,7 @@ def run_rra(setup: RraSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
 
 def _frames(setup: RraSetup, model: Model) -> Motion:
     """The motion of the file at even times, with derivatives of its splines."""
-    recorded = loaded_motion(setup.coordinates, model, in_degrees=True)
-    try:
-        recorded = smooth_angles(recorded, setup.cutoff)
-    except ValueError as error:
-        raise in_file(error, setup.coordinates) from None
+    recorded = filtered_motion(setup.coordinates, model, setup.cutoff)
     first, last = max(setup.times[0], recorded.time[0]), min(setup.times[1], recorded.time[-1])
     count = round((last - first) / FRAME_S) + 1
     if not count >= 16:

@@ -1,7 +1,7 @@
 """CMCTool, a model whose muscles follow a motion by computed muscle control, and RRATool, which makes it consistent."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -227,23 +227,26 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
         None if cutoff < 0 else cutoff,
         times_of(root),
         window,
-        _tasks(document.needed_file(root, "task_set_file")),
+        _tasks(document.needed_file(root, "task_set_file"), _bandwidth),
         _left_out(document, root),
         document.results,
     )
 
 
-def _tasks(path: Path) -> dict[str, float]:
-    """The coordinates of the tasks that are on, each with its bandwidth."""
+def _tasks(path: Path, number_of: Callable[[Element], float]) -> dict[str, float]:
+    """The coordinates of the tasks that are on, each with a number of its task."""
     elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
     found: dict[str, float] = {}
     try:
         for element in elements:
             if boolean(element, "on", True) and _weighs(element):
-                name, bandwidth = _task(element)
+                name = text(element, "coordinate", "")
+                if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
+                    complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
+                value = number_of(element)
                 if name in found:
                     complain(element, f"a second task for the coordinate {name!r}")
-                found[name] = bandwidth
+                found[name] = value
         if not found:
             complain(where.root, "no task is on, <active> and of a <weight> above 0")
     except ModelError as error:
@@ -251,14 +254,12 @@ def _tasks(path: Path) -> dict[str, float]:
     return found
 
 
-def _task(element: Element) -> tuple[str, float]:
-    name = text(element, "coordinate", "")
-    if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
-        complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
+def _bandwidth(element: Element) -> float:
+    """[rad/s] sqrt(kp) of the feedback of a task."""
     kp, kv = (_gain(element, tag, default) for tag, default in (("kp", 1.0), ("kv", 0.5)))
     if not kp > 0 or abs(kv - 2 * np.sqrt(kp)) > CRITICAL_DAMPING_TOLERANCE * kv:
         complain(element.find("kv"), f"gains must damp critically, kv = 2 sqrt(kp); they are {kv:g} and {kp:g}")
-    return name, float(np.sqrt(kp))
+    return float(np.sqrt(kp))
 
 
 def _weighs(element: Element) -> bool:
@@ -267,7 +268,11 @@ def _weighs(element: Element) -> bool:
     active = (text(element, "active", "") or "false").split()[0]
     if active.lower() not in ("true", "false"):
         complain(element.find("active"), f"<active> is true or false for every axis, not {active!r}")
-    return active.lower() == "true" and _gain(element, "weight", 1.0) > 0
+    return active.lower() == "true" and _weight(element) > 0
+
+
+def _weight(element: Element) -> float:
+    return _gain(element, "weight", 1.0)
 
 
 def _gain(element: Element, tag: str, default: float) -> float:
@@ -342,7 +347,7 @@ def read_rra(document: SetupDocument) -> RraSetup:
         document.file(root, "external_loads_file"),
         None if cutoff < 0 else cutoff,
         times_of(root),
-        _task_weights(document.needed_file(root, "task_set_file")),
+        _tasks(document.needed_file(root, "task_set_file"), _weight),
         body or None,
         (document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim")
         if adjusts
@@ -350,24 +355,3 @@ def read_rra(document: SetupDocument) -> RraSetup:
         _left_out(document, root),
         document.results,
     )
-
-
-def _task_weights(path: Path) -> dict[str, float]:
-    """The coordinates of the tasks that are on, each with its weight."""
-    elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
-    found: dict[str, float] = {}
-    try:
-        for element in elements:
-            if not (boolean(element, "on", True) and _weighs(element)):
-                continue
-            name = text(element, "coordinate", "")
-            if element.tag not in ("CMC_Joint", "rdCMC_Joint") or not name:
-                complain(element, f"a task is <CMC_Joint> with a <coordinate>, not <{element.tag}>")
-            if name in found:
-                complain(element, f"a second task for the coordinate {name!r}")
-            found[name] = _gain(element, "weight", 1.0)
-        if not found:
-            complain(where.root, "no task is on, <active> and of a <weight> above 0")
-    except ModelError as error:
-        raise error.located(where.path, error.line) from None
-    return found
