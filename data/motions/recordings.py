@@ -15,7 +15,7 @@ from myoquat.data.files import check_output
 from myoquat.data.motions.markers import Markers
 from myoquat.data.motions.motion import Motion, MotionLike, motion_of
 from myoquat.data.motions.orientations import Orientations, orientations_in
-from myoquat.data.motions.series import axes_rotation, frames_in
+from myoquat.data.motions.series import TIME_JITTER, axes_rotation, frames_in
 from myoquat.data.mvnx import angles_in, origins_in, read_mvnx
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.multibody.body import Body
@@ -26,7 +26,6 @@ from myoquat.joints.types import FixedJoint, FloatingJoint, SphericalJoint
 
 __all__ = ["SuitRecording", "load_bvh", "load_suit", "save_bvh"]
 
-TIME_JITTER = 0.05  # of a step: how far times may be from even ones, since a BVH file has one time step
 STILL = 1e-9  # [m] by which an offset may change and still is constant
 
 
