@@ -6,6 +6,7 @@ All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), 
 program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
 
@@ -14,6 +15,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.kernels import Program
 
 __all__ = [
     "BestPoint",
@@ -27,6 +29,9 @@ __all__ = [
     "VariableConstants",
     "WeightedSquares",
     "from_columns",
+    "lower_triangle",
+    "matrix_rows",
+    "over_groups",
     "to_columns",
     "triangle",
     "width",
@@ -175,6 +180,7 @@ change_of = partial(from_columns, VariableChange)
 conditions_of = partial(from_columns, LinearizedConditions)
 program_of = partial(from_columns, ProgramConstants)
 
+DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal of a matrix
 PROXIMAL = 1e-9  # curvature, of the greatest weight, against which variables without one of their own move
 TILE_ROWS = 4  # rows of a matrix that are summed together
 
@@ -248,7 +254,7 @@ class Columns:
         turned = self._turned(columns, frames)
         return {
             "way": to_columns(LinearizedConditions(stationary, softness, pull, price)),
-            "matrix": _lower_triangle(turned, softness),
+            "matrix": lower_triangle(turned, softness),
             "values": np.sum(columns * x[..., None], axis=-2),
             "right": np.sum(turned * (softness * pull)[..., None], axis=-2),
             "balance": self._balance(fixed, p, state, stationary, price),
@@ -386,7 +392,7 @@ def _dot(columns: Array, multipliers: Array) -> Array:
     return result
 
 
-def _lower_triangle(columns: Array, softness: Array) -> Array:
+def lower_triangle(columns: Array, softness: Array) -> Array:
     """(..., r (r + 1) / 2) of the sum of columns, times softness, times columns, in the order of `triangle`."""
     soft = columns * softness[..., None]
     entries = [np.sum(soft[..., i] * columns[..., j], axis=-1) for i, j in triangle(columns.shape[-1])]
@@ -398,6 +404,56 @@ def triangle(r: int) -> list[tuple[int, int]]:
     rows, so that factors stay in registers."""
     blocks = [range(first, min(first + TILE_ROWS, r)) for first in range(0, r, TILE_ROWS)]
     return [(i, j) for block in blocks for j in range(block.stop) for i in block if j <= i]
+
+
+def over_groups(
+    program: Program,
+    groups: Array,
+    formula: Callable[..., Array | dict[str, Array]],
+    gather: Sequence[str],
+    shared: Sequence[str],
+    *,
+    new: Mapping[str, int] | None = None,
+    store: Mapping[str, str] | None = None,
+    sums: Mapping[str, int] | None = None,
+    least: str = "",
+    names: Mapping[str, str] | None = None,
+) -> None:
+    """A table over groups of variables. Its outputs:
+
+    - `new` numbers for each variable
+    - outputs that are `store`d into existing buffers
+    - `sums` (1, w) over all variables
+    - the `least` of zero and an output
+
+    `names` are those of the buffers where they differ from the outputs'.
+    """
+    new, sums, name = new or {}, sums or {}, names or {}
+    once = np.zeros(len(groups), dtype=int)
+    buffers: dict[str, tuple[int, ...]] = {key: (groups.size, width) for key, width in new.items()}
+    buffers |= {name.get(key, key): (1, width) for key, width in sums.items()}
+    buffers |= {name.get(least, least): (1,)} if least else {}
+    program.table(
+        formula,
+        len(groups),
+        gather={key: (key, groups) for key in gather},
+        shared=shared,
+        store={key: (buffer, groups) for key, buffer in [*zip(new, new, strict=True), *(store or {}).items()]},
+        add={key: (name.get(key, key), once) for key in sums},
+        least={least: (name.get(least, least), once)} if least else None,
+        buffers=buffers,
+    )
+
+
+def matrix_rows(entries: Array, r: int, more: Mapping[int, Array] | None = None) -> list[list[Any]]:
+    """The lower triangle of an (r, r) matrix, row by row, from entries (...) in the order of `triangle`, with `more` on
+    its diagonal. Dependent rows get finite multipliers by a regularization."""
+    place = {at: k for k, at in enumerate(triangle(r))}
+    rows = [[entries[..., place[i, j]] for j in range(i + 1)] for i in range(r)]
+    for i, row in enumerate(rows):
+        row[i] = row[i] + more[i] if more and i in more else row[i]
+        row[i] = np.where(row[i] > 0, row[i] * (1 + DIAGONAL_REGULARIZATION), 1.0)
+    return rows
 
 
 def _both(x: Array) -> Array:

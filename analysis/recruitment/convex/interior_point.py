@@ -32,8 +32,9 @@ from myoquat.analysis.recruitment.convex.columns import (
     VariableChange,
     VariableConstants,
     from_columns,
+    matrix_rows,
+    over_groups,
     to_columns,
-    triangle,
     width,
 )
 from myoquat.analysis.recruitment.convex.program import Programs, Status
@@ -64,7 +65,6 @@ MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean prod
 MAX_STALLED_STEPS_IF_ACCEPTABLE = 4  # the distance alone does not fall in them and is within ACCEPTABLE_FACTOR
 MIN_INFEASIBILITY_PROOF = 1e-9  # relative margin by which multipliers must prove that there is no solution
 NEAR_BOUNDARY = 0.995  # part of the longest feasible step that is taken
-DIAGONAL_REGULARIZATION = 1e-14  # relative, added to the diagonal: dependent equations get finite multipliers
 MAX_RISE_OVER_MODEL = 0.5  # rise of the objective above its tangent along a step, over that of its curvature
 UNKNOWN_DISTANCE = 1e299  # distance of a point from a solution where it is not finite
 
@@ -171,7 +171,9 @@ class Conditions:
                  ) -> dict[str, Array]:  # fmt: skip
         """The factors of the matrix, and the change of the multipliers in the predictor step, whose products are
         zero."""
-        factors = Factors(self._matrix(matrix[..., 0, :], scales))
+        e, d, r = self.shape.e, self.shape.d, self.shape.rows
+        widths = {i: scales[1][..., (i - e) // d, (i - e) % d] for i in range(e, r)}
+        factors = Factors(matrix_rows(matrix[..., 0, :], r, {i: width * width for i, width in widths.items()}))
         cone = _Cones(self, multipliers, s, scales)
         pulls = [cone.pull(j, None) for j in range(self.shape.c)]
         rows = self._right(residual, right[..., 0, :], cone, pulls)
@@ -224,18 +226,6 @@ class Conditions:
     def _of_rows(self, rows: Array) -> list[Array]:
         """Of rows (..., r) those of the cones, cone by cone."""
         return self._cones(rows[..., self.shape.e :])
-
-    def _matrix(self, entries: Array, scales: Sequence[Array]) -> list[list[Any]]:
-        """The lower triangle of B D^-1 B^T, with W^2 added for the cones."""
-        r, e, d = self.shape.rows, self.shape.e, self.shape.d
-        place = {at: k for k, at in enumerate(triangle(r))}
-        rows = [[entries[..., place[i, j]] for j in range(i + 1)] for i in range(r)]
-        for i in range(e, r):
-            width = scales[1][..., (i - e) // d, (i - e) % d]
-            rows[i][i] = rows[i][i] + width * width
-        for i, row in enumerate(rows):
-            row[i] = np.where(row[i] > 0, row[i] * (1 + DIAGONAL_REGULARIZATION), 1.0)
-        return rows
 
     def _right(self, residual: Array, right: Array, cone: "_Cones", pulls: Sequence[Array]) -> list[Array]:
         rows = [-residual[..., i] - right[..., i] for i in range(self.shape.e)]
@@ -341,6 +331,7 @@ class _Stages:
         inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "max_weight": (), "by": (),
                   **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
         self.program = Program("interior_point", inputs)
+        self._table = partial(over_groups, self.program, self.groups)
         self.frames = ["frames"] if shape.c else []
         self.point = ["residual", "multipliers", "s", *(("frames", "widths") if shape.c else ())]
         self._start()
@@ -438,43 +429,6 @@ class _Stages:
             self.program.formula(self.conditions.halved, ["bend", "about", "mu_here", "share", "bent"])
 
     # ---- stages ----------------------------------------------------------------------------------------------
-
-    def _table(
-        self,
-        formula: Callable[..., Array | dict[str, Array]],
-        gather: Sequence[str],
-        shared: Sequence[str],
-        *,
-        new: Mapping[str, int] | None = None,
-        store: Mapping[str, str] | None = None,
-        sums: Mapping[str, int] | None = None,
-        least: str = "",
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        """A table over groups of variables. Its outputs:
-
-        - `new` numbers for each variable
-        - outputs that are `store`d into existing buffers
-        - `sums` (1, w) over all variables
-        - the `least` of zero and an output
-
-        `names` are those of the buffers where they differ from the outputs'.
-        """
-        new, sums, name = new or {}, sums or {}, names or {}
-        once = np.zeros(len(self.groups), dtype=int)
-        buffers: dict[str, tuple[int, ...]] = {key: (self.groups.size, width) for key, width in new.items()}
-        buffers |= {name.get(key, key): (1, width) for key, width in sums.items()}
-        buffers |= {name.get(least, least): (1,)} if least else {}
-        self.program.table(
-            formula,
-            len(self.groups),
-            gather={key: (key, self.groups) for key in gather},
-            shared=shared,
-            store={key: (buffer, self.groups) for key, buffer in [*zip(new, new, strict=True), *(store or {}).items()]},
-            add={key: (name.get(key, key), once) for key in sums},
-            least={least: (name.get(least, least), once)} if least else None,
-            buffers=buffers,
-        )
 
     def _of_names(
         self,

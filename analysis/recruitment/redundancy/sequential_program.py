@@ -15,13 +15,21 @@ weighted sum of squares about a point [J. Nocedal, S. J. Wright, Numerical Optim
 `squares` solves these programs from the last multipliers. The bound distinguishes solutions from other end points.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, terms
-from myoquat.analysis.recruitment.convex.columns import Shape, WeightedSquares, from_columns, to_columns, width
+from myoquat.analysis.recruitment.convex.columns import (
+    Shape,
+    WeightedSquares,
+    from_columns,
+    over_groups,
+    to_columns,
+    width,
+)
 from myoquat.analysis.recruitment.convex.squares import (
     cheapest,
     fixed_row,
@@ -96,12 +104,13 @@ class _Iterations:
         inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
         self.program = Program("sequential_program", inputs)
+        self._table, rows = partial(over_groups, self.program, self.groups), ["columns", "row", "bent", "x"]
         self._scaled()
         self._start()
         carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "iterations")}
         with self.program.repeat(MAX_ITERATIONS, "wanted", carry):
-            self._iterate()
-        self._table(self._proved, ["y"], {"objective_sum": 1, "floor_sum": 1})
+            self._iterate(rows)
+        self._table(self._proved, rows, ["y"], sums={"objective_sum": 1, "floor_sum": 1})
         self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off", "scale"])
 
     def _scaled(self) -> None:
@@ -136,14 +145,15 @@ class _Iterations:
         program.formula(rows, list(EFFORT_INPUTS))
         program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
 
-    def _iterate(self) -> None:
+    def _iterate(self, rows: list[str]) -> None:
         program, e = self.program, self.shape.e
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
-        self._table(self._around, ["y"], {"given": e, "pulled": e}, {"fixed": width(WeightedSquares), "pull": 1})
+        new = {"fixed": width(WeightedSquares), "pull": 1}
+        self._table(self._around, rows, ["y"], new=new, sums={"given": e, "pulled": e})
         here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "iterations"]
         program.formula(_judged, here)
         newton_stages(program, self.shape)
-        self._table(_gone, ["multipliers"], {}, {"moved": 1}, least="farthest", extra=["fixed", "pull"])
+        self._table(_gone, [*rows, "fixed", "pull"], ["multipliers"], new={"moved": 1}, least="farthest")
         program.formula(
             _kept, ["moved", "farthest", "multipliers", "status", "going", "x", "y", "last", "ahead", "iterations"]
         )
@@ -181,32 +191,6 @@ class _Iterations:
         bound = price * away + terms.least(w, power, price, low, high)
         sums = [np.sum(v, axis=-1)[..., None] for v in (terms.cost(w, power, away), bound)]
         return {"objective_sum": sums[0], "floor_sum": sums[1]}
-
-    def _table(
-        self,
-        formula: Callable[..., dict[str, Array]],
-        shared: list[str],
-        sums: Mapping[str, int],
-        new: Mapping[str, int] | None = None,
-        *,
-        least: str = "",
-        extra: list[str] | None = None,
-    ) -> None:
-        """A table over groups of variables: `sums` (1, w) over all, `new` numbers of each, the `least` of zero and what
-        they give."""
-        groups, once, names = self.groups, np.zeros(len(self.groups), dtype=int), ["columns", "row", "bent", "x"]
-        buffers: dict[str, tuple[int, ...]] = {key: (groups.size, width) for key, width in (new or {}).items()}
-        buffers |= {key: (1, width) for key, width in sums.items()} | ({least: (1,)} if least else {})
-        self.program.table(
-            formula,
-            len(groups),
-            gather={name: (name, groups) for name in [*names, *(extra or ())]},
-            shared=shared,
-            store={key: (key, groups) for key in new or {}},
-            add={key: (key, once) for key in sums},
-            least={least: (least, once)} if least else None,
-            buffers=buffers,
-        )
 
 
 def _size(w: Array, p: float, price: Array, away: Array) -> Array:

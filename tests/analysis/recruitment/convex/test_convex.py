@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment.convex import Programs, Status, solve_minimax, solve_programs
-from myoquat.analysis.recruitment.convex.squares import solved_squares
 
 
 def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
@@ -60,25 +59,6 @@ def test_clarabel_finds_the_same(rng, free):
                 assert "Solved" in status, (k, status)
                 assert found.objective[k] == pytest.approx(objective, rel=1e-9)
         assert (found.status == Status.SOLVED).sum() >= 5
-
-
-def test_squares_by_newtons_method(rng):
-    """The same solutions as the interior point's, bounds and all, from any multipliers; columns take their gains."""
-    given = programs(rng, cones=0, free=4, stretch=(1.0, 1.5))
-    weights, gains = rng.uniform(0.5, 2.0, (30, 12)), rng.uniform(0.5, 2.0, (30, 12))
-    rows = {name: np.broadcast_to(given[name], (30, 12)) for name in ("lower", "upper")}
-    scale = 1 / np.linalg.norm(given["A"], axis=-1)
-    point, y, bound, status, _ = solved_squares(
-        {"A": given["A"], "scale": scale, "target": scale * given["b"], "start": rng.normal(size=(30, 4)),
-         "gains": gains, "lowers": rows["lower"], "uppers": rows["upper"], "weights": weights}, "numpy")  # fmt: skip
-    every = Programs.of(given["A"] * gains[:, None], given["b"], weights=weights, **rows)
-    found = solve_programs(every, backend="numpy")
-    assert (status == Status.SOLVED).all()
-    np.testing.assert_allclose(point[:, :12, 0], found.x, atol=1e-4)
-    np.testing.assert_allclose(every.objective(point[:, :12, 0]), found.objective, rtol=1e-9)
-    np.testing.assert_allclose(bound, found.objective, rtol=1e-9)
-    assert np.abs(every.residual(point[:, :12, 0]) * scale).max() < 1e-8
-    np.testing.assert_allclose(y * scale, found.y, atol=1e-5)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
