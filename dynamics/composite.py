@@ -128,8 +128,7 @@ def _carried_to_parent(transform: Pair, force: Pair) -> Pair:
 
 def _block(subspace: Pair, force: Pair) -> Array:
     """S^T of force columns."""
-    result: Array = np.swapaxes(subspace[0], -1, -2) @ force[0] + np.swapaxes(subspace[1], -1, -2) @ force[1]
-    return result
+    return np.swapaxes(subspace[0], -1, -2) @ force[0] + np.swapaxes(subspace[1], -1, -2) @ force[1]
 
 
 def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
@@ -150,8 +149,7 @@ def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Arra
             block = blocks.get((a.start, b.start), np.zeros((a.stop - a.start, b.stop - b.start)))
             row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
         rows.append(np.concatenate(row, axis=-1))
-    result: Array = np.concatenate(rows, axis=-2)
-    return result
+    return np.concatenate(rows, axis=-2)
 
 
 # ---- The mass matrix as a walk over cells: the code of each type of pair of joints stands once --------------------
@@ -240,8 +238,7 @@ class _PairBlock:
         n, f, p_carried = self._parts(self.keys[1], carried)
         n = n + row_cross(p_carried - p, f)
         block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
-        joined: Array = np.concatenate([block.reshape(-1), block.T.reshape(-1)])
-        return joined
+        return np.concatenate([block.reshape(-1), block.T.reshape(-1)])
 
     @staticmethod
     def _parts(key: Sequence[Any], numbers: Array) -> tuple[Array, Array, Array]:

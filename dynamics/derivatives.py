@@ -305,8 +305,7 @@ class _Request:
         def number(d: Array) -> Array:
             whole = joined([d[..., :first], between, d[..., first:]])
             changed = variables.changed(values, whole, second_order_displaced)
-            total: Array = np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
-            return total
+            return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
 
         def slope(d: Array) -> Array:
             found: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
@@ -326,8 +325,7 @@ class _Request:
             (name, self.variables.key),
             lambda content: kernels.compile(function, {"t": (), **sizes}, ["derivatives"], name=name, content=content),
         )
-        result: Array = kernel(self.time, *self.values.values(), *more.values())
-        return result
+        return kernel(self.time, *self.values.values(), *more.values())
 
     def split(self, record: Any, found: Array) -> Any:
         """The record of the derivatives in columns, its multipliers those of the rows beyond nu."""

@@ -93,8 +93,7 @@ def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
     order = ancestors(system)
     rows, columns = pattern(order)
     M = mass(system, q)
-    found: Array = np.concatenate([M[..., rows, columns], factor(order, M)[..., rows, columns]], axis=-1)
-    return found
+    return np.concatenate([M[..., rows, columns], factor(order, M)[..., rows, columns]], axis=-1)
 
 
 def pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
@@ -152,8 +151,7 @@ def inverse3(S: Array) -> Array:
     A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     D, E, F = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     scale = 1.0 / (xx * A + xy * B + xz * C)
-    result: Array = np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
-    return result
+    return np.stack([A, D, F, B, C, E], axis=-1) * scale[..., None]
 
 
 def solve_small(D: Array, B: Array) -> Array:

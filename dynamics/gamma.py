@@ -59,8 +59,7 @@ class Gamma:
     def corrected(self, q0: Array) -> Array:
         """(..., nq) gamma(gamma^-1(q0)): the coordinates on the manifold; where a simulation can start."""
         q0 = check_array("q0", q0)
-        result: Array = self.gamma(self.gamma_inverse(q0), q0)
-        return result
+        return self.gamma(self.gamma_inverse(q0), q0)
 
     def check(self, q: Array) -> None:
         """ModelError if an identity fails at a pose q (..., nq) on or near the manifold, by more than 1e-8."""
@@ -136,18 +135,13 @@ def _acceleration(
 
 def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -> Array:
     """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    result: Array = jacobian_at(
-        lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q
-    )[..., 0]
-    return result
+    return jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
 
 
 def _along(function: Callable[[Array], Array], like: Array) -> Array:
     """(..., n) second derivative of a formula of one number s at s = 0."""
 
     def slope(s: Array) -> Array:
-        result: Array = jacobian_at(function, s, like=like)[..., 0]
-        return result
+        return jacobian_at(function, s, like=like)[..., 0]
 
-    result: Array = jacobian_at(slope, np.zeros(1), like=like)[..., 0]
-    return result
+    return jacobian_at(slope, np.zeros(1), like=like)[..., 0]

@@ -223,8 +223,7 @@ def least_motions(A: Array, wanted: Array) -> Array:
     def build(content: str | None) -> Kernel:
         return compile(formula, {"A": (k, nu), "wanted": k}, ["x"], name="least_motions", content=content)
 
-    found: Array = kernel_for(("least_motions", k, nu), build)(A, wanted)
-    return found
+    return kernel_for(("least_motions", k, nu), build)(A, wanted)
 
 
 def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:

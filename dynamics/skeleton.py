@@ -250,8 +250,7 @@ class _Points:
         for k in range(i, self.skeleton.n):
             (x_i, y_i), (x_j, y_j) = self.arm(k, i), self.arm(k, j)
             total = total + self.skeleton.masses[k] * (x_i * x_j + y_i * y_j) + self.skeleton.inertias[k]
-        entry: Array = total
-        return entry
+        return total
 
     def bias(self, rate: Array) -> Array:
         """(..., n) b of absolute rates thetadot (..., n)."""

@@ -57,8 +57,7 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
         lasting.append(content is not None)
         return _of_user_code(key, build) if content is None else build(content)
 
-    kept: Compiled = _kernels.get(key, make, lambda: lasting[0])
-    return kept
+    return _kernels.get(key, make, lambda: lasting[0])
 
 
 @contextmanager
@@ -88,8 +87,7 @@ def _of_user_code(key: Hashable, build: Callable[[str | None], Compiled]) -> Com
     calculation. Machine code comes from memory where another kernel had the same program."""
     calculation, programs, name = _calculation.get(), _programs.get(), content_key(key)
     if calculation is not None and name in calculation:
-        known: Compiled = calculation[name]
-        return known
+        return calculation[name]
     with code_kept():
         kernel = build(None)
     if calculation is not None:
@@ -147,8 +145,7 @@ def evaluate(
         return kernels.compile(function, sizes, [quantity], name=quantity, content=key)
 
     kernel = kernel_for((quantity, content), build)
-    result: Array = kernel(*(x.array for x in inputs.values()), out=out)
-    return result
+    return kernel(*(x.array for x in inputs.values()), out=out)
 
 
 def _in_numpy(function: Callable[..., Array], inputs: Mapping[str, Input], axes: int, out: Array | None) -> Array:

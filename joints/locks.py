@@ -51,8 +51,7 @@ class _Lock:
         """(...) |sin| of the angle to the lock at poses q (..., nq)."""
         own = q[..., list(self.indices)]
         if isinstance(self.joint, EulerJoint):
-            sine: Array = np.abs(np.sin(2 * np.arctan(1 / condition_euler(own, self.joint.sequence))))
-            return sine
+            return np.abs(np.sin(2 * np.arctan(1 / condition_euler(own, self.joint.sequence))))
         assert self.angles is not None
         return self.angles.lock_sine(own if isinstance(self.joint, CustomJoint) else named_coordinates(self.joint, own))
 

@@ -74,8 +74,7 @@ def quaternion_tangent(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     >>> joints.quaternion_tangent([5.0, 2.0, 0, 0], [1.0, 0, 0, 0])
     array([0., 2., 0., 0.])
     """
-    result: Array = as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
-    return result
+    return as_array(J_Q) - quaternion_radial(J_Q, Q)[..., None] * as_array(Q)
 
 
 @formula(J_Q=(4,), Q=QUATERNION)
@@ -86,8 +85,7 @@ def quaternion_radial(J_Q: ArrayLike, Q: ArrayLike) -> Array:
     >>> joints.quaternion_radial([5.0, 2.0, 0, 0], [1.0, 0, 0, 0])
     np.float64(5.0)
     """
-    result: Array = np.sum(as_array(J_Q) * as_array(Q), axis=-1)
-    return result
+    return np.sum(as_array(J_Q) * as_array(Q), axis=-1)
 
 
 @formula(J_star=VECTOR3, Q=QUATERNION)
@@ -155,8 +153,7 @@ def spatial_torque(J: ArrayLike, tension: ArrayLike) -> Array:
     >>> joints.spatial_torque([0.1, 0.2, 0.3], 20.0)  # -J^T F
     array([-2., -4., -6.])
     """
-    result: Array = -as_array(J) * as_array(tension)[..., None]
-    return result
+    return -as_array(J) * as_array(tension)[..., None]
 
 
 @formula(tau_E=VECTOR3, Q=QUATERNION)

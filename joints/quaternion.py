@@ -152,8 +152,7 @@ def normalize(Q: ArrayLike) -> Array:
 
 
 def _norm(Q: Array) -> Array:
-    result: Array = np.sqrt(np.sum(Q * Q, axis=-1))
-    return result
+    return np.sqrt(np.sum(Q * Q, axis=-1))
 
 
 @formula(v=VECTOR3)
@@ -282,5 +281,4 @@ def rotation_vector_rate(v: Array, omega: Array, in_child: bool = True) -> Array
     ratio = (1 - a / 2 * np.cos(a / 2) / np.sin(a / 2)) / np.where(small, 1.0, square)
     turned = cross(v, omega)
     half = turned / 2 if in_child else -turned / 2
-    result: Array = omega + half + np.where(small, series, ratio) * cross(v, turned)
-    return result
+    return omega + half + np.where(small, series, ratio) * cross(v, turned)

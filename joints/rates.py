@@ -96,8 +96,7 @@ def E(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     Q = as_array(Q)
     k = _index(Q, eliminated)
     check_chart(Q, k, "E")
-    result: Array = 2 * G(Q) @ T(Q, k)
-    return result
+    return 2 * G(Q) @ T(Q, k)
 
 
 @formula(Q=QUATERNION)
@@ -153,8 +152,7 @@ def _index(Q: Array, eliminated: ArrayLike) -> Array:
             raise ValueError(f"eliminated is 0, 1, 2, 3 or 'largest', not {eliminated!r}")
         if is_symbolic(Q):
             raise ValueError("eliminated='largest' needs numbers: symbols have no largest component; give 0, 1, 2 or 3")
-        result: Array = np.argmax(np.abs(Q), axis=-1)
-        return result
+        return np.argmax(np.abs(Q), axis=-1)
     check_unmasked("eliminated", eliminated)
     k = as_array(eliminated) if is_symbolic(eliminated) else np.asarray(eliminated)
     if not is_symbolic(k) and (k.dtype.kind not in "iu" or np.any((k < 0) | (k > 3))):
@@ -177,8 +175,7 @@ def _select(k: Array) -> Array:
 
 
 def _component(Q: Array, k: Array) -> Array:
-    result: Array = np.sum(Q * _indicator(k), axis=-1)
-    return result
+    return np.sum(Q * _indicator(k), axis=-1)
 
 
 def _kept(Q: Array, k: Array) -> Array:

@@ -227,8 +227,7 @@ def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     b1, b2, b3 = components(B)
     volume = np.sum(b1 * np.cross(b2, b3), axis=-1)
     rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    result: Array = rows / volume[..., None, None]
-    return result
+    return rows / volume[..., None, None]
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -328,28 +327,24 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
 
 def _carried(Q: Array, a: Array) -> Array:
     """(..., 3) R(Q) a of a unit vector a (3,); the length of Q plays no part."""
-    result: Array = matvec(rotation_matrix(Q, "homogeneous"), a) / dot(Q, Q)[..., None]
-    return result
+    return matvec(rotation_matrix(Q, "homogeneous"), a) / dot(Q, Q)[..., None]
 
 
 def _inclination(v: Array, a: Array) -> Array:
     """(...) angle [rad] between unit vectors v (..., 3) and a (3,), to full accuracy at 0 and pi."""
     apart, along = v - a, v + a
-    result: Array = 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
-    return result
+    return 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
 
 
 def _across(v: Array, a: Array) -> Array:
     """(..., 3) the part of v (..., 3) orthogonal to a unit vector a (3,)."""
-    result: Array = v - dot(a, v)[..., None] * a
-    return result
+    return v - dot(a, v)[..., None] * a
 
 
 def _root(x: Array) -> Array:
     """sqrt(x), and zero with its derivative where x is negative."""
     positive = x > 0
-    root: Array = np.where(positive, np.sqrt(np.where(positive, x, 1.0)), 0.0)
-    return root
+    return np.where(positive, np.sqrt(np.where(positive, x, 1.0)), 0.0)
 
 
 def _turn(axis: Array, angle: Array) -> Array:
@@ -404,8 +399,7 @@ def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:
     >>> joints.condition_davenport([0.3, 0.0, 0.1], [(1, 0, 0), (0, 1, 0), (0, 0, 1)]).round(12)
     np.float64(1.0)
     """
-    result: Array = np.linalg.cond(davenport_rate_matrix(real_array("phi", phi), directions))
-    return result
+    return np.linalg.cond(davenport_rate_matrix(real_array("phi", phi), directions))
 
 
 def beside_lock(distance: Array, directions: Axes) -> Array:
@@ -418,8 +412,7 @@ def lock_sine(f2: Array, directions: Axes) -> Array:
     """(...) |sin(f2 - f*)| of the second angle f2 [rad]: zero in the lock, one half way between two locks; |cos f2| for
     orthogonal axes."""
     start, _ = _lock_angle(tuple(map(tuple, directions)))
-    result: Array = np.abs(np.sin(f2 - start))
-    return result
+    return np.abs(np.sin(f2 - start))
 
 
 @lru_cache(maxsize=256)
@@ -445,5 +438,4 @@ def unreached_angle(Q: ArrayLike, directions: Axes) -> Array:
     theta = _inclination(_carried(as_array(Q), a3), a1)
     g1, g3 = _angle(a1, a2), _angle(a2, a3)
     least, most = abs(g1 - g3), min(g1 + g3, 2 * np.pi - g1 - g3)
-    result: Array = np.maximum(np.maximum(least - theta, theta - most), 0.0)
-    return result
+    return np.maximum(np.maximum(least - theta, theta - most), 0.0)

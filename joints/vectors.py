@@ -43,32 +43,27 @@ def axial(R: Array) -> Array:
 
 def matvec(A: Array, x: Array) -> Array:
     """(..., m) matrices A (..., m, n) times vectors x (..., n), batch axes broadcast."""
-    result: Array = np.sum(A * x[..., None, :], axis=-1)
-    return result
+    return np.sum(A * x[..., None, :], axis=-1)
 
 
 def vecmat(x: Array, A: Array) -> Array:
     """(..., n) row vectors x (..., m) times matrices A (..., m, n): A^T x, batch axes broadcast."""
-    result: Array = np.sum(A * x[..., :, None], axis=-2)
-    return result
+    return np.sum(A * x[..., :, None], axis=-2)
 
 
 def dot(a: Array, b: Array) -> Array:
     """(...) a . b."""
-    result: Array = np.sum(a * b, axis=-1)
-    return result
+    return np.sum(a * b, axis=-1)
 
 
 def cross(a: Array, b: Array) -> Array:
     """(..., 3) a x b."""
-    result: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
-    return result
+    return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
 
 
 def row_cross(a: Array, M: Array) -> Array:
     """(..., 3, n) [a x] M: a crossed with every column of M (..., 3, n)."""
-    result: Array = a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
-    return result
+    return a[..., _NEXT, None] * M[..., _LAST, :] - a[..., _LAST, None] * M[..., _NEXT, :]
 
 
 def skew(a: Array) -> Array:
@@ -99,8 +94,7 @@ def symmetric_times(S: Array, v: Array) -> Array:
 
 def product_upper(A: Array, B: Array) -> Array:
     """(..., 6) A B^T for A, B (..., 3, n) whose product is symmetric."""
-    result: Array = np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
-    return result
+    return np.sum(A[..., ROWS, :] * B[..., COLUMNS, :], axis=-1)
 
 
 def congruent(R: Array, S: Array) -> Array:
@@ -113,8 +107,7 @@ def steiner(c: Array, m: ArrayLike) -> Array:
     squares = c * c
     diagonal = squares[..., _NEXT] + squares[..., _LAST]
     mixed = -c[..., [0, 0, 1]] * c[..., [1, 2, 2]]
-    result: Array = np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
-    return result
+    return np.concatenate([diagonal, mixed], axis=-1) * as_array(m)[..., None]
 
 
 def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None) -> Array:
@@ -126,8 +119,7 @@ def axis_angle_matrix(axis: ArrayLike, angle: Array, frame: Array | None = None)
     F = np.eye(3) if frame is None else frame
     along = a[:, None] * a
     c, s = np.cos(angle)[..., None, None], np.sin(angle)[..., None, None]
-    R: Array = F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
-    return R
+    return F @ along + c * (F @ (np.eye(3) - along)) + s * (F @ skew(a))
 
 
 # ---- Taking arrays apart and putting them together along their last axes ------------------------------------------
@@ -142,8 +134,7 @@ def prescaled(array: Array) -> Array:
     """Float vectors (..., n) times a power of two, exactly, so that no square overflows or vanishes; symbols as is."""
     if array.dtype != np.float64:
         return array
-    result: Array = array / np.exp2(np.floor(np.log2(np.abs(array).max(axis=-1, keepdims=True))))
-    return result
+    return array / np.exp2(np.floor(np.log2(np.abs(array).max(axis=-1, keepdims=True))))
 
 
 def components(array: ArrayLike) -> tuple[Array, ...]:

@@ -177,8 +177,7 @@ class _Metric(NamedTuple):
     def halved(self, A: Array) -> Array:
         """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
-        halved: Array = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
-        return halved
+        return np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
 
     def motion(self, x: Array) -> Array:
         """(..., nu) L^-1 D^-1/2 x: M^-1 A^T lambda of x = Y lambda."""
@@ -189,8 +188,7 @@ class _Metric(NamedTuple):
         """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
-        product: Array = np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
-        return product
+        return np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
 
 
 def _stacked(parts: list[Any]) -> Array:

@@ -190,16 +190,14 @@ class ConstraintArrays:
         if not self.constraints.weightless:
             return M
         A = self.jacobian(q, t)
-        heavy: Array = M + np.swapaxes(A, -1, -2) @ A
-        return heavy
+        return M + np.swapaxes(A, -1, -2) @ A
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _least(self, A: Array, q: Array, t: float, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted; ModelError where that is not determined."""
         L = self._factor(q, t)
-        found: Array = np.linalg.solve(L.T, Rows(np.linalg.solve(L, A.T), self.tolerance(q, t)).motion(wanted))
-        return found
+        return np.linalg.solve(L.T, Rows(np.linalg.solve(L, A.T), self.tolerance(q, t)).motion(wanted))
 
     def _factor(self, q: ArrayLike, t: ArrayLike) -> Array:
         """L of the metric L L^T of a pose; ModelError where the motion is not determined."""
@@ -220,8 +218,7 @@ class ConstraintArrays:
                 formula, sizes, [name], name=f"constraints_{name}", lanes=lanes, content=content
             ),
         )
-        result: Array = kernel(*given.values())
-        return result
+        return kernel(*given.values())
 
 
 # ---- Forces of constraints on the bodies that they hold -----------------------------------------------------------
@@ -248,8 +245,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     def work(motion: Array) -> Array:
         bodies = separate_bodies(constraints.system, motion)
         phi = np.concatenate([part.position(bodies, q, t) for part in acting] or [q[..., :0]], axis=-1)
-        result: Array = np.sum(multipliers * phi, axis=-1)
-        return result
+        return np.sum(multipliers * phi, axis=-1)
 
     return wrenches_of_work(constraints.system, q, work)
 
@@ -377,8 +373,7 @@ class ConstrainedMotion:
 
     def force(self, multipliers: Array, rows: slice = slice(None)) -> Array:
         """(t, nu) the generalized forces A^T lambda of some rows."""
-        result: Array = np.einsum("tkn,tk->tn", self.rows[:, rows], multipliers[:, rows])
-        return result
+        return np.einsum("tkn,tk->tn", self.rows[:, rows], multipliers[:, rows])
 
     def wrenches(self, multipliers: Array) -> Array:
         """(t, bodies, 6) force [N] and torque [N m] of all constraints on each body, at its origin in world axes."""
@@ -394,8 +389,7 @@ class ConstrainedMotion:
         if self._arrays.constraints.weightless:
             force = force + self.force(b)
         free = vecmat(matvec(self._back, force), self._back)
-        result: Array = free + vecmat(b - matvec(self.rows, free), self.map)
-        return result
+        return free + vecmat(b - matvec(self.rows, free), self.map)
 
     # ---- what is determined ------------------------------------------------------------------------------------
 
@@ -405,8 +399,7 @@ class ConstrainedMotion:
         n, k = len(self.q), self.count
         unit = np.tile(np.eye(k), (n, 1))
         found = self._outer.wrenches(np.repeat(self.q, k, axis=0), np.repeat(self.time, k), unit) if k else np.zeros(0)
-        result: Array = np.reshape(found, (n, k, len(self.model.system.bodies), 6))
-        return result
+        return np.reshape(found, (n, k, len(self.model.system.bodies), 6))
 
     @cached_property
     def reaction_map(self) -> Array:
@@ -423,14 +416,12 @@ class ConstrainedMotion:
             return np.zeros(self.reaction_map.shape[:2], dtype=bool)
         change = np.abs(np.einsum("tbik,tkn->tbin", self.reaction_map, self.null)).max(axis=(-1, -2), initial=0.0)
         size = np.abs(self.reaction_map).reshape(len(self.q), -1).max(axis=-1, initial=0.0)
-        result: Array = change > NULL_VECTOR_TOLERANCE * size[:, None]
-        return result
+        return change > NULL_VECTOR_TOLERANCE * size[:, None]
 
     @cached_property
     def undetermined_rows(self) -> Array:
         """(t, k) where a multiplier is not determined."""
-        result: Array = np.abs(self.null).max(axis=-1, initial=0.0) > NULL_VECTOR_TOLERANCE
-        return result
+        return np.abs(self.null).max(axis=-1, initial=0.0) > NULL_VECTOR_TOLERANCE
 
 
 def carried_wrenches(system: ArticulatedSystem, q: Array, wrenches: Array) -> Array:

@@ -99,8 +99,7 @@ class FixedStep(ABC):
 
             def run(*given: Array) -> Array:
                 own, values = equations.at(given[before:])
-                found: Array = getattr(self.formula(own, stabilization), part)(*given[:before], *values)
-                return found
+                return getattr(self.formula(own, stabilization), part)(*given[:before], *values)
 
             return None if getattr(whole, part) is None else run
 

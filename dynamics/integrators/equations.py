@@ -220,8 +220,7 @@ class StateEquations:
     def activation(self, given: Mapping[str, Any]) -> Array:
         """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
         if not self.excited:
-            result: Array = given["activation"]
-            return result
+            return given["activation"]
         control, own = given["excitation"], given["own"]
         columns = [control[..., i] for i in range(self.muscles)]
         for k, i in enumerate(self.excited):
@@ -278,8 +277,7 @@ class StateEquations:
         if all(isinstance(end, float) and np.isinf(end) for bound in bounds for end in bound):
             return own
         low, high = (as_array(ends) for ends in zip(*bounds, strict=True))
-        within: Array = np.minimum(np.maximum(own, low), high)
-        return within
+        return np.minimum(np.maximum(own, low), high)
 
     def acceleration(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Array:
         """(..., nu) udot."""
@@ -302,8 +300,7 @@ class StateEquations:
     def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive where |u| is beyond the speed limit."""
         _, u = self.split(x)
-        result: Array = np.sum(u * u, axis=-1) - SPEED_LIMIT**2
-        return result
+        return np.sum(u * u, axis=-1) - SPEED_LIMIT**2
 
     def _excess(self, q: Array) -> Array:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""

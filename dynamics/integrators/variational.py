@@ -84,8 +84,7 @@ def _converted(
     """formula(equations, q, v): by a kernel for floats, the formula itself for symbols and complex numbers."""
     if is_symbolic(q) or is_symbolic(v) or np.iscomplexobj(q) or np.iscomplexobj(v):
         return formula(equations, q, v)
-    converted: Array = _kernel(equations, name, lambda q, v: formula(equations, q, v))(q, v)
-    return converted
+    return _kernel(equations, name, lambda q, v: formula(equations, q, v))(q, v)
 
 
 def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
@@ -98,8 +97,7 @@ def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
 
 def _momentum(equations: StateEquations, q: Array, u: Array) -> Array:
     """(..., nu) M u."""
-    result: Array = np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
-    return result
+    return np.sum(composite.mass(equations.system, q) * u[..., None, :], -1)
 
 
 def _velocity(equations: StateEquations, q: Array, p: Array) -> Array:
@@ -132,8 +130,7 @@ def _momenta(
 
     def action(q: Array, v: Array) -> Array:
         middle = state.integrate(system.layout, q, v / 2)
-        result: Array = h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
-        return result
+        return h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
 
     def from_start(d: Array) -> Array:
         start = state.integrate(system.layout, q, d)

@@ -83,8 +83,7 @@ class VariedEquations(StateEquations):
         """The model with p (n,) in it; the model as it is for None."""
         if p is None or self.varied is None:
             return self.model
-        bound: Model | ArticulatedSystem = self.varied.bind(p)
-        return bound
+        return self.varied.bind(p)
 
     def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive beyond a limit, or where no body can be as fast."""

@@ -146,10 +146,9 @@ class _OwnChange:
         """(..., k, k) dS^T f of a force (n, f)."""
         n, f = force
         dS = self.subspace
-        result: Array = np.sum(dS[..., :3, :, :] * n[..., :, None, None], axis=-3) + np.sum(
+        return np.sum(dS[..., :3, :, :] * n[..., :, None, None], axis=-3) + np.sum(
             dS[..., 3:, :, :] * f[..., :, None, None], axis=-3
         )
-        return result
 
 
 def _constant(x: Array) -> bool:
@@ -180,8 +179,7 @@ def plus(a: Pair, b: Pair) -> Pair:
 
 
 def transposed(A: Array) -> Array:
-    result: Array = np.swapaxes(A, -1, -2)
-    return result
+    return np.swapaxes(A, -1, -2)
 
 
 def _motion_cross(v: Pair, m: Pair) -> Pair:
@@ -210,8 +208,7 @@ def columns_to_parent(transform: Pair, columns: Pair) -> Pair:
 
 def work(motions: Pair, forces: Pair) -> Array:
     """(..., k, l) of columns of motions and of forces."""
-    result: Array = transposed(motions[0]) @ forces[0] + transposed(motions[1]) @ forces[1]
-    return result
+    return transposed(motions[0]) @ forces[0] + transposed(motions[1]) @ forces[1]
 
 
 def times(columns: Pair, x: Array) -> Pair:

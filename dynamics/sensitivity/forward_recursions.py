@@ -185,8 +185,7 @@ class _Walk:
             takes = [np.flatnonzero(~np.array(numbers.zeros)), np.flatnonzero(~np.array(zeros))]
             gives = [visit.kept, above, below]
             self.visits.tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
-        found: _CrossingVisit = self.visits.tables[key].formula  # type: ignore[assignment]
-        return found
+        return self.visits.tables[key].formula  # type: ignore[return-value]
 
     def _first_entries(self, source: Source, column: _Column) -> list[int]:
         """The first cells of the entries in the rows of a joint, and of those in its columns."""
@@ -249,8 +248,7 @@ class _CrossingVisit:
         if edge.V[0].shape[-1]:
             above, below = edge.entries(carried)
             found += [*(block[:, 0] for block in above), *(block[0] for block in below)]
-        joined: Array = np.concatenate(found)
-        return joined
+        return np.concatenate(found)
 
     def _given(self, numbers: Sequence[Array]) -> tuple[Edge, Carried]:
         """The edge and the column."""
@@ -267,8 +265,7 @@ class _CrossingVisit:
         if edge.passage is None:
             return np.zeros(0)
         passed = edge.passage.passed(carried)
-        found: Array = np.concatenate([*(part[..., 0] for F in passed[:3] for part in F), passed.rows[..., 0]])
-        return found
+        return np.concatenate([*(part[..., 0] for F in passed[:3] for part in F), passed.rows[..., 0]])
 
 
 def _carried(forces: Array) -> Carried:
@@ -282,8 +279,7 @@ def _moved(mobility: Array, p: Array, tau: Array) -> Array:
     """(6,) the acceleration of a link by a unit of a torque, whose force is about a point p."""
     found = _record((Mobility, ((6,), (3, 3), (6,))), mobility)[0]
     force = about_origin((tau[:3, None], tau[3:, None]), p)
-    joined: Array = np.concatenate(found.times(force))[:, 0]
-    return joined
+    return np.concatenate(found.times(force))[:, 0]
 
 
 def _felt(moved: Array, p: Array, forces: Array) -> list[Array]:
@@ -296,14 +292,12 @@ def _felt(moved: Array, p: Array, forces: Array) -> list[Array]:
 def _both(moved: Array, p: Array, forces: Array) -> Array:
     """(4,) of dq, du and torques, the last once more for its mirrored place."""
     found = _felt(moved, p, forces)
-    joined: Array = np.concatenate([*found, found[-1]])
-    return joined
+    return np.concatenate([*found, found[-1]])
 
 
 def _one(moved: Array, p: Array, forces: Array) -> Array:
     """(2,) of dq and du."""
-    joined: Array = np.concatenate(_felt(moved, p, forces))
-    return joined
+    return np.concatenate(_felt(moved, p, forces))
 
 
 def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:

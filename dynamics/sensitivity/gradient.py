@@ -179,8 +179,7 @@ class StepAdjoint:
 
 def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> Array:
     """(n,) derivative of weights . function(x) by x (n,)."""
-    found: Array = jacobian_at(lambda z: np.sum(weights * function(z), axis=-1)[..., None], x)[0]
-    return found
+    return jacobian_at(lambda z: np.sum(weights * function(z), axis=-1)[..., None], x)[0]
 
 
 def _slope(adjoint: StepAdjoint, z: Array) -> Array:

@@ -199,8 +199,7 @@ def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
     result = "udot" if variables.forward else "tau"
 
     def value(*arrays: Array) -> Array:
-        found: Array = variables.value(0.0, dict(zip(shapes, arrays, strict=True)))[..., : system.nu]
-        return found
+        return variables.value(0.0, dict(zip(shapes, arrays, strict=True)))[..., : system.nu]
 
     def jacobians(*arrays: Array) -> tuple[Array, ...]:
         found = as_array(variables.derivatives(0.0, dict(zip(shapes, arrays, strict=True))))[..., : system.nu, :]

@@ -43,8 +43,7 @@ def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
     """(..., m) bool: muscles whose path at q has a jump or a kink nearby, or no certain solution: bits of ONE_SIDED."""
     if not isinstance(model, Model):
         return np.zeros((*np.shape(q)[:-1], 0), dtype=bool)
-    found: Array = (path_flags(model, q) & int(ONE_SIDED)) != 0
-    return found
+    return (path_flags(model, q) & int(ONE_SIDED)) != 0
 
 
 def check_curved_paths(model: SystemLike) -> None:
@@ -164,8 +163,7 @@ class StateTangent:
         moved = partial(state.displaced, layout, q)
         turned = jacobian_at(lambda d: state.rates(layout, moved(d), u), np.zeros(layout.nu), like=q)
         carried = jacobian_at(lambda s: state.rate_matrix(layout, moved(s * u)), np.zeros(1), like=q)[..., 0]
-        found: Array = state.rate_inverse(layout, q) @ (turned - carried)
-        return found
+        return state.rate_inverse(layout, q) @ (turned - carried)
 
 
 def changed_inputs(equations: StateEquations, values: Sequence[Array], change: Array) -> list[Array]:

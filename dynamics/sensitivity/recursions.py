@@ -88,10 +88,9 @@ def passive_derivatives(system: ArticulatedSystem, q: Array, u: Array) -> Array 
     acting = [x for body in system.bodies for x in (body.damping, body.stiffness, body.rotor_inertia)]
     if not nu or not any(map(may_be_nonzero, acting)):
         return None
-    found: Array = jacobian_at(
+    return jacobian_at(
         lambda d: passive_force(system, system.displaced(q, d[..., :nu]), u + d[..., nu:]), np.zeros(2 * nu), like=q
     )
-    return found
 
 
 class _Recursion:

@@ -158,16 +158,13 @@ class RotationResponse(Response):
         self.yields = RotationYield(self.G)
 
     def yielded(self, along: Array) -> Array:
-        result: Array = self.I_inverse @ along
-        return result
+        return self.I_inverse @ along
 
     def torque_along(self, t: Array) -> Array:
-        result: Array = transposed(self.B) @ t
-        return result
+        return transposed(self.B) @ t
 
     def udot(self, a: Pair | None, yielded: Array) -> Array:
-        result: Array = -(self.B @ (yielded if a is None else a[0] + self.G @ a[1] + yielded))
-        return result
+        return -(self.B @ (yielded if a is None else a[0] + self.G @ a[1] + yielded))
 
     def moved(self, a: Pair | None, yielded: Array) -> Pair:
         if a is None:
@@ -234,8 +231,7 @@ class GeneralResponse(Response):
         self.yields = GeneralYield(self.S, self.W)
 
     def yielded(self, along: Array) -> Array:
-        result: Array = self.D_inverse @ along
-        return result
+        return self.D_inverse @ along
 
     def torque_along(self, t: Array) -> Array:
         return t
@@ -277,8 +273,7 @@ _RESPONSES: dict[type, Any] = {
 
 def response_of(elimination: Elimination) -> Response:
     """How the joint responds."""
-    found: Response = _RESPONSES[type(elimination)](elimination)
-    return found
+    return _RESPONSES[type(elimination)](elimination)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -417,8 +412,7 @@ def joined_columns(parts: Sequence[Any]) -> Array:
     """Columns (..., m, k) side by side."""
     batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
     whole = [np.broadcast_to(part, (*batch, *part.shape[-2:]), subok=True) for part in parts]
-    result: Array = np.concatenate(whole, axis=-1)
-    return result
+    return np.concatenate(whole, axis=-1)
 
 
 def turned(R: Array, rows: Any) -> Any:

@@ -103,8 +103,7 @@ class StepChain:
         def formula(h: Array, x: Array, *given: Array) -> tuple[Array, Array]:
             def after(d: Array) -> Array:
                 moved = [v + d[..., j * n : (j + 1) * n] for j, v in enumerate((x, *given))]
-                result: Array = update(moved[0], h, *moved[1:])
-                return result
+                return update(moved[0], h, *moved[1:])
 
             return update(x, h, *given), jacobian_at(after, np.zeros((count + 1) * n), like=x)
 
@@ -216,15 +215,13 @@ class RadauStep:
         right = right.reshape((*right.shape[:-3], 3 * n, right.shape[-1]))
         dz = np.linalg.solve(np.eye(3 * n) - _blocks(h, K[..., :n]), right)[..., 2 * n :, :]
         dz[..., :n] += np.eye(n)
-        found: Array = dz
-        return found
+        return dz
 
 
 def _blocks(h: float, K: Array) -> Array:
     """(..., 3 n, 3 n) h a_ij K_j of K (..., 3, n, n)."""
     n = K.shape[-1]
-    found: Array = np.einsum("ij,...jkl->...ikjl", h * STAGE_MATRIX, K).reshape((*K.shape[:-3], 3 * n, 3 * n))
-    return found
+    return np.einsum("ij,...jkl->...ikjl", h * STAGE_MATRIX, K).reshape((*K.shape[:-3], 3 * n, 3 * n))
 
 
 class StepDerivatives(NamedTuple):

@@ -117,8 +117,7 @@ class DynamicsVariables:
         """(..., nu + k, sum of `sizes`) of `value` by a small change of the variables."""
         start = np.zeros(sum(self.sizes.values()))
         if self.constrained or not has_recursion(self.system):
-            found: Array = jacobian_at(lambda d: self.value(t, self.changed(values, d)), start, like=values["q"])
-            return found
+            return jacobian_at(lambda d: self.value(t, self.changed(values, d)), start, like=values["q"])
         nu, q, u, f_ext = self.system.nu, values["q"], values["u"], values.get("f_ext")
         if self.forward:
             tau = values["tau"] + self._own_force(self.equations, t, values)
@@ -132,8 +131,7 @@ class DynamicsVariables:
         others = jacobian_at(lambda d: self._beside(t, values, udot, d), start, like=q)
         others = inverse_mass @ others if self.forward else -others
         rest = np.zeros((*joints.shape[:-1], start.size - 3 * nu))
-        together: Array = np.concatenate([joints, rest], axis=-1) + others
-        return together
+        return np.concatenate([joints, rest], axis=-1) + others
 
     def _beside(self, t: Any, values: Values, udot: Array, d: Array) -> Array:
         """(..., nu) generalized forces that the recursions over the joints do not differentiate. They are those of the
@@ -169,5 +167,4 @@ def second_order_displaced(layout: Layout, q: Array, motion: Array) -> Array:
     (the derivative of N d along N d) / 2."""
     first = state.rates(layout, q, motion)
     bend = jacobian_at(lambda s: state.rates(layout, q + s * first, motion), np.zeros(1), like=as_array(q))[..., 0]
-    found: Array = q + first + bend / 2
-    return found
+    return q + first + bend / 2

@@ -87,8 +87,7 @@ class AdaptiveProblem:
         """Times at which the solver starts anew, the end of the simulation last."""
         start, end = self.timing.start, self.timing.end
         times = np.unique(np.concatenate([[end], *(control.knots for control in self.controls.values())]))
-        inside: Array = times[(times > start) & (times <= end)]
-        return inside
+        return times[(times > start) & (times <= end)]
 
     # ---- the manifold ----------------------------------------------------------------------------------------
 
@@ -233,8 +232,7 @@ class _Dense:
         self._between = cache(solver.dense_output)
 
     def __call__(self, t: float) -> Array:
-        result: Array = self.last if t == self.end else self._between()(t)
-        return result
+        return self.last if t == self.end else self._between()(t)
 
 
 def _solver(

@@ -204,8 +204,7 @@ def element(values: Array, where: tuple[int, ...], axes: int = 1) -> Array:
     `axes` axes are kept."""
     leading = values.ndim - axes
     index = where[len(where) - leading :] if leading else ()
-    found: Array = values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
-    return found
+    return values[tuple(i if n > 1 else 0 for i, n in zip(index, values.shape, strict=False))]
 
 
 def is_constant(given: ControlLike) -> bool:
@@ -249,5 +248,4 @@ def _interpolated(times: Array, values: Array, t: Array) -> Array:
         return np.repeat(values, len(t), axis=-2)
     k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     share = np.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0)[:, None]
-    found: Array = values[..., k, :] * (1 - share) + values[..., k + 1, :] * share
-    return found
+    return values[..., k, :] * (1 - share) + values[..., k + 1, :] * share

@@ -86,8 +86,7 @@ class Constraint(Record, ABC):
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""
         zero = np.zeros(system.nu)
-        result: Array = jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
-        return result
+        return jacobian_at(lambda u: self.rate(system, q, u, t), zero, like=q)
 
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., h, nu) derivative of phi along the velocities."""
@@ -95,8 +94,7 @@ class Constraint(Record, ABC):
         def moved(motion: Array) -> Array:
             return self.position(system, state.displaced(system.layout, q, motion), t)
 
-        result: Array = jacobian_at(moved, np.zeros(system.nu), like=q)
-        return result
+        return jacobian_at(moved, np.zeros(system.nu), like=q)
 
     def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
@@ -104,8 +102,7 @@ class Constraint(Record, ABC):
         def along(s: Array) -> Array:
             return self.rate(system, state.integrate(system.layout, q, s * u), u, t + s[..., 0])
 
-        result: Array = -jacobian_at(along, np.zeros(1), like=q)[..., 0]
-        return result
+        return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
 
 class Holonomic(Constraint):
@@ -124,8 +121,7 @@ class Holonomic(Constraint):
         def along(s: Array) -> Array:
             return self.position(system, state.displaced(system.layout, q, s * u), t + s[..., 0])
 
-        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
-        return result
+        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""
@@ -190,8 +186,7 @@ class PositionFormula(Holonomic):
     formula: Callable[[ArticulatedSystem, Array, Array], Array]
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        result: Array = self.formula(system, q, t)
-        return result
+        return self.formula(system, q, t)
 
 
 @dataclass(frozen=True)
@@ -210,5 +205,4 @@ class VelocityFormula(NonHolonomic):
     formula: Callable[[ArticulatedSystem, Array, Array, Array], Array]
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
-        result: Array = self.formula(system, q, u, t)
-        return result
+        return self.formula(system, q, u, t)

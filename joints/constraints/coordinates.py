@@ -99,8 +99,7 @@ class PolynomialCoupler(Holonomic):
         return self.scale * total
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        result: Array = (system.coordinate(self.dependent, q) - self.value(system, q))[..., None]
-        return result
+        return (system.coordinate(self.dependent, q) - self.value(system, q))[..., None]
 
 
 @dataclass(frozen=True)
@@ -127,11 +126,9 @@ class Locked(Constraint):
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
             moved = state.displaced(system.layout, q, s * u)
-            result: Array = system.coordinate(self.coordinate, moved)[..., None]
-            return result
+            return system.coordinate(self.coordinate, moved)[..., None]
 
-        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
-        return result
+        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
 
 @dataclass(frozen=True)
@@ -159,5 +156,4 @@ class Prescribed(Holonomic):
         check_coordinates(system, self.coordinate)
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        result: Array = (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]
-        return result
+        return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]

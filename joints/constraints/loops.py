@@ -117,8 +117,7 @@ class Distance(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        result: Array = (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
-        return result
+        return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
 
 
 @dataclass(frozen=True)
@@ -150,8 +149,7 @@ class PointOnLine(Pair):
         R, _ = system.poses(q)[self.first]
         d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
         E = np.stack(perpendiculars(unit_axis(self.axis)))
-        result: Array = (E @ (np.swapaxes(R, -1, -2) @ d[..., None]))[..., 0]
-        return result
+        return (E @ (np.swapaxes(R, -1, -2) @ d[..., None]))[..., 0]
 
 
 @dataclass(frozen=True)
@@ -176,8 +174,7 @@ class ParallelAxes(Pair):
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
         E = np.stack(perpendiculars(unit_axis(self.first_axis)))
         axis = matvec(R2, as_array(unit_axis(self.second_axis)))
-        result: Array = (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
-        return result
+        return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
 
 
 @dataclass(frozen=True)
@@ -259,8 +256,7 @@ class OnSurface(Pair):
         turned = rotation_matrix(quaternion_from_euler(as_array(self.first_angles), "XYZ"))
         s = vecmat(vecmat(d, R), turned) / as_array(self.radii)
         n = s / as_array(self.radii)
-        result: Array = ((np.sum(s * s, axis=-1) - 1) / (2 * np.sqrt(np.sum(n * n, axis=-1))))[..., None]
-        return result
+        return ((np.sum(s * s, axis=-1) - 1) / (2 * np.sqrt(np.sum(n * n, axis=-1))))[..., None]
 
 
 # ---- A ball that rolls on a plane without slipping ----------------------------------------------------------------
@@ -295,8 +291,7 @@ class Rolling(NonHolonomic):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         over = point_of(system, q, self.body, self.centre) - as_array(self.plane_point)
-        result: Array = (np.sum(over * as_array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
-        return result
+        return (np.sum(over * as_array(unit_axis(self.normal)), axis=-1) - self.radius)[..., None]
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.body]
@@ -307,5 +302,4 @@ class Rolling(NonHolonomic):
             R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
             return p + matvec(R, foot)
 
-        result: Array = jacobian_at(along, np.zeros(1), like=q)[..., 0]
-        return result
+        return jacobian_at(along, np.zeros(1), like=q)[..., 0]

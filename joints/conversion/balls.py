@@ -319,8 +319,7 @@ def _reversed(body: Body) -> Joint:
 
 def _about_the_opposite_axis(body: Body) -> Joint:
     joint: Any = body.joint
-    turned: Joint = replace(joint, axis=_opposite(joint.axis))
-    return turned
+    return replace(joint, axis=_opposite(joint.axis))
 
 
 def _about_opposite_axes(body: Body) -> Joint:

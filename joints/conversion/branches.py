@@ -195,8 +195,7 @@ def differs(angles: Angles, x: Array, y: Array) -> Array:
     """(...) whether coordinates x and y (..., 3) are different triples of a rotation, full turns aside. Beside a lock
     the outer rotations are not determined one by one, and no triple differs."""
     apart = np.abs(_turn(angles.rotations(x) - angles.rotations(y))).max(axis=-1) > SAME_TRIPLE_RAD
-    found: Array = apart & (angles.lock_sine(y) > NEAR_LOCK_SINE)
-    return found
+    return apart & (angles.lock_sine(y) > NEAR_LOCK_SINE)
 
 
 def _switched(angles: Angles, own: Array, other: Array) -> Array:
@@ -212,5 +211,4 @@ def _switched(angles: Angles, own: Array, other: Array) -> Array:
 
 
 def _turn(f: Array) -> Array:
-    turn: Array = f - 2 * np.pi * np.round(f / (2 * np.pi))
-    return turn
+    return f - 2 * np.pi * np.round(f / (2 * np.pi))

@@ -97,8 +97,7 @@ class Chain:
     @property
     def angles(self) -> Angles:
         """The named angles of the ball joint."""
-        angles: Angles = self.replaced[-1].joint.angles  # type: ignore[attr-defined]
-        return angles
+        return self.replaced[-1].joint.angles  # type: ignore[attr-defined]
 
 
 def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None = None) -> tuple[Chain, ...]:

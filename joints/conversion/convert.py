@@ -180,8 +180,7 @@ def _angles(body: Body) -> Angles | None:
     """The named angles of a ball joint; None where its coordinates have no names of their own."""
     joint: Any = body.joint
     if isinstance(joint, SphericalJoint) or joint.angles is not None:
-        own: Angles | None = joint.angles
-        return own
+        return joint.angles
     if body.coordinate_names is None:
         return None
     first, second, third = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
@@ -292,8 +291,7 @@ class _Named:
         if place < 3:
             return rates[..., place]
         dependent = joint.angles.dependents[place - 3]
-        scaled: Array = dependent.factor * rates[..., dependent.place]
-        return scaled
+        return dependent.factor * rates[..., dependent.place]
 
 
 def _of_chain(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> _Named | None:

@@ -184,8 +184,7 @@ class MultivariatePolynomial(Record):
                 rest = power[:k]
                 found[rest] = found.get(rest, 0.0 * x[..., k]) * x[..., k] + terms[power]
             terms = found
-        result: Array = terms[()]
-        return result
+        return terms[()]
 
 
 @cache
@@ -215,23 +214,19 @@ class Sine(AxisFunction):
     offset: float = 0.0
 
     def value(self, x: Array) -> Array:
-        result: Array = self.amplitude * np.sin(self.omega * x + self.phase) + self.offset
-        return result
+        return self.amplitude * np.sin(self.omega * x + self.phase) + self.offset
 
     def integral(self, x: Array) -> Array:
         h = self.omega * x / 2  # (cos(p) - cos(2 h + p)) / omega = x sin(h) sin(h + p) / h, also for omega = 0
         turning = np.abs(h) > 0
         share = np.where(turning, np.sin(h) / np.where(turning, h, 1.0), 1.0)
-        result: Array = x * (self.amplitude * share * np.sin(h + self.phase) + self.offset)
-        return result
+        return x * (self.amplitude * share * np.sin(h + self.phase) + self.offset)
 
     def slope(self, x: Array) -> Array:
-        result: Array = self.amplitude * self.omega * np.cos(self.omega * x + self.phase)
-        return result
+        return self.amplitude * self.omega * np.cos(self.omega * x + self.phase)
 
     def curvature(self, x: Array) -> Array:
-        result: Array = -self.amplitude * self.omega * self.omega * np.sin(self.omega * x + self.phase)
-        return result
+        return -self.amplitude * self.omega * self.omega * np.sin(self.omega * x + self.phase)
 
 
 # ---- A multiple of another function -------------------------------------------------------------------------------

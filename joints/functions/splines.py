@@ -42,8 +42,7 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     """
     fixed = not is_symbolic(knots) and not is_symbolic(table)
     if fixed and not is_symbolic(x):
-        found: Array = table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
-        return found
+        return table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
     if fixed and len(knots) > MAX_COMPARED_KNOTS and (entries := table_lookup(x, knots, table.T)) is not None:
         return entries
     place = as_array(x)[..., None]
@@ -66,8 +65,7 @@ def integrated(x: Array, knots: Sequence[Any] | Array, origins: Sequence[Any] | 
 
     def at(place: Array) -> Array:
         start, constant, *c = chosen(place, knots, origins, constants, *coefficients)
-        result: Array = constant + _power_sum(place - start, c)
-        return result
+        return constant + _power_sum(place - start, c)
 
     return at(x) - at(np.zeros(()))
 
@@ -170,8 +168,7 @@ class PiecewiseLinear(AxisFunction):
 
     @cached_property
     def _slopes(self) -> list[float]:
-        slopes: list[float] = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
-        return slopes
+        return (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
 
     @property
     def as_constant(self) -> float | None:
@@ -179,8 +176,7 @@ class PiecewiseLinear(AxisFunction):
 
     def value(self, x: Array) -> Array:
         x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
-        result: Array = y0 + slope * (x - x0)
-        return result
+        return y0 + slope * (x - x0)
 
     def integral(self, x: Array) -> Array:
         return integrated(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
@@ -343,8 +339,7 @@ class SimmSpline(AxisFunction):
 
     def value(self, x: Array) -> Array:
         dx, y, b, c, d = self._at(x)
-        result: Array = y + dx * (b + dx * (c + dx * d))
-        return result
+        return y + dx * (b + dx * (c + dx * d))
 
     def integral(self, x: Array) -> Array:
         knots, origins, *coefficients = self._pieces
@@ -352,13 +347,11 @@ class SimmSpline(AxisFunction):
 
     def slope(self, x: Array) -> Array:
         dx, _, b, c, d = self._at(x)
-        result: Array = b + dx * (2 * c + dx * 3 * d)
-        return result
+        return b + dx * (2 * c + dx * 3 * d)
 
     def curvature(self, x: Array) -> Array:
         dx, _, _, c, d = self._at(x)
-        result: Array = 2 * c + 6 * d * dx
-        return result
+        return 2 * c + 6 * d * dx
 
 
 def _sigma(x: Array, h: Array, rise: Array) -> Array:
@@ -416,8 +409,7 @@ class SmoothStep(AxisFunction):
 
     def value(self, x: Array) -> Array:
         s = self._share(x)
-        result: Array = self.first + (self.last - self.first) * s * s * s * (10.0 + s * (6.0 * s - 15.0))
-        return result
+        return self.first + (self.last - self.first) * s * s * s * (10.0 + s * (6.0 * s - 15.0))
 
     def integral(self, x: Array) -> Array:
         rise = self.last - self.first
@@ -427,15 +419,12 @@ class SmoothStep(AxisFunction):
         """(...) the integral of S from `start` to x."""
         s, width = self._share(x), self.end - self.start
         beyond = np.maximum((x - self.start) / width - 1.0, 0.0)
-        result: Array = width * (s * s * s * s * (2.5 + s * (s - 3.0)) + beyond)
-        return result
+        return width * (s * s * s * s * (2.5 + s * (s - 3.0)) + beyond)
 
     def slope(self, x: Array) -> Array:
         s, width = self._share(x), self.end - self.start
-        result: Array = (self.last - self.first) / width * 30.0 * s * s * (1.0 - s) * (1.0 - s)
-        return result
+        return (self.last - self.first) / width * 30.0 * s * s * (1.0 - s) * (1.0 - s)
 
     def curvature(self, x: Array) -> Array:
         s, width = self._share(x), self.end - self.start
-        result: Array = (self.last - self.first) / (width * width) * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
-        return result
+        return (self.last - self.first) / (width * width) * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)

@@ -94,8 +94,7 @@ def _stretched_back(body: Body, position: Array, s: Array, hinge: Array) -> Arra
     """
     back = rotation_matrix(np.array(body.orientation))
     p = -back.T @ (position + hinge)
-    result: Array = -s * hinge - back @ (s * p)
-    return result
+    return -s * hinge - back @ (s * p)
 
 
 def _hinge(frame: Body, known: Mapping[str, Body]) -> Array:
@@ -103,8 +102,7 @@ def _hinge(frame: Body, known: Mapping[str, Body]) -> Array:
     above = known.get(frame.parent)
     if above is None or not _is_frame(above):
         return np.zeros(3)
-    origin: Array = rotation_matrix(np.array(frame.orientation)).T @ np.array(frame.position)
-    return origin
+    return rotation_matrix(np.array(frame.orientation)).T @ np.array(frame.position)
 
 
 def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array) -> Array:
@@ -116,8 +114,7 @@ def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array)
         return np.zeros(6)
     grown, s = new_mass / mass, real_array("factors", factors)
     if np.ptp(s) <= FACTOR_TOLERANCE * np.abs(s).max():
-        result: Array = grown * s[0] ** 2 * inertia
-        return result
+        return grown * s[0] ** 2 * inertia
     axis = int(np.argmin(inertia[:3]))
     across = [i for i in range(3) if i != axis]
     square = max(2 * inertia[axis] / mass, 0.0)  # of the radius

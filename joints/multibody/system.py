@@ -135,8 +135,7 @@ class ArticulatedSystem(Record):
         if name in self.angle_names:
             i, k = self.angle_names[name]
             joint: Any = self.bodies[i].joint
-            value: Array = joint.angles.coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
-            return value
+            return joint.angles.coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
         return q[..., self.coordinate_names.index(name)]
@@ -345,10 +344,7 @@ class ArticulatedSystem(Record):
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """(n, nq) random coordinates, each joint over its whole range."""
-        result: Array = np.concatenate(
-            [body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1
-        )
-        return result
+        return np.concatenate([body.joint.random(n, rng) for body in self.bodies] or [np.zeros((n, 0))], axis=-1)
 
     def check_q(self, q: ArrayLike, name: str = "q") -> Array:
         """q as a float64 array (..., nq); errors call it `name`.

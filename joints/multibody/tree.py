@@ -233,8 +233,7 @@ class Layout:
     def quaternion_indices(self) -> Array:
         """(k, 4) indices of the unit quaternions in q."""
         starts = np.array([s.start for s in self.quaternion_slices], dtype=int)
-        indices: Array = starts[:, None] + np.arange(4)
-        return indices
+        return starts[:, None] + np.arange(4)
 
     def joints(self) -> Iterator[tuple[Joint, slice, slice]]:
         """Every joint, with its slices of q and of u."""

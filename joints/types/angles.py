@@ -163,27 +163,23 @@ class Angles(Record):
     def matrix(self) -> Array:
         """(3, 3) df/dx."""
         mixing = np.eye(3) if self.mixing is None else np.array(self.mixing)
-        matrix: Array = np.array(self.factors)[:, None] * mixing
-        return matrix
+        return np.array(self.factors)[:, None] * mixing
 
     @cached_property
     def periods(self) -> Array:
         """(3,) the least shift of each coordinate x_k [rad] by a full turn: 2 pi / |factor_k| where it turns alone."""
         steps = np.abs(2 * np.pi * np.linalg.inv(self.matrix))
-        least: Array = np.where(steps > 0, steps, np.inf).min(axis=1)
-        return least
+        return np.where(steps > 0, steps, np.inf).min(axis=1)
 
     def rotations(self, x: Array) -> Array:
         """(..., 3) f [rad] of the coordinates x (..., 3)."""
         scaled = x * np.array(self.factors) if self.mixing is None else matvec(self.matrix, x)
-        result: Array = scaled + np.array(self.offsets)
-        return result
+        return scaled + np.array(self.offsets)
 
     def coordinates(self, f: Array) -> Array:
         """(..., 3) x of the rotations f (..., 3) [rad]."""
         if self.mixing is None:
-            result: Array = (f - np.array(self.offsets)) / np.array(self.factors)
-            return result
+            return (f - np.array(self.offsets)) / np.array(self.factors)
         return matvec(np.linalg.inv(self.matrix), f - np.array(self.offsets))
 
     def coordinate(self, x: Array, place: int) -> Array:
@@ -191,15 +187,13 @@ class Angles(Record):
         if place < 3:
             return x[..., place]
         dependent = self.dependents[place - 3]
-        value: Array = dependent.factor * x[..., dependent.place] + dependent.offset
-        return value
+        return dependent.factor * x[..., dependent.place] + dependent.offset
 
     def rate_matrix(self, x: Array) -> Array:
         """(..., 3, 3) B with omega = B xdot in child axes; singular in the lock."""
         B = davenport_rate_matrix(self.rotations(x), self.axes)
         if self.mixing is None:
-            columns: Array = B * np.array(self.factors)
-            return columns
+            return B * np.array(self.factors)
         return B @ self.matrix
 
     # ---- quaternions -----------------------------------------------------------------------------------------
@@ -265,8 +259,7 @@ class Angles(Record):
         """(...) [rad^2] the squared difference of triples x (..., 3) and center (3,), full turns aside."""
         difference = (x - center) / self.periods
         turned = (difference - np.floor(difference + 0.5)) * self.periods
-        total: Array = np.sum(turned * turned, axis=-1)
-        return total
+        return np.sum(turned * turned, axis=-1)
 
     def _turned(self, f: Array) -> Array:
         """(..., 3) coordinates of f (..., 3); one that sums several rotations within half a turn of zero."""
@@ -283,8 +276,7 @@ class Angles(Record):
     def _excess(self, x: Array) -> Array:
         """(...) how far coordinates x (..., 3) are outside their ranges, together [rad]."""
         low, high = np.array(self.ranges).T
-        total: Array = np.sum(np.maximum(np.maximum(low - x, x - high), 0.0), axis=-1)
-        return total
+        return np.sum(np.maximum(np.maximum(low - x, x - high), 0.0), axis=-1)
 
     # ---- where the angles fail -------------------------------------------------------------------------------
 
@@ -489,8 +481,7 @@ def inverse_rate_matrix(angles: Angles, x: Array) -> Array:
     B = angles.rate_matrix(x)
     b1, b2, b3 = components(B)
     rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    result: Array = rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]
-    return result
+    return rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]
 
 
 # ---- The universal (Cardan) joint: two successive rotations -------------------------------------------------------

@@ -255,8 +255,7 @@ class CoordinateJoint(Joint):
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform over the circle, lengths within one metre of neutral."""
         span = [np.pi if unit == "rad" else 1.0 for unit in self.facts.coordinate_units]
-        result: Array = rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
-        return result
+        return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
 
 
 # ---- Axes of joints, checked and brought to unit length, and what joints with one axis share ----------------------
@@ -287,8 +286,7 @@ class DirectedJoint(AxisJoint):
         return self.axis
 
     def with_numbers(self, numbers: Array) -> "DirectedJoint":
-        joint: DirectedJoint = unchecked(self, {"axis": numbers})
-        return joint
+        return unchecked(self, {"axis": numbers})
 
 
 def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:

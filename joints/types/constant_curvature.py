@@ -84,8 +84,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
         return R, self.length * g * (R[..., :, 1] + ROD_AXIS)
 
     def _angles(self, q: Array) -> Array:
-        angles: Array = q + as_array(self.rest)
-        return angles
+        return q + as_array(self.rest)
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
         """S_omega = B, S_v = d R^T (g' m_k (n + e) + g n_k), n_k = R (b_k x e) for the columns b_k of B."""
@@ -115,8 +114,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform within 1.5 rad of the straight rod."""
-        result: Array = rng.uniform(-MAX_RANDOM_ANGLE_RAD, MAX_RANDOM_ANGLE_RAD, (n, 3)) - np.array(self.rest)
-        return result
+        return rng.uniform(-MAX_RANDOM_ANGLE_RAD, MAX_RANDOM_ANGLE_RAD, (n, 3)) - np.array(self.rest)
 
 
 def _half(n: Array) -> Array:

@@ -152,5 +152,4 @@ def _screw(omega: Array, v: Array) -> Array:
     series = (1 - square / 20 * (1 - square / 42 * (1 - square / 72))) / 6
     second = np.where(small, series, (1 - np.sin(a) / a) / np.where(small, 1.0, square))
     swept = cross(omega, v)
-    result: Array = v + first * swept + second * cross(omega, swept)
-    return result
+    return v + first * swept + second * cross(omega, swept)

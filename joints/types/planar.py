@@ -47,8 +47,7 @@ class PlanarJoint(AxisJoint):
 
     def _in_plane(self, x: Array) -> Array:
         e1, e2 = perpendiculars(self.axis)
-        result: Array = x[..., 0, None] * e1 + x[..., 1, None] * e2
-        return result
+        return x[..., 0, None] * e1 + x[..., 1, None] * e2
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return axis_angle_matrix(self.axis, q[..., 2]), self._in_plane(q)

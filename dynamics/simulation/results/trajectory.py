@@ -121,8 +121,7 @@ class Trajectory(Curves, Solved):
     @property
     def reason(self) -> str | Array:
         """Why each simulation ended: a sentence, or an array (...,) of them."""
-        sentences: str | Array = np.vectorize(lambda code: Outcome(code).sentence, otypes=[object])(self.code)[()]
-        return sentences
+        return np.vectorize(lambda code: Outcome(code).sentence, otypes=[object])(self.code)[()]
 
     @property
     def complete(self) -> bool:
@@ -448,8 +447,7 @@ class Trajectory(Curves, Solved):
 
     def plot(self, run: int | tuple[int, ...] = ()) -> "Figure":
         """A matplotlib Figure over time: coordinates, velocities, tensions, energies. `run`: which of a batch."""
-        figure: Figure = importlib.import_module(FIGURES).plot(self, run)
-        return figure
+        return importlib.import_module(FIGURES).plot(self, run)
 
     def animate(
         self,
@@ -464,8 +462,7 @@ class Trajectory(Curves, Solved):
         It is written to `file` if given, as .gif, .html or, where ffmpeg is installed, .mp4. `speed`: seconds of motion
         per second of watching. Raises FileExistsError for a file that exists unless `overwrite` is True.
         """
-        film: FuncAnimation = importlib.import_module(ANIMATION).animate(self, file, run, speed, overwrite)
-        return film
+        return importlib.import_module(ANIMATION).animate(self, file, run, speed, overwrite)
 
     def save(self, path: str | Path, *, overwrite: bool = False, in_degrees: bool | None = None) -> None:
         """Write the motion in the format that the path's ending names.
