@@ -37,11 +37,9 @@ from .sensitivity import step_derivatives as step_derivatives
 from .simulation import Event as Event
 from .simulation import Inputs as Inputs
 from .simulation import Occurrence as Occurrence
-from .simulation import Output as Output
 from .simulation import Run as Run
 from .simulation import SimulationWarning as SimulationWarning
 from .simulation import Simulator as Simulator
-from .simulation import Solver as Solver
 from .simulation import StateFeedback as StateFeedback
 from .simulation import StiffnessWarning as StiffnessWarning
 from .simulation import Trajectory as Trajectory

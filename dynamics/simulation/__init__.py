@@ -4,7 +4,7 @@ from myoquat.dynamics.simulation.controls import Inputs, StateFeedback
 from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.methods import Run
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.dynamics.simulation.simulate import Output, SimulationWarning, Solver, simulate
+from myoquat.dynamics.simulation.simulate import SimulationWarning, simulate
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning
 
@@ -12,11 +12,9 @@ __all__ = [
     "Event",
     "Inputs",
     "Occurrence",
-    "Output",
     "Run",
     "SimulationWarning",
     "Simulator",
-    "Solver",
     "StateFeedback",
     "StiffnessWarning",
     "Trajectory",

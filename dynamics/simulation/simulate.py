@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import options_of
 from myoquat.core.progress import progress_bar
-from myoquat.core.records import dataclass
 from myoquat.core.typing import ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, solve_batch
@@ -26,43 +26,7 @@ from myoquat.joints.conversion.branches import branch_message
 from myoquat.joints.errors import CoordinateWarning
 from myoquat.joints.evaluation import SystemLike, traced_once
 
-__all__ = ["Output", "SimulationWarning", "Solver", "simulate"]
-
-
-# ---- Options of a simulation, in records: how its equations are solved, and what it returns -----------------------
-
-
-@dataclass(frozen=True)
-class Solver:
-    """How `simulate` solves the equations of motion; see its arguments of the same names.
-
-    >>> import myoquat as mq
-    >>> from myoquat.dynamics import Output, Solver
-    >>> accurate, sparse = Solver(rtol=1e-9), Output(output_step=0.05)
-    >>> mq.simulate(mq.load_model("two_link"), duration=0.1, solver=accurate, output=sparse).time
-    array([0.  , 0.05, 0.1 ])
-    """
-
-    method: str = "rk4"
-    step: float | None = None  # [s]
-    rtol: float | None = None
-    stabilization: str = "projection"
-    project_start: bool = False
-
-
-@dataclass(frozen=True)
-class Output:
-    """Which rows and events `simulate` returns, and whether it shows its progress; see its arguments of these names.
-
-    >>> from myoquat.dynamics import Output
-    >>> Output(output_step=0.01).start_time
-    0.0
-    """
-
-    output_step: float | None = None  # [s]
-    events: Sequence[Event] = ()
-    start_time: float = 0.0  # [s]
-    progress: bool | None = None
+__all__ = ["SimulationWarning", "simulate"]
 
 
 MIN_STEPS_WITH_PROGRESS = 1_000_000  # steps times states from which a progress bar is shown on a terminal
@@ -90,8 +54,7 @@ def simulate(
     stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
     controls: ControlLike | None = None, muscle_states: ArrayLike | None = None,
     parameters: Mapping[str, ArrayLike] | None = None, events: Sequence[Event] = (), project_start: bool = False,
-    progress: bool | None = None, start_time: float = 0.0, solver: Solver | None = None, inputs: Inputs | None = None,
-    output: Output | None = None,
+    progress: bool | None = None, start_time: float = 0.0, inputs: Inputs | None = None,
 ) -> Trajectory:  # fmt: skip
     """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
 
@@ -122,7 +85,7 @@ def simulate(
     project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
     progress       True, False, or None for a bar on long runs in a terminal.
     start_time     [s] of the first row, at which functions of the time begin.
-    solver, inputs, output   `Solver`, `Inputs`, `Output`: the options of these names, in records instead of singly.
+    inputs         `Inputs`: activation, torque, excitation, muscle_states, parameters and controls in one record.
 
     A state that is no longer finite, or with |u| beyond 1e6, stops without the others. Its later rows are NaN.
     `Trajectory.stopped` and `.reason` say when and why, a SimulationWarning names the state. Raises ValueError for
@@ -135,33 +98,24 @@ def simulate(
     """
     single = Inputs(activation, torque, excitation, muscle_states, dict(parameters or {}), controls)
     inputs = options_of("inputs", inputs, single)
-    solver = options_of("solver", solver, Solver(method, step, rtol, stabilization, project_start))
-    output = options_of("output", output, Output(output_step, events, start_time, progress))
-    return _moved(model, (q0, u0), duration, constraints, (solver, inputs, output))
-
-
-def _moved(
-    model: SystemLike, state: tuple[ArrayLike | None, ArrayLike | None], duration: float,
-    constraints: Sequence[Constraint], options: tuple[Solver, Inputs, Output],
-) -> Trajectory:  # fmt: skip
-    """What `simulate` returns, from options in records."""
-    solver, inputs, output = options
-    choice = MethodChoice.of(solver.method, solver.stabilization, solver.rtol)
-    timing = Timing(duration, solver.step, output.output_step, output.start_time)
-    start = Start.of(
-        model, *state, constraints_of(model, constraints), solver.project_start, output.start_time,
-        bool(inputs.parameters),
-    )  # fmt: skip
+    choice, timing = MethodChoice.of(method, stabilization, rtol), Timing(duration, step, output_step, start_time)
+    held, varied = constraints_of(model, constraints), bool(inputs.parameters)
+    start = Start.of(model, q0, u0, held, project_start, start_time, varied)
+    problem = Problem(model, choice, start.constraints, inputs.parameters, inputs.torque is not None, start.redundant,
+                      compiled_feedback(inputs))  # fmt: skip
+    given = problem.controls(inputs)
     if choice.adaptive:
-        solution = _adaptive(model, start, timing, inputs, choice, output.events)
+        run, steps, occurrences = _adaptive(problem, start, timing, inputs, given, events)
+    elif events:
+        raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
     else:
-        solution = _fixed_step(model, start, timing, inputs, choice, output)
-    trajectory = solution.trajectory()
-    arrays = solution.problem.constraint_arrays
-    if start.redundant and not (inputs.parameters or start.contradictory) and arrays is not None:
+        run, occurrences = _fixed_step(problem, start, timing, inputs, given, progress), ()
+        steps = np.broadcast_to(timing.counted.steps, run.stopped.shape)[()]
+    trajectory = _trajectory(problem, inputs, given, run, steps, occurrences)
+    arrays = problem.constraint_arrays
+    if start.redundant and not (varied or start.contradictory) and arrays is not None:
         arrays.warn_contradictions(trajectory.q, trajectory.u, trajectory.time)
-    stopped = stop_message(solution.problem.equations, solution.run, solution.controls, trajectory.parameters)
-    _warn(stopped, SimulationWarning)
+    _warn(stop_message(problem.equations, run, given, trajectory.parameters), SimulationWarning)
     _warn(branch_message(trajectory.system, trajectory.time, trajectory.q), CoordinateWarning)
     _warn(None if choice.adaptive else stiffness_message(trajectory, choice.name, timing.counted.h), StiffnessWarning)
     return trajectory
@@ -170,84 +124,59 @@ def _moved(
 def _warn(message: str | None, category: type[Warning]) -> None:
     """A warning to the caller of `simulate`, if there is something to say."""
     if message is not None:
-        warnings.warn(message, category, stacklevel=4)
+        warnings.warn(message, category, stacklevel=3)
 
 
-@dataclass(frozen=True)
-class _Solution:
-    """What was computed, and from what."""
-
-    problem: Problem
-    inputs: Inputs
-    controls: dict[str, Control]
-    run: Run
-    steps: Any
-    occurrences: Any = ()
-
-    def trajectory(self) -> Trajectory:
-        """The same as a Trajectory."""
-        problem, run, equations = self.problem, self.run, self.problem.equations
-        given = {name: control.at(run.time) for name, control in self.controls.items()}
-        given |= problem.fed_back(self.inputs, run.time, run.q, run.u)
-        seen = given | {"own": run.own}
-        return Trajectory(
-            problem.model, run.time, run.q, run.u,
-            activation=equations.activation(seen) if equations.muscles else None,
-            torque=given.get("torque"),
-            method=f"{problem.choice.name}, {problem.choice.stabilization}",
-            stopped=run.stopped,
-            code=run.reason,
-            steps=self.steps,
-            occurrences=self.occurrences,
-            constraints=equations.constraints,
-            muscle_states=equations.states(seen),
-            excitation=given.get("excitation"),
-            controls=given.get("controls"),
-            actuation=equations.actuation(seen) if equations.delayed else None,
-            parameters=problem.values(self.inputs.parameters),
-            parameter_names=problem.names,
-        )  # fmt: skip
+def _trajectory(
+    problem: Problem, inputs: Inputs, controls: Mapping[str, Control], run: Run, steps: Any, occurrences: Any
+) -> Trajectory:
+    """What was computed, with the inputs at its times."""
+    equations = problem.equations
+    given = {name: control.at(run.time) for name, control in controls.items()}
+    given |= problem.fed_back(inputs, run.time, run.q, run.u)
+    seen = given | {"own": run.own}
+    return Trajectory(
+        problem.model, run.time, run.q, run.u,
+        activation=equations.activation(seen) if equations.muscles else None,
+        torque=given.get("torque"),
+        method=f"{problem.choice.name}, {problem.choice.stabilization}",
+        stopped=run.stopped,
+        code=run.reason,
+        steps=steps,
+        occurrences=occurrences,
+        constraints=equations.constraints,
+        muscle_states=equations.states(seen),
+        excitation=given.get("excitation"),
+        controls=given.get("controls"),
+        actuation=equations.actuation(seen) if equations.delayed else None,
+        parameters=problem.values(inputs.parameters),
+        parameter_names=problem.names,
+    )  # fmt: skip
 
 
 def _fixed_step(
-    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, output: Output
-) -> _Solution:
+    problem: Problem, start: Start, timing: Timing, inputs: Inputs, controls: dict[str, Control], progress: bool | None
+) -> Run:
     """By a compiled loop, all states side by side."""
-    if output.events:
-        raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
-    simulator = Simulator(
-        model, method=choice.name, stabilization=choice.stabilization, external_torque=inputs.torque is not None,
-        constraints=start.constraints, parameters=inputs.parameters, redundant=start.redundant,
-        feedback=compiled_feedback(inputs),
-    )  # fmt: skip
-    problem = simulator.problem
     total = timing.counted.steps
     states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
-    hidden = states * total < MIN_STEPS_WITH_PROGRESS if output.progress is None else not output.progress
-    controls = problem.controls(inputs)
+    hidden = states * total < MIN_STEPS_WITH_PROGRESS if progress is None else not progress
+    run = partial(Simulator.of(problem).run, (start.q, start.u), timing, inputs, controls=controls)
     if hidden:
-        run = simulator.run((start.q, start.u), timing, inputs, controls=controls)
-    else:
-        with progress_bar(total, "step", output.progress) as bar:
-            run = simulator.run((start.q, start.u), timing, inputs, tick=bar.update, controls=controls)
-    steps = np.broadcast_to(total, run.stopped.shape)[()]
-    return _Solution(problem, inputs, controls, run, steps)
+        return run()
+    with progress_bar(total, "step", progress) as bar:
+        return run(tick=bar.update)
 
 
 @traced_once()
 def _adaptive(
-    model: SystemLike, start: Start, timing: Timing, inputs: Inputs, choice: MethodChoice, events: Sequence[Event]
-) -> _Solution:
+    problem: Problem, start: Start, timing: Timing, inputs: Inputs, controls: dict[str, Control],
+    events: Sequence[Event],
+) -> tuple[Run, Any, Any]:  # fmt: skip
     """By SciPy's solvers, state after state."""
-    problem = Problem(
-        model, choice, start.constraints, inputs.parameters, inputs.torque is not None, start.redundant,
-        compiled_feedback(inputs),
-    )  # fmt: skip
-    controls, p = problem.controls(inputs), problem.values(inputs.parameters)
+    p = problem.values(inputs.parameters)
     if p is not None:
         problem.check_start(start.q, start.u, p, timing.start)
-    whole = AdaptiveProblem(problem.equations, controls, choice, timing, tuple(events), p)
+    whole = AdaptiveProblem(problem.equations, controls, problem.choice, timing, tuple(events), p)
     given = problem.at_start(controls, inputs, timing.start, (start.q, start.u))
-    states = (start.q, start.u, *problem.own_start(start.q, given, inputs, p))
-    run, steps, occurrences = solve_batch(whole, states)
-    return _Solution(problem, inputs, controls, run, steps, occurrences)
+    return solve_batch(whole, (start.q, start.u, *problem.own_start(start.q, given, inputs, p)))

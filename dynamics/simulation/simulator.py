@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.arguments import options_of
-from myoquat.core.content import lasting_content
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
+from myoquat.dynamics.integrators import FixedStep
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, StateFeedback, check_numbers
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, Run, counted, described, method_named
 from myoquat.dynamics.simulation.problem import Problem, SampledFeedback
@@ -56,12 +55,22 @@ class Simulator:
         external_torque: bool = False, constraints: Sequence[Constraint] = (), parameters: Iterable[str] = (),
         redundant: bool = False, feedback: Mapping[str, StateFeedback] | None = None,
     ) -> None:  # fmt: skip
-        self.method = method_named(method)
         held = constraints_of(model, constraints) if system_of(model).nu else ()
         self.problem = Problem(
             model, MethodChoice(method, stabilization), held, parameters, external_torque, redundant, feedback
         )
-        self._loops: dict[int | None, StepLoop] = {}  # by lanes
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Simulator":
+        """The simulator of equations that are made already."""
+        simulator = cls.__new__(cls)
+        simulator.problem = problem
+        return simulator
+
+    @property
+    def method(self) -> FixedStep:
+        """The method."""
+        return method_named(self.problem.choice.name)
 
     @property
     def model(self) -> SystemLike:
@@ -181,13 +190,5 @@ class Simulator:
             and np.ndim(inputs.get("p", 0)) <= 1
             and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
         )
-        lanes = 1 if single else None
-        if lanes not in self._loops or not self._lasting:
-            equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-            self._loops[lanes] = self.method.kept_loop(equations, stabilization, lanes)
-        return self._loops[lanes]
-
-    @cached_property
-    def _lasting(self) -> bool:
-        """Whether all formulas are of this package: code of a user may do something else at the next call."""
-        return lasting_content((self.method.key, self.problem.equations.key)) is not None
+        equations, stabilization = self.problem.equations, self.problem.choice.stabilization
+        return self.method.kept_loop(equations, stabilization, 1 if single else None)

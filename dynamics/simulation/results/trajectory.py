@@ -508,8 +508,7 @@ class Trajectory(Curves, Solved):
 
     @classmethod
     def load(cls, path: str | Path) -> "Trajectory":
-        """The trajectory in a file that `save` wrote, in this version or an older one; ValueError for any other file.
-        Events are not kept."""
+        """The trajectory in a file that `save` wrote, without events; ValueError for any other file."""
         return cls(**read(path))
 
     # ---- to look at, in short --------------------------------------------------------------------------------

@@ -1,11 +1,6 @@
 """Files of trajectories: .npz archives of arrays, the model and the constraints as text; no pickle.
 
-The text "format" names the format:
-
-- "myoquat-trajectory-3" stores the outcome of each run as the number of `myoquat.kernels.Outcome`, and the constraints.
-- "myoquat-trajectory-2" has no constraints.
-- "myoquat-trajectory-1" has none either, and other numbers for outcomes, one less each: 0 ran to the end, 1 not finite,
-  2 bound, 3 event, 4 step size too small. They are translated when such a file is read.
+The text "format" is "myoquat-trajectory-3".
 """
 
 import io
@@ -17,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
 from myoquat.data.files import check_output, read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
@@ -43,9 +37,6 @@ __all__ = [
 
 
 FORMAT = "myoquat-trajectory-3"
-SECOND_FORMAT = "myoquat-trajectory-2"
-FIRST_FORMAT = "myoquat-trajectory-1"
-FIRST_OUTCOMES = (Outcome.COMPLETED, Outcome.NOT_FINITE, Outcome.BOUND, Outcome.EVENT, Outcome.STUCK)
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv")
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
@@ -94,12 +85,8 @@ def read(path: str | Path) -> dict[str, Any]:
             "`states_from_motion` finds q and u in a .mot or .sto file"
         )
     data = read_arrays(Path(path), "saved trajectory")
-    form = str(data.get("format"))
-    if form not in (FORMAT, SECOND_FORMAT, FIRST_FORMAT) or not {*REQUIRED, "model", "method", "muscles"} <= set(data):
-        known = f"{FORMAT!r}, {SECOND_FORMAT!r} or {FIRST_FORMAT!r}"
-        raise ValueError(f"{path}: this is no saved trajectory of the format {known}")
-    if form == FIRST_FORMAT:
-        data["code"] = _translated(path, data["code"])
+    if str(data.get("format")) != FORMAT or not {*REQUIRED, "model", "method", "muscles", "constraints"} <= set(data):
+        raise ValueError(f"{path}: this is no saved trajectory of the format {FORMAT!r}")
     model = parse_model(str(data["model"]), Path(path))
     arrays: dict[str, Any] = {name: data.get(name) for name in (*REQUIRED, *OPTIONAL)}
     names = tuple(map(str, np.ravel(data.get("parameter_names", ()))))
@@ -107,7 +94,7 @@ def read(path: str | Path) -> dict[str, Any]:
     if np.shape(data["muscles"]) or data["muscles"].dtype != bool:
         raise ValueError(f"{path}: muscles must be true or false")
     moved = model if data["muscles"] else model.system
-    constraints = parse_constraints(str(data.get("constraints", "[]")), Path(path))
+    constraints = parse_constraints(str(data["constraints"]), Path(path))
     texts = {"method": str(data["method"]), "parameter_names": names}
     return {"model": moved, "constraints": constraints, **texts, **arrays}
 
@@ -139,13 +126,6 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...], exactly: bool) -> boo
     if exactly or shape[-1:] != wanted[-1:]:
         return shape == wanted
     return len(shape) <= len(wanted) and all(n in (1, w) for n, w in zip(shape[::-1], wanted[::-1], strict=False))
-
-
-def _translated(path: str | Path, codes: Array) -> Array:
-    """Outcomes from the numbers of the first format."""
-    if codes.dtype.kind not in "iu" or ((codes < 0) | (codes >= len(FIRST_OUTCOMES))).any():
-        raise ValueError(f"{path}: this is no saved trajectory of the format {FIRST_FORMAT!r}: code {codes}")
-    return np.array(FIRST_OUTCOMES)[codes]
 
 
 # --------------------------------------------------------------------------------------------------------------
