@@ -62,14 +62,13 @@ def check_inside(where: str, name: str, bound: Bound, path: Bound | None) -> Non
 
 def check_periodic_ends(periodic: Periodic, quantities: Quantities, first: Ends, last: Ends) -> None:
     """ValueError for a quantity whose bounds at the start and at the end exclude a periodic motion."""
-    names = {unknown: name for name, unknown in quantities.unknowns.items()}
-    for end, start in periodic_pairs(periodic, quantities)[0]:
-        if start not in first.bounds or end not in last.bounds:
-            continue
-        a, b = first.bounds[start], last.bounds[end]
-        if a.lower > b.upper or b.lower > a.upper:
+    unknowns = quantities.unknowns
+    for end, start in periodic_pairs(periodic, quantities).items():
+        a, b = (ends.bounds.get(unknowns[name]) if name in unknowns else None
+                for ends, name in ((first, start), (last, end)))  # fmt: skip
+        if a is not None and b is not None and (a.lower > b.upper or b.lower > a.upper):
             raise ValueError(
-                f"periodic: {names[end]!r} ends at {b.lower:g} to {b.upper:g}, but {names[start]!r} starts at "
+                f"periodic: {end!r} ends at {b.lower:g} to {b.upper:g}, but {start!r} starts at "
                 f"{a.lower:g} to {a.upper:g}; name it in Periodic(free=...), or leave one end open"
             )
 

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Point, displacement
-from myoquat.analysis.control.quantities import Quantities, Unknown
+from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.quantities import Quantities
 from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints.types import SphericalJoint
 from myoquat.joints.vectors import vector
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PathCondition",
     "PathConstraint",
     "Periodic",
+    "equality",
     "interval_of",
     "periodic_constraint",
     "periodic_pairs",
@@ -151,76 +153,54 @@ class Periodic(Record):
     free: tuple[str, ...] = ()
 
 
-Pair = tuple[Unknown, Unknown]  # the value of the first at the end is that of the second at the start
-Balls = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+Slice = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class _Unequal:
-    """The differences last - first of pairs of unknowns, and the displacements of pairs of rotations."""
+class _Gaps:
+    """The differences last - first of pairs of quantities by name, and the rotation from the first to the last of pairs
+    of quaternions by their slices of q."""
 
-    pairs: tuple[Pair, ...]
-    balls: tuple[Balls, ...]
+    pairs: tuple[tuple[str, str], ...]
+    balls: tuple[tuple[Slice, Slice], ...]
 
     def __call__(self, first: Point, last: Point, duration: Any) -> Array:
-        rows = [_value(last, a) - _value(first, b) for a, b in self.pairs]
-        for (a0, a1), (b0, b1), (i0, i1) in self.balls:
-            swapped = _with(last.q, slice(a0, a1), first.q[..., b0:b1])
-            d = displacement(first.system.layout, swapped, last.q)
-            rows += [d[..., i] for i in range(i0, i1)]
+        rows = [last[b] - first[a] for a, b in self.pairs]
+        for a, b in self.balls:
+            turn = SphericalJoint().difference(first.q[..., slice(*a)], last.q[..., slice(*b)])
+            rows += [turn[..., i] for i in range(3)]
         return vector(rows)
 
 
-def _with(q: Array, part: slice, values: Array) -> Array:
-    return np.concatenate([q[..., : part.start], values, q[..., part.stop :]], axis=-1)
+def equality(
+    name: str, pairs: Sequence[tuple[str, str]], balls: Sequence[tuple[slice, slice]]
+) -> BoundaryConstraint | None:
+    """Quantities of the first point that those of the last one equal, by pairs of names and of slices of q; None for
+    none."""
+    zeros = (0.0,) * (len(pairs) + 3 * len(balls))
+    gaps = _Gaps(tuple(pairs), tuple(((a.start, a.stop), (b.start, b.stop)) for a, b in balls))
+    return BoundaryConstraint(name, gaps, zeros, zeros) if zeros else None
 
 
-def _value(point: Point, unknown: Unknown) -> Array:
-    if unknown.field == "z":
-        indices = _coordinate_indices(point)
-        value: Array = point.q[..., indices[unknown.place]]
-        return value
-    found: Array = {"u": point.u, "w": point.states, "controls": point.controls}[unknown.field][..., unknown.place]
-    return found
-
-
-def _coordinate_indices(point: Point) -> dict[int, int]:
-    """The place in q of every chart coordinate that is a plain coordinate."""
-    layout = point.system.layout
-    found: dict[int, int] = {}
-    for joint, iq, iu in layout.joints():
-        flat = joint.facts.quaternion
-        found |= {iu.start + k: iq.start + k for k in range(joint.nu if flat is None else flat)}
-    return found
-
-
-def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint:
+def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint | None:
     """The constraint of a periodic motion. ValueError for unknown names, for pairs of unequal quantities such as a
     state and a control, and for a quantity that two pairs determine."""
-    pairs, balls = periodic_pairs(periodic, quantities)
-    kept = tuple(pair for pair in pairs if controls or pair[0].field != "controls")
-    zeros = (0.0,) * (len(kept) + sum(i1 - i0 for _, _, (i0, i1) in balls))
-    return BoundaryConstraint("periodic", _Unequal(kept, balls), zeros, zeros)
+    pairs, balls = periodic_pairs(periodic, quantities), quantities.balls
+    kept = [(start, end) for end, start in pairs.items() if end not in balls]
+    kept = [pair for pair in kept if controls or quantities.unknowns[pair[0]].field != "controls"]
+    turns = [(balls[start][0], balls[end][0]) for end, start in pairs.items() if end in balls]
+    return equality("periodic", [(quantities.spelled(a), quantities.spelled(b)) for a, b in kept], turns)
 
 
-def periodic_pairs(periodic: Periodic, quantities: Quantities) -> tuple[tuple[Pair, ...], tuple[Balls, ...]]:
-    """Pairs of unknowns, and pairs of rotations by their slices of q, q and u; ValueError as `periodic_constraint`."""
-    known = {**quantities.unknowns, **dict.fromkeys(quantities.balls)}
+def periodic_pairs(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
+    """The name at the start of every quantity and rotation, by its name at the end; ValueError as
+    `periodic_constraint`."""
+    known = (*quantities.unknowns, *quantities.balls)
     for name in (*periodic.free, *periodic.pairs, *periodic.pairs.values()):
         if name not in known:
             quantities.unknown(name, "periodic")
     taken = _expanded(periodic, quantities)
-    pairs, balls = [], []
-    for name in (*quantities.unknowns, *quantities.balls):
-        partner = taken.get(name, name)
-        if name in periodic.free:
-            continue
-        if name in quantities.balls:
-            (a, iu), (b, _) = quantities.balls[name], quantities.balls[partner]
-            balls.append(((a.start, a.stop), (b.start, b.stop), (iu.start, iu.stop)))
-        else:
-            pairs.append((quantities.unknowns[name], quantities.unknowns[partner]))
-    return tuple(pairs), tuple(balls)
+    return {name: taken.get(name, name) for name in known if name not in periodic.free}
 
 
 def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:

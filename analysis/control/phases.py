@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.control.checks import check_items, check_same_unknowns
-from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic, periodic_constraint
+from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
 from myoquat.analysis.control.discretization import Posed, constraint_rows
 from myoquat.analysis.control.explanation import Explanation, explanation_of
-from myoquat.analysis.control.points import Point, displacement
+from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.program import Block, BlockFormula, Program
 from myoquat.analysis.control.quantities import Quantities
@@ -25,7 +25,6 @@ from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
-from myoquat.joints.vectors import vector
 
 __all__ = ["End", "Join", "PhasedSolution", "Phases", "continuity", "join_block"]
 
@@ -80,39 +79,16 @@ class End(NamedTuple):
                      parameters=p)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Gaps:
-    """The differences, after - before, of quantities by name, and the displacements of rotations by their slices."""
-
-    names: tuple[str, ...]
-    balls: tuple[tuple[tuple[int, int], tuple[int, int], tuple[int, int]], ...]
-
-    def __call__(self, before: Point, after: Point, duration: Any) -> Array:
-        rows = [after[name] - before[name] for name in self.names]
-        for (a0, a1), (b0, b1), (i0, i1) in self.balls:
-            q = before.q
-            moved = np.concatenate([q[..., :a0], after.q[..., b0:b1], q[..., a1:]], axis=-1)
-            d = displacement(before.system.layout, q, moved)
-            rows += [d[..., i] for i in range(i0, i1)]
-        return vector(rows)
-
-
 def continuity(before: Quantities, after: Quantities, join: Join) -> BoundaryConstraint | None:
     """Quantities that are continuous between phases; None for none. ValueError for free names that neither has."""
     for name in join.free:
         if name not in after.unknowns and name not in after.balls:
             before.unknown(name, "join")
     common = [n for n, u in before.unknowns.items() if u.field != "controls" and n in after.unknowns]
-    shared = [n for n in before.plant.unknown.names if n in after.plant.unknown.names]
-    names = tuple(n for n in (*common, *shared) if n not in join.free)
-    balls = []
-    for name, (iq, iu) in before.balls.items():
-        if name in after.balls and name not in join.free:
-            other = after.balls[name][0]
-            balls.append(((iq.start, iq.stop), (other.start, other.stop), (iu.start, iu.stop)))
-    count = len(names) + sum(i1 - i0 for _, _, (i0, i1) in balls)
-    zeros = (0.0,) * count
-    return BoundaryConstraint("continuity", _Gaps(names, tuple(balls)), zeros, zeros) if count else None
+    pairs = [(before.spelled(n), after.spelled(n)) for n in common if n not in join.free]
+    shared = [n for n in before.plant.unknown.names if n in after.plant.unknown.names and n not in join.free]
+    turns = [(before.balls[n][0], after.balls[n][0]) for n in before.balls if n in after.balls and n not in join.free]
+    return equality("continuity", [*pairs, *((f"parameters.{n}",) * 2 for n in shared)], turns)
 
 
 def join_block(
@@ -251,7 +227,8 @@ class _Joined:
         whole = list(phases.constraints)
         if phases.periodic is not None:
             driven = "controls" in self.posed[0].discretization.layout.fields[0]
-            whole.append(periodic_constraint(phases.periodic, phases.problems[0].quantities, driven))
+            own = periodic_constraint(phases.periodic, phases.problems[0].quantities, driven)
+            whole += [own] if own else []
         if whole:
             found.append(((End(*timed[0], 0), End(*timed[-1], -1)), whole, timed))
         return found

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from types import NoneType
 from typing import Any
@@ -42,7 +42,7 @@ from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, run_ipopt
-from myoquat.analysis.control.solvers.progress import Iterate, Progress
+from myoquat.analysis.control.solvers.progress import Progress
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
 from myoquat.analysis.control.transcriptions.base import Layout
 from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
@@ -250,7 +250,8 @@ class Problem:
         boundary += [_angle_at(1, name, bound) for name, bound in last.angles.items()]
         if self.periodic is not None:
             nodes_driven = "controls" in self.layout.fields[0]
-            boundary.append(periodic_constraint(self.periodic, self.quantities, nodes_driven))
+            own = periodic_constraint(self.periodic, self.quantities, nodes_driven)
+            boundary += [own] if own else []
         along = [c for c in self.constraints if isinstance(c, PathCondition)]
         along += [PathConstraint(name, _Named(name), *bound) for name, bound in path.angles.items()]
         return Statement(
@@ -311,28 +312,18 @@ class Problem:
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
         check_types(solver=(solver, (Ipopt, NoneType)))
         posed = self.posed(guess)
-        program, seen = posed.discretization.program, self._seen(posed, watch)
-        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), seen)
+        program, motion = posed.discretization.program, partial(self._motion, posed)
+        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), watch, motion)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
 
-    def _seen(self, posed: Posed, watch: Callable[[Progress], object] | None) -> Callable[[Iterate], object] | None:
-        """The function that the solver calls at every iterate."""
-        if watch is None:
-            return None
-        system, nodes, layout = self.plant.system, self.layout.nodes, self.layout
-
-        def seen(iterate: Iterate) -> object:
-            def motion() -> Motion:
-                if system is None:
-                    raise ValueError("a problem of equations of one's own has no motion of bodies")
-                sites = posed.discretization.sites(iterate.x)
-                time = self.start + layout.fractions[nodes] * sites.duration
-                return Motion(system, time, sites.q[nodes], sites.fields["u"][nodes])
-
-            return watch(Progress.of(iterate, motion))
-
-        return seen
+    def _motion(self, posed: Posed, x: Array) -> Motion:
+        """That of the variables at the nodes."""
+        if self.plant.system is None:
+            raise ValueError("a problem of equations of one's own has no motion of bodies")
+        nodes, sites = self.layout.nodes, posed.discretization.sites(x)
+        time = self.start + self.layout.fractions[nodes] * sites.duration
+        return Motion(self.plant.system, time, sites.q[nodes], sites.fields["u"][nodes])
 
     def goal_values(
         self, guess: "Motion | Solution | MocoTrajectory | Mapping[str, Any] | None" = None

@@ -16,6 +16,7 @@ from myoquat.core.typing import Array
 __all__ = ["Ends", "Quantities", "Unknown"]
 
 WHOLE = ("q", "u")
+FIELDS = {"z": "coordinates", "u": "velocities", "w": "states", "controls": "controls"}  # of a point
 
 
 class Unknown(NamedTuple):
@@ -63,6 +64,10 @@ class Quantities:
                 self.unknowns[names[iq.start + k]] = Unknown("z", iu.start + k)
             if flat is not None and body.joint.nu:
                 self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
+
+    def spelled(self, name: str) -> str:
+        """The name of an unknown as a `Point` takes it, whatever else has this name."""
+        return f"{FIELDS[self.unknowns[name].field]}.{name}"
 
     def unknown(self, name: str, where: str) -> Unknown:
         """The unknown of a name; ValueError with the nearest names for one that is not there, and for one that is both

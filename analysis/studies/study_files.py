@@ -55,106 +55,35 @@ direction = [0.0, 0.0, 1.0]
 half_angle = 0.5                    # [rad]
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from myoquat.analysis.motion import smooth
-from myoquat.analysis.recruitment.redundancy import (
-    Effort,
-    FrameCoupling,
-    JointCone,
-    MetabolicEffort,
-    Reserve,
-    Reserves,
-    consistent_motion,
-)
-from myoquat.analysis.studies.trial import METABOLIC_COSTS, MuscleTrial, stored_coupling
+from myoquat.analysis.recruitment.redundancy import consistent_motion
+from myoquat.analysis.studies.trial import MuscleTrial, as_table, check_keys, trial_options
 from myoquat.data import library_models, load_forces, load_model, load_motion
 from myoquat.data.files import read_text
-from myoquat.data.motions import Motion
 from myoquat.data.toml.read import line_of, parse_toml, words
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.model import Model
 
 __all__ = ["FORMAT", "MAX_BYTES", "VERSION", "located", "read_study", "trial_of"]
 
-Check = Callable[[Mapping[str, Any], set[str], str], None]
 KEYS = {"motion", "in_degrees", "cutoff", "consistent", "loads", "effort", "reserves", "cones", "dynamics", "tendons"}
-EFFORT = {"power", "weights", "of", "target"}
-METABOLIC = {"power", "weights", "cost", "slow_twitch", "masses"}
-RESERVE = {"velocity", "strength", "weight", "lower", "upper"}
-CONE = {"joint", "direction", "half_angle", "markers"}
 
 
-def trial_of(table: Mapping[str, Any], model: Model, folder: Path, check: Check) -> MuscleTrial:
-    """The trial that a table describes, with files of a folder; check(table, keys, where) refuses other keys. Raises
-    ValueError for a table that is none, and what files, efforts, reserves and cones raise."""
-    check(table, KEYS, "trial")
+def trial_of(table: Mapping[str, Any], model: Model, folder: Path) -> MuscleTrial:
+    """The trial that a table describes, with files of a folder. Raises ValueError for a table that is none, and what
+    files, efforts, reserves and cones raise."""
+    check_keys(table, KEYS, "trial")
     if not isinstance(table.get("motion"), str):
         raise ValueError("trial: motion must be the name of a motion's file")
-    motion = _motion(table, model, folder)
-    loads = table.get("loads")
-    return MuscleTrial(
-        motion,
-        None if loads is None else load_forces(folder / loads),
-        _effort(_mapping(table.get("effort", {}), "effort"), check),
-        _reserves(table.get("reserves", ()), check),
-        tuple(_cone(_mapping(given, "cones"), model, check) for given in table.get("cones", ())),
-        _dynamics(table.get("dynamics", False), check),
-        table.get("tendons", "rigid"),
-    )
-
-
-def _effort(given: Mapping[str, Any], check: Check) -> Effort | None:
-    if "cost" not in given:
-        check(given, EFFORT, "trial.effort")
-        return Effort(**given) if given else None
-    check(given, METABOLIC, "trial.effort")
-    numbers = {"model": given["cost"]} if isinstance(given["cost"], str) else dict(_mapping(given["cost"], "cost"))
-    name = numbers.pop("model", None)
-    if name not in METABOLIC_COSTS:
-        raise ValueError(f"trial.effort: the model of a cost is one of {', '.join(METABOLIC_COSTS)}, not {name!r}")
-    check(numbers, {f.name for f in fields(METABOLIC_COSTS[name])}, "trial.effort.cost")
-    return MetabolicEffort(**{**given, "cost": METABOLIC_COSTS[name](**numbers)})
-
-
-def _dynamics(given: Any, check: Check) -> FrameCoupling | None:
-    if not isinstance(given, bool):
-        check(_mapping(given, "dynamics"), {"rates"}, "trial.dynamics")
-    return stored_coupling(given)
-
-
-def _motion(table: Mapping[str, Any], model: Model, folder: Path) -> Motion:
     recorded = load_motion(folder / table["motion"], model, in_degrees=table.get("in_degrees"))
     motion = smooth(recorded, table.get("cutoff"), model=model)
-    return consistent_motion(model, motion) if table.get("consistent") else motion
-
-
-def _reserves(given: Any, check: Check) -> Reserves:
-    if isinstance(given, (int, float, Mapping)):
-        return given
-    for one in given:
-        check(_mapping(one, "reserves"), RESERVE, "trial.reserves")
-    return tuple(Reserve(**one) for one in given)
-
-
-def _cone(given: Mapping[str, Any], model: Model, check: Check) -> JointCone:
-    check(given, CONE, "trial.cones")
-    if "markers" in given:
-        head, centre, rim = given["markers"]
-        return JointCone.from_markers(model, given["joint"], head, centre, rim)
-    for key in ("joint", "direction", "half_angle"):
-        if key not in given:
-            raise ValueError(f"trial.cones: {key} is missing")
-    return JointCone(given["joint"], tuple(given["direction"]), given["half_angle"])
-
-
-def _mapping(given: Any, what: str) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"trial: {what} must be a table, not {given!r}")
-    return given
+    motion = consistent_motion(model, motion) if table.get("consistent") else motion
+    loads = table.get("loads")
+    return MuscleTrial(motion, None if loads is None else load_forces(folder / loads), **trial_options(table, model))
 
 
 FORMAT, VERSION = "myoquat-study", 1
@@ -186,7 +115,7 @@ def located(error: ValueError, path: Path, text: str) -> ModelError:
 
 
 def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
-    _check_keys(data, {"format", "version", "model", "trial", *_SECTIONS}, "the file")
+    check_keys(data, {"format", "version", "model", "trial", *_SECTIONS}, "the file")
     if data.get("format") != FORMAT or data.get("version") != VERSION:
         raise ValueError(
             f"format {data.get('format')!r} version {data.get('version')!r}: this reads {FORMAT!r} version {VERSION}"
@@ -194,34 +123,21 @@ def _arguments(data: dict[str, Any], folder: Path) -> dict[str, Any]:
     for key in ("model", "vary"):
         if key not in data:
             raise ValueError(f"{key} is missing")
-    found: dict[str, Any] = {"model": _model(data["model"], folder), "vary": _table(data, "vary")}
+    found: dict[str, Any] = {"model": _model(data["model"], folder), "vary": as_table(data["vary"], "vary")}
     for section, allowed in _SECTIONS.items():
         if allowed is not None:
-            table = _table(data, section)
-            _check_keys(table, allowed, section)
+            table = as_table(data.get(section, {}), section)
+            check_keys(table, allowed, section)
             found |= table
     if isinstance(found.get("activation"), Mapping):
-        _check_keys(found["activation"], {"times", "values"}, "simulate.activation")
+        check_keys(found["activation"], {"times", "values"}, "simulate.activation")
         found["activation"] = (found["activation"].get("times"), found["activation"].get("values"))
     if "trial" in data:
         if "simulate" in data:
             raise ValueError("a study has [simulate] or [trial], not both")
         found["model"] = load_model(found["model"])
-        found["trial"] = trial_of(_table(data, "trial"), found["model"], folder, _check_keys)
+        found["trial"] = trial_of(as_table(data["trial"], "trial"), found["model"], folder)
     return found
-
-
-def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
-    table = data.get(key, {})
-    if not isinstance(table, dict):
-        raise ValueError(f"{key} must be a table, [{key}]")
-    return table
-
-
-def _check_keys(table: Mapping[str, Any], allowed: set[str], where: str) -> None:
-    for key in table:
-        if key not in allowed:
-            raise ValueError(f"{where}: the key {key!r} is unknown; allowed: {', '.join(sorted(allowed))}")
 
 
 def _model(given: Any, folder: Path) -> Any:

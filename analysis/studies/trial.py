@@ -1,9 +1,9 @@
 """A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,18 @@ from myoquat.muscle import Model
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
-__all__ = ["METABOLIC_COSTS", "TRIAL_SUMMARIES", "MuscleTrial", "Solved", "TrialKeep", "TrialSummary", "plain"]
+__all__ = [
+    "METABOLIC_COSTS",
+    "TRIAL_SUMMARIES",
+    "MuscleTrial",
+    "Solved",
+    "TrialKeep",
+    "TrialSummary",
+    "as_table",
+    "check_keys",
+    "plain",
+    "trial_options",
+]
 
 
 def plain(value: Any) -> Any:
@@ -111,42 +122,67 @@ class MuscleTrial:
     def plain(self) -> dict[str, Any]:
         """The trial as JSON can hold it, every number exactly; dynamics and tendons where they are asked for."""
         coupled = isinstance(self.dynamics, Coupled)
-        dynamics = {} if self.dynamics is None else {"dynamics": _record(self.dynamics) if coupled else True}
-        tendons = {} if self.tendons == "rigid" else {"tendons": self.tendons}
-        return {
+        found: dict[str, Any] = {
             "motion": {name: plain(getattr(self.motion, name)) for name in ("time", "q", "u", "udot")},
             "loads": None if self.loads is None else _record(self.loads),
             "effort": _effort(self.effort or Effort()),
             "reserves": [_reserve(reserve) for reserve in self.listed],
-            "cones": [_rule(cone) for cone in self.cones],
-            **dynamics,
-            **tendons,
+            "cones": [{"rule": type(cone).__name__, **_record(cone)} for cone in self.cones],
         }
+        found |= {} if self.dynamics is None else {"dynamics": _record(self.dynamics) if coupled else True}
+        return found | ({} if self.tendons == "rigid" else {"tendons": self.tendons})
 
     @classmethod
     def of_plain(cls, found: Mapping[str, Any], model: Model) -> "MuscleTrial":
         """The trial that `plain` described."""
-        loads = found["loads"]
-        if loads is not None:
-            given: Any = {name: tuple(x) if x and isinstance(x[0], str) else x for name, x in loads.items()}
-            loads = Forces(**given)
-        dynamics = found.get("dynamics", False)
-        return cls(
-            Motion(model.system, **found["motion"]),
-            loads,
-            _effort_of(found["effort"]),
-            tuple(_reserve_of(given) for given in found["reserves"]),
-            tuple(_rule_of(given) for given in found["cones"]),
-            stored_coupling(dynamics),
-            found.get("tendons", "rigid"),
-        )
+        loads = None if found["loads"] is None else record_of(Forces, found["loads"], "loads")
+        return cls(Motion(model.system, **found["motion"]), loads, **trial_options(found, model))
 
 
-def stored_coupling(found: bool | Mapping[str, Any]) -> FrameCoupling | None:
-    """The coupling as files hold it: false, true for `Sequential`, or the fields of a `Coupled`."""
-    if isinstance(found, Mapping):
-        return Coupled(**found)
-    return Sequential() if found else None
+def trial_options(table: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """Effort, reserves, cones, dynamics and tendons of a trial, from a table of a file or of a store.
+
+    ValueError for tables that are none, and keys that are unknown or missing.
+    """
+    reserves, dynamics = table.get("reserves", ()), table.get("dynamics", False)
+    if not isinstance(reserves, (int, float, Mapping)):
+        reserves = tuple(_reserve_of(each) for each in reserves)
+    if not isinstance(dynamics, bool):
+        dynamics = record_of(Coupled, dynamics, "trial.dynamics")
+    return {
+        "effort": _effort_of(as_table(table["effort"], "trial.effort")) if table.get("effort") else None,
+        "reserves": reserves,
+        "cones": tuple(_rule_of(each, model) for each in table.get("cones", ())),
+        "dynamics": (Sequential() if dynamics else None) if isinstance(dynamics, bool) else dynamics,
+        "tendons": table.get("tendons", "rigid"),
+    }
+
+
+def as_table(given: Any, where: str) -> dict[str, Any]:
+    """A table; ValueError for anything else."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{where} must be a table, not {given!r}")
+    return dict(given)
+
+
+def check_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    """ValueError for a key that is not among those that are allowed."""
+    for key in table:
+        if key not in allowed:
+            raise ValueError(f"{where}: the key {key!r} is unknown; allowed: {', '.join(sorted(allowed))}")
+
+
+Made = TypeVar("Made")
+
+
+def record_of(made: type[Made], given: Any, where: str) -> Made:
+    """A record from a table of its fields, lists as tuples; ValueError for keys that are unknown or missing."""
+    table, known = as_table(given, where), [f for f in fields(made) if f.init]  # type: ignore[arg-type]
+    check_keys(table, [f.name for f in known], where)
+    for f in known:
+        if f.name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise ValueError(f"{where}: {f.name} is missing")
+    return made(**{name: tuple(x) if isinstance(x, list) else x for name, x in table.items()})
 
 
 def _record(record: Any) -> dict[str, Any]:
@@ -161,23 +197,23 @@ def _reserve(reserve: AnyReserve) -> dict[str, Any]:
     return {"actuator": actuator, "weight": reserve.weight}
 
 
-def _reserve_of(found: Mapping[str, Any]) -> AnyReserve:
-    """The reserve that `_reserve` described."""
+def _reserve_of(given: Any) -> AnyReserve:
+    found = as_table(given, "trial.reserves")
     if "actuator" not in found:
-        return Reserve(**found)
+        return record_of(Reserve, found, "trial.reserves")
     actuator: Any = read_record(ScalarActuator, found["actuator"], "reserve", "actuator.")  # type: ignore[type-abstract]
     return ReserveActuator(actuator, found["weight"])
 
 
-def _rule(rule: StabilityRule) -> dict[str, Any]:
-    """A stability rule as the name of its class, with its numbers."""
-    return {"rule": type(rule).__name__, **_record(rule)}
-
-
-def _rule_of(found: Mapping[str, Any]) -> StabilityRule:
-    """The rule that `_rule` described."""
-    values: Any = {name: tuple(x) if isinstance(x, list) else x for name, x in found.items()}
-    return RULES[values.pop("rule")](**values)
+def _rule_of(given: Any, model: Model) -> StabilityRule:
+    found = as_table(given, "trial.cones")
+    if "markers" in found:
+        check_keys(found, ("joint", "markers"), "trial.cones")
+        return JointCone.from_markers(model, found["joint"], *found["markers"])
+    rule = found.pop("rule", JointCone.__name__)
+    if rule not in RULES:
+        raise ValueError(f"trial.cones: the rule is one of {', '.join(RULES)}, not {rule!r}")
+    return record_of(RULES[rule], found, "trial.cones")
 
 
 def _effort(effort: Effort) -> dict[str, Any]:
@@ -189,11 +225,14 @@ def _effort(effort: Effort) -> dict[str, Any]:
 
 
 def _effort_of(found: Mapping[str, Any]) -> Effort:
-    """The effort that `_effort` described."""
     if "cost" not in found:
-        return Effort(**found)
-    cost = dict(found["cost"])
-    return MetabolicEffort(**{**found, "cost": METABOLIC_COSTS[cost.pop("model")](**cost)})
+        return record_of(Effort, found, "trial.effort")
+    cost = {"model": found["cost"]} if isinstance(found["cost"], str) else as_table(found["cost"], "trial.effort.cost")
+    name = cost.pop("model", None)
+    if name not in METABOLIC_COSTS:
+        raise ValueError(f"trial.effort: the model of a cost is one of {', '.join(METABOLIC_COSTS)}, not {name!r}")
+    cost_of = record_of(METABOLIC_COSTS[name], cost, "trial.effort.cost")
+    return record_of(MetabolicEffort, {**found, "cost": cost_of}, "trial.effort")
 
 
 # ---- what is kept ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
-from myoquat.core.arguments import CALLABLE, by_pattern, check_type
+from myoquat.core.arguments import CALLABLE, by_pattern, check_type, indices_of
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
@@ -27,6 +27,7 @@ __all__ = [
     "Jerk",
     "OwnEndGoal",
     "OwnGoal",
+    "WeightedGoal",
     "check_weights",
     "weights_of",
 ]
@@ -182,37 +183,46 @@ class Duration(EndGoal):
         return duration
 
 
-@dataclass(frozen=True)
-class _Squares(Goal):
-    """A goal of weighted squares of velocities' rates or of controls, whose names `_names` gives."""
+class WeightedGoal(Goal):
+    """A goal of quantities by name, each with one of the `weights`, 1 where a name is missing; those that `of` names
+    alone count, or all if it is None. A subclass has `weights` as a field, says in `_what` what the quantities are, and
+    in `_names` what they are called.
+    """
 
     _what: ClassVar[str] = "velocity"
-    weights: Mapping[str, float] = field(default_factory=dict)
+    _many: ClassVar[str] = "velocities"
+    weights: Mapping[str, float]
+    of: tuple[str, ...] | None = None
 
-    def _names(self, plant: Plant) -> tuple[str, ...]:
-        """The names of the squared quantities."""
+    def _names(self, plant: Plant) -> Sequence[str]:
+        """The names of the quantities."""
         return plant.velocity_names
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
         if not self._names(plant):
-            raise ValueError(f"goal {self.title!r}: the problem has no {self._what}")
-        weights_of(self.title, self._what, self.weights, self._names(plant))
+            raise ValueError(f"goal {self.title!r}: the problem has no {self._many}")
+        self._factors(plant)
 
     def content(self, plant: Plant) -> Hashable:
         return type(self).__name__, self._factors(plant)
 
     def _factors(self, plant: Plant) -> tuple[float, ...]:
-        return weights_of(self.title, self._what, self.weights, self._names(plant))
+        """The weight of every quantity, 0 for one that does not count."""
+        names = self._names(plant)
+        indices_of(self._what, self.of or (), names)
+        weights = weights_of(self.title, self._what, self.weights, names)
+        counted = names if self.of is None else self.of
+        return tuple(weight * (name in counted) for name, weight in zip(names, weights, strict=True))
 
-    def _summed(self, plant: Plant, x: Array) -> Array:
-        """(...) the weighted sum of the squares of x (..., n)."""
-        result: Array = np.sum(x**2 * self._factors(plant), axis=-1)
+    def _summed(self, plant: Plant, terms: Array) -> Array:
+        """(...) the weighted sum of the terms (..., n) of all quantities."""
+        result: Array = np.sum(terms * self._factors(plant), axis=-1)
         return result
 
 
 @dataclass(frozen=True)
-class Accelerations(_Squares, IntegralGoal):
+class Accelerations(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i udot_i^2 over the velocities u [rad/s, m/s]; `weights` by their names, 1 where a name
     is missing.
 
@@ -221,12 +231,14 @@ class Accelerations(_Squares, IntegralGoal):
     'Accelerations'
     """
 
+    weights: Mapping[str, float] = field(default_factory=dict)
+
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        return self._summed(plant, point.udot)
+        return self._summed(plant, point.udot**2)
 
 
 @dataclass(frozen=True)
-class Jerk(_Squares, ChangeGoal):
+class Jerk(WeightedGoal, ChangeGoal):
     """The integral of sum_i w_i (d udot_i/dt)^2 over the velocities, from differences of the accelerations at
     neighbouring points of the transcription. `weights` by the names of velocities, 1 where a name is missing.
 
@@ -235,12 +247,14 @@ class Jerk(_Squares, ChangeGoal):
     'Jerk'
     """
 
+    weights: Mapping[str, float] = field(default_factory=dict)
+
     def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
-        return self._summed(plant, (after.udot - before.udot) / step[..., None])
+        return self._summed(plant, ((after.udot - before.udot) / step[..., None]) ** 2)
 
 
 @dataclass(frozen=True)
-class ControlRates(_Squares, ChangeGoal):
+class ControlRates(WeightedGoal, ChangeGoal):
     """The integral of sum_i w_i (dc_i/dt)^2 over the controls, from differences at neighbouring points of the
     transcription. `weights` by the names of controls, 1 where a name is missing.
 
@@ -250,9 +264,11 @@ class ControlRates(_Squares, ChangeGoal):
     """
 
     _what: ClassVar[str] = "control"
+    _many: ClassVar[str] = "controls"
+    weights: Mapping[str, float] = field(default_factory=dict)
 
-    def _names(self, plant: Plant) -> tuple[str, ...]:
+    def _names(self, plant: Plant) -> Sequence[str]:
         return plant.control_names
 
     def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
-        return self._summed(plant, (after.controls - before.controls) / step[..., None])
+        return self._summed(plant, ((after.controls - before.controls) / step[..., None]) ** 2)

@@ -1,13 +1,13 @@
 """Goals of forces: moments of the joints, contact forces, and the force in a joint as a goal or inside a cone."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.analysis.control.conditions import PathCondition
-from myoquat.analysis.control.goals.base import IntegralGoal, weights_of
+from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
 from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.points import Point
@@ -38,7 +38,7 @@ def _moving(plant: Plant, title: str) -> ModelPlant:
 
 
 @dataclass(frozen=True)
-class JointMoments(IntegralGoal):
+class JointMoments(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i m_i^2 over the generalized forces m [N m, N] on the velocities.
 
     They are the sum of muscles, actuators and torques. weights: by names of velocities, 1 where a name is missing; `of`
@@ -52,25 +52,11 @@ class JointMoments(IntegralGoal):
     weights: Mapping[str, float] = field(default_factory=dict)
     of: tuple[str, ...] | None = None
 
-    def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
-        names = _moving(plant, self.title).velocity_names
-        indices_of("velocity", self.of or (), names)
-        weights_of(self.title, "velocity", self.weights, names)
-
-    def _factors(self, plant: Plant) -> tuple[float, ...]:
-        names = plant.velocity_names
-        weights = weights_of(self.title, "velocity", self.weights, names)
-        counted = names if self.of is None else self.of
-        return tuple(weight * (name in counted) for name, weight in zip(names, weights, strict=True))
-
-    def content(self, plant: Plant) -> Hashable:
-        return "joint moments", self._factors(plant)
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return _moving(plant, self.title).velocity_names
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        moments = _moving(plant, self.title).moments(point)
-        result: Array = np.sum(moments**2 * self._factors(plant), axis=-1)
-        return result
+        return self._summed(plant, _moving(plant, self.title).moments(point) ** 2)
 
 
 @dataclass(frozen=True)
@@ -96,13 +82,11 @@ class TrackMoments(FollowsTable):
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         rows = list(indices_of("velocity", self.names, plant.velocity_names))
-        d = _moving(plant, self.title).moments(point)[..., rows] - data
-        result: Array = np.sum(d**2 * self._factors, axis=-1)
-        return result
+        return self._summed(plant, (_moving(plant, self.title).moments(point)[..., rows] - data) ** 2)
 
 
 @dataclass(frozen=True)
-class TrackContactForces(IntegralGoal):
+class TrackContactForces(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i |F_i - F_ref_i|^2 [N^2] over recorded loads, such as ground reactions.
 
     F_i is the force of the model's contacts on the bodies of a load.
@@ -123,15 +107,16 @@ class TrackContactForces(IntegralGoal):
     'TrackContactForces'
     """
 
+    _what: ClassVar[str] = "load"
+    _many: ClassVar[str] = "loads"
     loads: Forces
     bodies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
         check_types(loads=(self.loads, Forces))
+        super().check(plant, timed)
         indices_of("load", self.bodies, self.loads.names)
-        self._factors()
         _moving(plant, self.title)
         pairs = [pair for force in _contact_forces(plant) for pair in force.pairs]
         touching = {surface.body for pair in pairs for surface in pair}
@@ -144,12 +129,11 @@ class TrackContactForces(IntegralGoal):
         own = dict(zip(self.loads.names, self.loads.bodies, strict=True))
         return [(name, tuple(self.bodies.get(name, (own[name],)))) for name in self.loads.names]
 
-    def _factors(self) -> tuple[float, ...]:
-        """The weight of every load."""
-        return weights_of(self.title, "load", self.weights, self.loads.names)
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return self.loads.names
 
     def content(self, plant: Plant) -> Hashable:
-        return "contact forces", tuple(self._carried()), self.loads.force_frames, self._factors()
+        return super().content(plant), tuple(self._carried()), self.loads.force_frames
 
     def width(self, plant: Plant) -> int:
         return 3 * len(self.loads.names)
@@ -158,13 +142,11 @@ class TrackContactForces(IntegralGoal):
         return self.loads.resampled(time).force.reshape(len(time), -1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        poses, total = point.system.poses(point.q), np.zeros(())
-        found = contacts_at(plant, point)
-        for k, ((_, bodies), weight) in enumerate(zip(self._carried(), self._factors(), strict=True)):
+        poses, found, terms = point.system.poses(point.q), contacts_at(plant, point), list[Array]()
+        for k, (_, bodies) in enumerate(self._carried()):
             recorded = matvec(poses[self.loads.force_frames[k]][0], data[..., 3 * k : 3 * k + 3])
-            d = _on(bodies, found) - recorded
-            total = total + weight * np.sum(d**2, axis=-1)
-        return total
+            terms.append(np.sum((_on(bodies, found) - recorded) ** 2, axis=-1))
+        return self._summed(plant, vector(terms))
 
 
 def _contact_forces(plant: Plant) -> list[ContactForce]:

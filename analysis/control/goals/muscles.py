@@ -1,15 +1,15 @@
 """Goals of muscles: effort, rates of their tensions, metabolic power."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, weights_of
+from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
 from myoquat.analysis.control.plants import MuscledPlant, Plant
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.recruitment.metabolic_power import MuscleFibers
-from myoquat.core.arguments import indices_of
 from myoquat.core.content import content_key
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -23,7 +23,7 @@ __all__ = ["Effort", "MetabolicEnergy", "TendonForceRates"]
 
 
 @dataclass(frozen=True)
-class Effort(IntegralGoal):
+class Effort(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i c_i^exponent over the controls c_i; of an odd exponent |c_i|^exponent.
 
     weights: w_i by the names of controls, 1 where a name is missing; `of` names the controls that count, all by
@@ -34,32 +34,26 @@ class Effort(IntegralGoal):
     2
     """
 
+    _what: ClassVar[str] = "control"
+    _many: ClassVar[str] = "controls; give muscles, actuators or torques"
     exponent: int = 2
     weights: Mapping[str, float] = field(default_factory=dict)
     of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        if not plant.control_names:
-            raise ValueError(f"goal {self.title!r}: the problem has no controls; give muscles, actuators or torques")
-        indices_of("control", self.of or (), plant.control_names)
-        self._factors(plant)
         if self.exponent < 1 or not float(self.exponent).is_integer():
             raise ValueError(f"goal {self.title!r}: the exponent must be a whole number from 1 on, not {self.exponent}")
 
     def content(self, plant: Plant) -> Hashable:
-        return "effort", self.exponent, tuple(self._factors(plant))
+        return super().content(plant), self.exponent
 
-    def _factors(self, plant: Plant) -> list[float]:
-        names = plant.control_names
-        weights = weights_of(self.title, "control", self.weights, names)
-        counted = names if self.of is None else self.of
-        return [weight if name in counted else 0.0 for name, weight in zip(names, weights, strict=True)]
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return plant.control_names
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         powers = point.controls**self.exponent
-        result: Array = np.sum((powers if self.exponent % 2 == 0 else np.abs(powers)) * self._factors(plant), axis=-1)
-        return result
+        return self._summed(plant, powers if self.exponent % 2 == 0 else np.abs(powers))
 
 
 @dataclass(frozen=True)

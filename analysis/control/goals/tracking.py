@@ -1,12 +1,12 @@
 """Goals that follow recorded motions: poses with rotations by their angle, speeds, single coordinates, markers."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat.analysis.control.goals.base import IntegralGoal, check_weights, weights_of
+from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal, check_weights
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import (
     Point,
@@ -24,6 +24,8 @@ from myoquat.data.motions import Markers, Motion, Orientations
 from myoquat.data.motions.series import check_series, check_time
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.vectors import vector
+from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 
@@ -56,7 +58,7 @@ def _rows_of(system: ArticulatedSystem, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _FollowsMotion(IntegralGoal):
+class _FollowsMotion(WeightedGoal, IntegralGoal):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
     motion: Motion
@@ -64,14 +66,13 @@ class _FollowsMotion(IntegralGoal):
     of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
         check_types(motion=(self.motion, Motion))
         self.motion.check_system(_system(plant, self.title))
         check_weights(self.title, self.weights)
-        self._factors()
+        super().check(plant, timed)
 
-    def _factors(self) -> tuple[float, ...]:
-        """(nu,) a weight for each velocity."""
+    def _factors(self, plant: Plant) -> tuple[float, ...]:
+        """(nu,) a weight for each velocity; names are those of bodies and coordinates too."""
         system = self.motion.system
         found, counted = np.ones(system.nu), np.zeros(system.nu)
         for name, weight in self.weights.items():
@@ -101,9 +102,6 @@ class TrackPose(_FollowsMotion):
     10.0
     """
 
-    def content(self, plant: Plant) -> Hashable:
-        return "pose", self._factors()
-
     def width(self, plant: Plant) -> int:
         return plant.nq
 
@@ -111,9 +109,7 @@ class TrackPose(_FollowsMotion):
         return interpolated_pose(self.motion, time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        d = displacement(point.system.layout, data, point.q)
-        result: Array = np.sum(d * d * self._factors(), axis=-1)
-        return result
+        return self._summed(plant, displacement(point.system.layout, data, point.q) ** 2)
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,6 @@ class TrackSpeeds(_FollowsMotion):
     >>> still = TrackSpeeds(Motion(model, [0.0, 1.0], [model.start] * 2), weight=0.1)
     """
 
-    def content(self, plant: Plant) -> Hashable:
-        return "speeds", self._factors()
-
     def width(self, plant: Plant) -> int:
         return plant.nu
 
@@ -138,33 +131,29 @@ class TrackSpeeds(_FollowsMotion):
         return interpolated_velocity(self.motion, time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        d = point.u - data
-        result: Array = np.sum(d * d * self._factors(), axis=-1)
-        return result
+        return self._summed(plant, (point.u - data) ** 2)
 
 
 @dataclass(frozen=True)
-class FollowsTable(IntegralGoal):
+class FollowsTable(WeightedGoal, IntegralGoal):
     """A goal with values (t, n) of the `names` at `time` (t,) [s], splines of the fifth degree between the
     rows. Weights are 1 where a name is missing."""
 
+    _what: ClassVar[str] = "weight"
     names: tuple[str, ...]
     time: ArrayLike
     values: ArrayLike
     weights: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def _factors(self) -> list[float]:
-        """The weight of every name."""
-        return list(weights_of(self.title, "weight", self.weights, self.names))
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return self.names
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)
-        _ = self._factors
         check_series("values", self.values, (len(check_time(self.time)), len(self.names)))
 
     def content(self, plant: Plant) -> Hashable:
-        return type(self).__name__, self.names, tuple(self._factors)
+        return super().content(plant), self.names
 
     def width(self, plant: Plant) -> int:
         return len(self.names)
@@ -195,14 +184,11 @@ class TrackCoordinates(FollowsTable):
         indices_of("coordinate, velocity, state or control", self.names, known)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        weighted = zip(self.names, self._factors, strict=True)
-        terms = [weight * (point[name] - data[..., i]) ** 2 for i, (name, weight) in enumerate(weighted)]
-        result: Array = np.asanyarray(sum(terms[1:], terms[0]))
-        return result
+        return self._summed(plant, (vector([point[name] for name in self.names]) - data) ** 2)
 
 
 @dataclass(frozen=True)
-class TrackMarkers(IntegralGoal):
+class TrackMarkers(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
 
     Markers that the model does not have are left out. weights: 1 where a name is missing. Between the frames splines of
@@ -216,32 +202,35 @@ class TrackMarkers(IntegralGoal):
     'TrackMarkers'
     """
 
+    _what: ClassVar[str] = "marker"
+    _many: ClassVar[str] = "markers"
     markers: Markers
     weights: Mapping[str, float] = field(default_factory=dict)
 
-    def _own(self, plant: Plant) -> list[tuple[int, str, tuple[float, ...], float]]:
-        """(column, body, point, weight) of every marker that both have."""
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return self.markers.names
+
+    def _own(self, plant: Plant) -> dict[str, Marker]:
+        """The markers of the model that were recorded."""
         model = getattr(plant, "model", None)
         own = model.markers if isinstance(model, Model) else ()
-        names = self.markers.names
-        weights = dict(zip(names, weights_of(self.title, "marker", self.weights, names), strict=True))
-        return [(names.index(m.name), m.body, tuple(m.position), weights[m.name]) for m in own if m.name in names]
+        return {m.name: m for m in own if m.name in self.markers.names}
 
     def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
         check_types(markers=(self.markers, Markers))
+        super().check(plant, timed)
         if not self._own(plant):
             raise ValueError(f"goal {self.title!r}: the model has none of the markers {', '.join(self.markers.names)}")
 
     def content(self, plant: Plant) -> Hashable:
-        return "markers", tuple((body, point, weight) for _, body, point, weight in self._own(plant))
+        return super().content(plant), tuple((n, m.body, tuple(m.position)) for n, m in self._own(plant).items())
 
     def width(self, plant: Plant) -> int:
         return 3 * len(self._own(plant))
 
     def samples(self, plant: Plant, time: Array) -> Array:
         bridged, found = self.markers.resampled(self.markers.time, np.inf), []
-        for column, *_ in self._own(plant):
+        for column in (bridged.names.index(name) for name in self._own(plant)):
             seen = ~bridged.missing[:, column]
             try:
                 found.append(interpolated_rows(bridged.time[seen], bridged.positions[seen, column], time))
@@ -254,14 +243,15 @@ class TrackMarkers(IntegralGoal):
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, total = point.system.poses(point.q), np.zeros(())
-        for k, (_, body, at, weight) in enumerate(self._own(plant)):
-            d = world_point(poses, body, at) - data[..., 3 * k : 3 * k + 3]
-            total = total + weight * np.sum(d * d, axis=-1)
+        weights = dict(zip(self._names(plant), self._factors(plant), strict=True))
+        for k, (name, marker) in enumerate(self._own(plant).items()):
+            d = world_point(poses, marker.body, marker.position) - data[..., 3 * k : 3 * k + 3]
+            total = total + weights[name] * np.sum(d * d, axis=-1)
         return total
 
 
 @dataclass(frozen=True)
-class TrackOrientations(IntegralGoal):
+class TrackOrientations(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i angle_i^2 [rad^2] over recorded inertial sensors.
 
     Each angle is that between a sensor's orientation and the rotation of its mount.
@@ -280,29 +270,25 @@ class TrackOrientations(IntegralGoal):
     'TrackOrientations'
     """
 
+    _what: ClassVar[str] = "sensor"
+    _many: ClassVar[str] = "sensors"
     orientations: Orientations
     sensors: tuple[Sensor, ...]
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def check(self, plant: Plant, timed: bool) -> None:
-        super().check(plant, timed)
         check_types(orientations=(self.orientations, Orientations), sensors=(self.sensors, tuple))
+        super().check(plant, timed)
         system = _system(plant, self.title)
-        if not self.sensors:
-            raise ValueError(f"goal {self.title!r}: there are no sensors")
-        indices_of("sensor", [sensor.name for sensor in self.sensors], self.orientations.names)
+        indices_of("sensor", self._names(plant), self.orientations.names)
         indices_of("body", [sensor.body for sensor in self.sensors], (system.ground, *system.body_names))
-        self._factors()
 
-    def _factors(self) -> tuple[float, ...]:
-        """The weight of every sensor."""
-        return weights_of(self.title, "weight", self.weights, [sensor.name for sensor in self.sensors])
+    def _names(self, plant: Plant) -> Sequence[str]:
+        return [sensor.name for sensor in self.sensors]
 
     def content(self, plant: Plant) -> Hashable:
-        return "orientations", tuple(
-            (sensor.body, tuple(map(float, sensor.orientation)), weight)
-            for sensor, weight in zip(self.sensors, self._factors(), strict=True)
-        )
+        mounts = tuple((sensor.body, tuple(map(float, sensor.orientation))) for sensor in self.sensors)
+        return super().content(plant), mounts
 
     def width(self, plant: Plant) -> int:
         return 9 * len(self.sensors)
@@ -315,11 +301,10 @@ class TrackOrientations(IntegralGoal):
         return rotation_matrix(found.quaternions).reshape(len(time), -1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        poses, total = point.system.poses(point.q), np.zeros(())
+        poses, terms = point.system.poses(point.q), list[Array]()
         for k, sensor in enumerate(self.sensors):
             shown = data[..., 9 * k : 9 * k + 9]
             shown = shown.reshape((*shown.shape[:-1], 3, 3))
             R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
-            d = rotation_vector(np.swapaxes(shown, -1, -2) @ R)
-            total = total + float(self.weights.get(sensor.name, 1.0)) * np.sum(d * d, axis=-1)
-        return total
+            terms.append(np.sum(rotation_vector(np.swapaxes(shown, -1, -2) @ R) ** 2, axis=-1))
+        return self._summed(plant, vector(terms))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
+from functools import cache, partial
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any
@@ -16,39 +17,14 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.program import Pattern, Program
-from myoquat.analysis.control.solvers.progress import Iterate, Stop, interruptible
+from myoquat.analysis.control.solvers.progress import Progress, interruptible
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.motions import Motion
 
-__all__ = [
-    "NONE",
-    "Evaluation",
-    "Ipopt",
-    "Iterates",
-    "SolutionStatus",
-    "Timed",
-    "check_options",
-    "run_ipopt",
-    "sparsity_of",
-    "status_of",
-]
-
-
-def check_options(given: Any) -> None:
-    """TypeError for tolerance, max_iterations, barrier, print_level and options of other types, ValueError for a
-    barrier that is not positive."""
-    check_types(
-        options=(given.options, Mapping),
-        tolerance=(given.tolerance, Real),
-        barrier=(given.barrier, (Real, NoneType)),
-        max_iterations=(given.max_iterations, Integral),
-        print_level=(given.print_level, Integral),
-    )
-    if given.barrier is not None and not given.barrier > 0:
-        raise ValueError(f"barrier must be positive or None, not {given.barrier}")
-
+__all__ = ["Ipopt", "Iterates", "SolutionStatus", "run_ipopt", "status_of"]
 
 UNBOUNDED = -1e10  # an objective below it falls without bound
 
@@ -119,92 +95,55 @@ def status_of(word: str, objective: float) -> SolutionStatus:
     return SolutionStatus.UNBOUNDED if objective < UNBOUNDED and not ended else status
 
 
-Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, () for those left out
-NONE = np.zeros(0)
+Evaluation = Callable[[Sequence[Array], Sequence[Array]], None]  # of arguments and results, empty ones left out
 
 
-class Timed:
-    """Makes functions of CasADi, and keeps the time that they take and the errors that they raise."""
-
-    def __init__(self) -> None:
-        self.errors, self.seconds = list[BaseException](), 0.0
-
-    def function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
-        """A function of CasADi by the sparsity of its inputs and outputs."""
-
-        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> None:
-            begun = time.perf_counter()
-            try:
-                evaluation(arguments, results)
-            finally:
-                self.seconds += time.perf_counter() - begun
-
-        return _callback_class()(name, inputs, outputs, timed, self.errors)
-
-
-def sparsity_of(pattern: Pattern, shape: tuple[int, int]) -> Any:
-    """The pattern as CasADi has it."""
-    return casadi.Sparsity(*shape, pattern.columns.tolist(), pattern.rows.tolist())
-
-
-_made: list[Any] = []
-
-
+@cache
 def _callback_class() -> Any:
     """A class of CasADi's callbacks, made when CasADi is first needed."""
-    if not _made:
 
-        class Callback(casadi.Callback):
-            """A function of CasADi that reads and writes CasADi's own arrays."""
+    class Callback(casadi.Callback):
+        """A function of CasADi that reads and writes CasADi's own arrays, by the sparsity of its inputs and outputs."""
 
-            def __init__(
-                self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation, errors: Any
-            ) -> None:
-                casadi.Callback.__init__(self)
-                self._inputs, self._outputs = list(inputs.items()), list(outputs.items())
-                self._evaluation, self._errors = evaluation, errors
-                self.construct(name, {})
+        def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Any) -> None:
+            casadi.Callback.__init__(self)
+            self._inputs, self._outputs, self._evaluation = list(inputs.items()), list(outputs.items()), evaluation
+            self.construct(name, {})
 
-            def get_n_in(self) -> int:
-                return len(self._inputs)
+        def get_n_in(self) -> int:
+            return len(self._inputs)
 
-            def get_n_out(self) -> int:
-                return len(self._outputs)
+        def get_n_out(self) -> int:
+            return len(self._outputs)
 
-            def get_name_in(self, i: int) -> str:
-                return str(self._inputs[i][0])
+        def get_name_in(self, i: int) -> str:
+            return str(self._inputs[i][0])
 
-            def get_name_out(self, i: int) -> str:
-                return str(self._outputs[i][0])
+        def get_name_out(self, i: int) -> str:
+            return str(self._outputs[i][0])
 
-            def get_sparsity_in(self, i: int) -> Any:
-                return self._inputs[i][1]
+        def get_sparsity_in(self, i: int) -> Any:
+            return self._inputs[i][1]
 
-            def get_sparsity_out(self, i: int) -> Any:
-                return self._outputs[i][1]
+        def get_sparsity_out(self, i: int) -> Any:
+            return self._outputs[i][1]
 
-            def has_eval_buffer(self) -> bool:
-                return True
+        def has_eval_buffer(self) -> bool:
+            return True
 
-            def eval_buffer(self, arguments: Any, results: Any) -> int:
-                try:
-                    self._evaluation([_floats(a) for a in arguments], [_floats(r) for r in results])
-                except BaseException as error:
-                    self._errors.append(error)
-                    return 1
-                return 0
+        def eval_buffer(self, arguments: Any, results: Any) -> int:
+            return int(self._evaluation([_floats(a) for a in arguments], [_floats(r) for r in results]))
 
-        _made.append(Callback)
-    return _made[0]
+    return Callback
 
 
 def _floats(buffer: Any) -> Array:
     """A buffer of CasADi as an array on the same memory; empty for one that it does not need."""
-    return NONE if buffer is None else np.frombuffer(buffer, dtype=float)
+    return np.zeros(0) if buffer is None else np.frombuffer(buffer, dtype=float)
 
 
 HESSIANS = ("exact", "limited-memory")
-Watch = Callable[[Iterate], Any]  # True asks to stop
+Watch = Callable[[Progress], Any]  # True asks to stop
 
 
 @dataclass(frozen=True)
@@ -234,8 +173,16 @@ class Ipopt:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_options(self)
-        check_types(constraint_tolerance=(self.constraint_tolerance, Real))
+        check_types(
+            options=(self.options, Mapping),
+            tolerance=(self.tolerance, Real),
+            constraint_tolerance=(self.constraint_tolerance, Real),
+            barrier=(self.barrier, (Real, NoneType)),
+            max_iterations=(self.max_iterations, Integral),
+            print_level=(self.print_level, Integral),
+        )
+        if self.barrier is not None and not self.barrier > 0:
+            raise ValueError(f"barrier must be positive or None, not {self.barrier}")
         if self.hessian not in HESSIANS:
             raise ValueError(f"hessian is one of {', '.join(HESSIANS)}, not {self.hessian!r}")
         if not (self.tolerance > 0 and self.constraint_tolerance > 0 and self.max_iterations >= 0):
@@ -274,19 +221,35 @@ class Iterates:
 
 
 def run_ipopt(
-    program: Program, start: Array, bounds: Array, limits: Array, options: Ipopt, watch: Watch | None = None
-) -> Iterates:
-    """Solve from `start` (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints. `watch` is given every
-    `Iterate`; where it returns True, and after an interrupt from the keyboard, the solver stops there.
+    program: Program, start: Array, bounds: Array, limits: Array, options: Ipopt, watch: Watch | None = None,
+    motion: Callable[[Array], Motion] | None = None,
+) -> Iterates:  # fmt: skip
+    """Solve from `start` (n,) within bounds (n, 2) of x and limits (m, 2) of the constraints. `watch` is given the
+    `Progress` at every iterate, whose motion is that of its variables. Where it returns True, and after an interrupt
+    from the keyboard, the solver stops there.
 
     Raises MissingExtraError where CasADi is not installed, and what a formula raises.
     """
     functions = _Functions(program, options.hessian == "exact")
     settings = {**functions.options, **options.named(), "print_time": False, "show_eval_warnings": False}
     given = {"x0": start, "lbx": bounds[:, 0], "ubx": bounds[:, 1], "lbg": limits[:, 0], "ubg": limits[:, 1]}
+    begun, count = time.perf_counter(), 0
+
+    def seen(arguments: Sequence[Array], results: Sequence[Array]) -> None:
+        nonlocal count
+        x, f, g = arguments[:3]
+        if watch is not None and motion is not None:
+            missed = np.maximum(limits[:, 0] - g, g - limits[:, 1]) if g.size else np.zeros(0)
+            seconds = time.perf_counter() - begun
+            left = seconds / max(count, 1) * (options.max_iterations - count)
+            at = partial(motion, x.copy())
+            progress = Progress(count, float(f[0]), float(missed.max(initial=0.0)), seconds, left, at)
+            stop.came = watch(progress) is True or stop.came
+        count += 1
+        results[0][0] = float(stop.came)
+
     with interruptible() as stop:
-        seen = functions.watcher(_Watcher(limits, options.max_iterations, watch, stop))
-        settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": seen}
+        settings |= {"no_nlp_grad": True, "error_on_fail": False, "iteration_callback": functions.watcher(seen)}
         solver = casadi.nlpsol("control", "ipopt", functions.nlp, settings)
         begun = time.perf_counter()
         found = solver(**given)
@@ -303,68 +266,56 @@ def run_ipopt(
     )
 
 
-class _Watcher:
-    """Tells of every iterate, and whether to stop there."""
-
-    def __init__(self, limits: Array, max_iterations: int, watch: Watch | None, stop: Stop) -> None:
-        self.limits, self.max_iterations, self.watch, self.stop = limits, max_iterations, watch, stop
-        self.begun, self.count = time.perf_counter(), 0
-
-    def __call__(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        x, f, g = arguments[:3]
-        if self.watch is not None:
-            missed = np.maximum(self.limits[:, 0] - g, g - self.limits[:, 1]) if g.size else np.zeros(0)
-            iterate = Iterate(
-                self.count, x.copy(), float(f[0]), float(missed.max(initial=0.0)),
-                time.perf_counter() - self.begun, self.max_iterations,
-            )  # fmt: skip
-            self.stop.came = self.watch(iterate) is True or self.stop.came
-        self.count += 1
-        results[0][0] = float(self.stop.came)
-
-
-class _Functions(Timed):
-    """The program as functions of CasADi."""
+class _Functions:
+    """The program as functions of CasADi, with the time that they take and the errors that they raise."""
 
     def __init__(self, program: Program, exact: bool) -> None:
-        super().__init__()
-        self.program = program
-        n, m = program.size, program.rows
-        dense = casadi.Sparsity.dense
-        x, p = {"x": dense(n)}, {"p": dense(0, 1)}
-        self.nlp = self.function("nlp", x | p, {"f": dense(1), "g": dense(m)}, self._values)
-        jacobian = sparsity_of(program.jacobian_pattern, (m, n))
+        self.program, self.errors, self.seconds = program, list[BaseException](), 0.0
+        n, m, dense = program.size, program.rows, casadi.Sparsity.dense
+        self.inputs, p = {"x": dense(n)}, {"p": dense(0, 1)}
+        f, g, own = {"f": dense(1)}, {"g": dense(m)}, self.inputs | p
+        jacobian = {"jac_g_x": _sparsity(program.jacobian_pattern, (m, n))}
+        self.nlp = self._function("nlp", own, f | g, self._values)
         self.options = {
-            "grad_f": self.function("grad_f", x | p, {"f": dense(1), "grad_f_x": dense(n)}, self._gradient),
-            "jac_g": self.function("jac_g", x | p, {"g": dense(m), "jac_g_x": jacobian}, self._jacobian),
+            "grad_f": self._function("grad_f", own, f | {"grad_f_x": dense(n)}, self._gradient),
+            "jac_g": self._function("jac_g", own, g | jacobian, self._jacobian),
         }
         if exact:
-            inputs = x | p | {"lam_f": dense(1), "lam_g": dense(m)}
-            outputs = {"triu_hess_gamma_x_x": sparsity_of(program.hessian_pattern, (n, n))}
-            self.options["hess_lag"] = self.function("hess_lag", inputs, outputs, self._hessian)
+            inputs = own | {"lam_f": dense(1), "lam_g": dense(m)}
+            outputs = {"triu_hess_gamma_x_x": _sparsity(program.hessian_pattern, (n, n))}
+            self.options["hess_lag"] = self._function("hess_lag", inputs, outputs, self._hessian)
 
-    def watcher(self, watcher: _Watcher) -> Any:
+    def watcher(self, seen: Evaluation) -> Any:
         """A function of CasADi that is called at every iterate."""
         n, m, dense = self.program.size, self.program.rows, casadi.Sparsity.dense
-        inputs = {"x": dense(n), "f": dense(1), "g": dense(m), "lam_x": dense(n), "lam_g": dense(m)}
-        return self.function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, watcher)
+        inputs = self.inputs | {"f": dense(1), "g": dense(m), "lam_x": dense(n), "lam_g": dense(m)}
+        return self._function("watch", inputs | {"lam_p": dense(0, 1)}, {"stop": dense(1)}, seen)
+
+    def _function(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], evaluation: Evaluation) -> Any:
+
+        def timed(arguments: Sequence[Array], results: Sequence[Array]) -> int:
+            begun = time.perf_counter()
+            try:
+                evaluation(arguments, results)
+            except BaseException as error:
+                self.errors.append(error)
+                return 1
+            finally:
+                self.seconds += time.perf_counter() - begun
+            return 0
+
+        return _callback_class()(name, inputs, outputs, timed)
 
     def _values(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._constraints_and_objective(arguments[0], results[0], results[1])
-
-    def _constraints_and_objective(self, x: Array, f: Array, g: Array) -> None:
-        if f.size:
-            f[0] = self.program.objective(x)
-        if g.size:
-            g[:] = self.program.constraints(x)
+        self._put(results[0], self.program.objective, arguments[0])
+        self._put(results[1], self.program.constraints, arguments[0])
 
     def _gradient(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._constraints_and_objective(arguments[0], results[0], NONE)
-        if results[1].size:
-            results[1][:] = self.program.gradient(arguments[0])
+        self._put(results[0], self.program.objective, arguments[0])
+        self._put(results[1], self.program.gradient, arguments[0])
 
     def _jacobian(self, arguments: Sequence[Array], results: Sequence[Array]) -> None:
-        self._constraints_and_objective(arguments[0], NONE, results[0])
+        self._put(results[0], self.program.constraints, arguments[0])
         if results[1].size:
             self.program.jacobian(arguments[0], results[1])
 
@@ -372,3 +323,14 @@ class _Functions(Timed):
         x, _, factor, multipliers = arguments
         if results[0].size:
             self.program.hessian(x, float(factor[0]) if factor.size else 0.0, multipliers, results[0])
+
+    @staticmethod
+    def _put(out: Array, formula: Callable[[Array], Any], x: Array) -> None:
+        """Write what is asked for."""
+        if out.size:
+            out[:] = formula(x)
+
+
+def _sparsity(pattern: Pattern, shape: tuple[int, int]) -> Any:
+    """The pattern as CasADi has it."""
+    return casadi.Sparsity(*shape, pattern.columns.tolist(), pattern.rows.tolist())

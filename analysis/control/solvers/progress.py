@@ -12,30 +12,9 @@ import numpy as np
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.progress import handled_interrupts
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 
-__all__ = ["Iterate", "IterateHistory", "Progress", "Stop", "interruptible"]
-
-
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """One iterate of a solver.
-
-    iteration       its number
-    x               (n,) the variables
-    objective       at x
-    violation       the greatest violation of a constraint
-    seconds         time since the start
-    max_iterations  number of iterations that are allowed
-    """
-
-    iteration: int
-    x: Array
-    objective: float
-    violation: float
-    seconds: float
-    max_iterations: int
+__all__ = ["IterateHistory", "Progress", "Stop", "interruptible"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +45,6 @@ class Progress:
             f"iteration {self.iteration}: objective {self.objective:.6g}, violation {self.violation:.2g}, "
             f"{self.seconds:.1f} s, at most {self.seconds_left:.0f} s left"
         )
-
-    @classmethod
-    def of(cls, iterate: Iterate, motion: Callable[[], Motion]) -> "Progress":
-        """From an iterate of the solver."""
-        each = iterate.seconds / max(iterate.iteration, 1)
-        left = each * (iterate.max_iterations - iterate.iteration)
-        return cls(iterate.iteration, iterate.objective, iterate.violation, iterate.seconds, left, motion)
 
 
 class Stop:

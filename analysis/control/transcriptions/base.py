@@ -99,12 +99,6 @@ class Transcription(Record, ABC):
     def layout(self, mesh: Array) -> Layout:
         """The sites of a mesh (n + 1,) of fractions of the duration, from 0 to 1."""
 
-    @property
-    @abstractmethod
-    def at_sites(self) -> bool:
-        """Whether equations, path constraints and integrals are those of sites with controls; otherwise `instances`
-        has them inside the intervals."""
-
     @abstractmethod
     def quadrature(self, layout: Layout) -> Array:
         """(k,) the weight, as a fraction of the duration, of every site with equations in integrals."""

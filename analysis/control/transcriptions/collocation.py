@@ -55,10 +55,6 @@ class Collocation(Transcription):
         return False
 
     @property
-    def at_sites(self) -> bool:
-        return True
-
-    @property
     def _inner(self) -> list[float]:
         return [c for c in self.points if 0 < c < 1]
 

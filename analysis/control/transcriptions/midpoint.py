@@ -29,10 +29,6 @@ class Midpoint(Transcription):
     def order(self) -> int:
         return 2
 
-    @property
-    def at_sites(self) -> bool:
-        return False
-
     def layout(self, mesh: Array) -> Layout:
         return Layout.with_middles(mesh, STATE, ("controls", "multipliers"), (*STATE, "moves"))
 

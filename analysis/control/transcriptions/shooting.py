@@ -65,10 +65,6 @@ class MultipleShooting(Transcription):
     def order(self) -> int:
         return 4
 
-    @property
-    def at_sites(self) -> bool:
-        return False
-
     def layout(self, mesh: Array) -> Layout:
         return Layout.with_middles(mesh, STATE, ("controls",), (*STATE, "moves"))
 

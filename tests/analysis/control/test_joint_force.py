@@ -11,12 +11,11 @@ from myoquat.analysis.control.goals.forces import joint_force
 from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, range_poses
 from myoquat.analysis.recruitment import JointCone, joint_loads
 from myoquat.data import Motion
-from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import Distance
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Constant
 from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint, muscle_forces, muscle_wrenches
+from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint, muscle_forces
 from myoquat.muscle.actuators import CoordinateActuator, PointActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, PointSpring, PrescribedForce, SmoothSphereHalfSpace
@@ -46,27 +45,6 @@ def margin(problem, solution):
     rest = {"q": np.zeros((2, 2)), "u": np.zeros((2, 2)), "udot": np.zeros((2, 2))}
     point = Point(problem.statement.names, np.zeros(2), controls=solution.controls, **rest)
     return CONE.margin(joint_force(problem.plant, point, "arm", None)).min()
-
-
-def test_the_force_is_that_of_joint_reactions():
-    """At random points; pulls of unit tensions by fits agree to their error."""
-    rng, plant = np.random.default_rng(2), at_rest(MODEL, ()).plant
-    q, u, udot, a = (
-        rng.uniform(-1, 1, (5, 2)),
-        rng.normal(size=(5, 2)),
-        rng.normal(size=(5, 2)),
-        rng.uniform(size=(5, 2)),
-    )
-    names = at_rest(MODEL, ()).statement.names
-    point = Point(names, np.zeros(5), q=q, u=u, udot=udot, controls=np.concatenate([a, np.zeros((5, 2))], 1))
-    found = joint_force(plant, point, "arm", None)
-    reaction = joint_reactions(MODEL.system, q, u, udot, muscle_wrenches(MODEL, q, muscle_forces(MODEL, q, u, a)))[
-        :, 1, :3
-    ]
-    R = np.stack([MODEL.system.poses(x)["base"][0] for x in q])
-    assert np.abs(found + np.einsum("nji,nj->ni", R, reaction)).max() < 1e-11
-    pulls = fit_joint_forces(MODEL, "arm", range_poses(MODEL, 200), error=1e-3)
-    assert np.abs(joint_force(plant, point, "arm", pulls) - found).max() < 1.0  # [N], of tensions up to 300 N
 
 
 def point_of(problem, q, u, udot, controls, **more):

@@ -40,20 +40,6 @@ def test_intervals_are_divided_where_the_motion_is_fast():
     assert f"Mesh of {len(mesh) - 1} intervals: greatest error of an interval" in found.explain()
 
 
-def test_a_refined_swing_goes_where_its_controls_go():
-    rod = mq.Body(
-        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0),
-        inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
-    )  # fmt: skip
-    problem = Problem(
-        mq.ArticulatedSystem((rod,)), 1.5, (Effort(),), 5, "trapezoid", torques={"angle_dot": 10.0},
-        initial={"angle": 0, "angle_dot": 0}, final={"angle": np.pi, "angle_dot": 0},
-    )  # fmt: skip
-    coarse, fine = problem.solve(), problem.solve(refine=Refinement(1e-4, parts=3))
-    assert fine.success
-    assert fine.simulate().largest < 0.1 * coarse.simulate().largest
-
-
 def test_forward_simulation_keeps_activations_of_actuators_from_interval_to_interval():
     """An activation of 0.5 exp(-10 t) on 1 kg: u = 0.05 (1 - exp(-10 t)); with three numbers of the control per
     interval."""

@@ -20,10 +20,8 @@ from myoquat.analysis.control import (
 )
 from myoquat.analysis.control.discretization import Discretization
 from myoquat.analysis.control.points import chart_coordinates, chart_pose, displacement, displacement_rate
-from myoquat.analysis.control.transcriptions.collocation import integration_matrix
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply
-from myoquat.joints.quaternion import rotation_vector_rate
 
 A, C, OMEGA = 1.0, 1.8, np.array([1.0, 0.5, 2.0])
 
@@ -62,24 +60,6 @@ def test_measured_order_on_an_exact_rotation(method):
     assert np.log2(coarse / fine) == pytest.approx(stated, abs=0.5)
 
 
-def test_velocities_in_the_parent_frame_give_the_same_motion():
-    momentum = np.array([A, A, C]) * OMEGA  # at the start both frames agree
-    assert momentum.any()
-    assert error_of("hermite_simpson", 8, "parent") < 1e-3
-
-
-def test_rate_of_a_rotation_vector_is_the_derivative_of_the_exponential(rng):
-    """Both signs: d/dt exp(v) = exp(v) omega / 2 for the child, omega exp(v) / 2 for the parent."""
-    v, omega, h = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)), 1e-6
-    for in_child in (True, False):
-        rate = rotation_vector_rate(v, omega, in_child)
-        moved = (quaternion_exp(v + h * rate) - quaternion_exp(v - h * rate)) / (2 * h)
-        spin = np.concatenate([np.zeros((20, 1)), omega / 2], axis=1)
-        Q = quaternion_exp(v)
-        expected = quaternion_multiply(Q, spin) if in_child else quaternion_multiply(spin, Q)
-        assert np.allclose(moved, expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("frame", ["child", "parent"])
 def test_charts_and_displacements_of_a_floating_body(rng, frame):
     body = mq.Body("base", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(1, 2, 2.5, 0, 0, 0))
@@ -92,13 +72,6 @@ def test_charts_and_displacements_of_a_floating_body(rng, frame):
     ahead, behind = (displacement(system.layout, q0, system.displaced(q1, s * h * u)) for s in (1, -1))
     rate = displacement_rate(system.layout, displacement(system.layout, q0, q1), q1, u)
     assert np.allclose((ahead - behind) / (2 * h), rate, atol=1e-7)
-
-
-def test_integration_matrix_is_exact_for_polynomials():
-    c = np.array(Radau(4).points)
-    matrix = integration_matrix(c, c)
-    for power in range(4):
-        assert np.allclose(matrix @ c**power, c ** (power + 1) / (power + 1))
 
 
 def two_link_problem(method, intervals=3, duration=0.3):

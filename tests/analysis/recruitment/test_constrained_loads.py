@@ -168,22 +168,6 @@ def test_every_body_obeys_newton_and_euler(arm, rng):
     assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
 
 
-def test_ideal_constraints_and_joints_do_no_work(arm, rng):
-    """The power of the pin on both bodies is zero; that of the joints is the power of what acts within them."""
-    motion, tensions = moving(arm, rng)
-    motors = rng.normal(size=motion.u.shape) * 20
-    found = joint_loads(arm, replace(motion, udot=None), tensions, torque=motors)
-    system, q, u = arm.system, motion.q, motion.u
-    velocity = np.stack([frame_velocity(system, q, u, name) for name in system.body_names], axis=1)
-    held = found.constraints.motion
-    pinned = held.wrenches(found.constraints.multipliers)
-    assert np.abs(pinned).max() > 1.0
-    np.testing.assert_allclose(np.sum(pinned * velocity, axis=(1, 2)), 0.0, atol=1e-10 * np.abs(pinned).max())
-    through = np.sum(on_bodies(arm, motion, found.wrench) * velocity, axis=(1, 2))
-    own = np.sum(motors * u, axis=-1)  # the coupler is ideal, and the lock does not move
-    np.testing.assert_allclose(through, own, atol=1e-9 * np.abs(found.wrench).max())
-
-
 def test_forward_the_model_moves_as_its_constraints_let_it(arm, rng):
     """Without accelerations they are those of the constrained equations, and nothing is missing. Given again, they lead
     to the same forces, and so do accelerations that these forces do not cause."""

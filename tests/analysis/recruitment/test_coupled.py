@@ -7,7 +7,6 @@ import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
@@ -84,37 +83,6 @@ def test_a_single_frame_has_nothing_beside_it():
     np.testing.assert_array_equal(found.activation, free.activation)
     assert found.trial.status == Status.SOLVED
     assert found.trial.effort == pytest.approx(free.effort.sum())
-
-
-@pytest.mark.parametrize("rates", [0.0, 1e-4])
-def test_clarabel_finds_the_same(rates):
-    """The assembled program of all frames, whose links have a closed form: that of an exponential."""
-    clarabel, sparse = pytest.importorskip("clarabel"), pytest.importorskip("scipy.sparse")
-    model, motion, reserves = arm()
-    effort = Effort(weights=np.linspace(0.5, 2.0, 8), target=np.linspace(0.0, 0.1, 8))
-    found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
-    demands = Demands.of_motion(model, motion, None, reserves, ())
-    t, n = len(motion.time), 11
-    p = demands.programs(*secants(demands.tensions, demands.lower, t), effort)
-    a = sparse.kron(sparse.eye(t), sparse.eye(8, n)).tocsr()
-    before, after = a[:-8], a[8:]
-    down, up = np.exp(-0.01 / 0.08), np.exp(-0.01 * (1 / 0.02 + 1 / 0.08))
-    rows = [sparse.block_diag(list(p.A)), -a, a, down * before - after, after - up * before]
-    right = [p.b.ravel(), np.zeros(8 * t), np.ones(8 * t), np.zeros(8 * (t - 1)), np.full(8 * (t - 1), 1 - up)]
-    w, centre = p.weights.ravel(), np.tile(np.append(effort.target, np.zeros(3)), t)
-    Q = 2 * sparse.diags(w) + 2 * rates / 0.01**2 * (after - before).T @ (after - before)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
-    cones = [clarabel.ZeroConeT(p.b.size), clarabel.NonnegativeConeT(sum(map(len, right[1:])))]
-    solver = clarabel.DefaultSolver(sparse.triu(Q).tocsc(), -2 * w * centre, sparse.vstack(rows).tocsc(),
-                                    np.concatenate(right), cones, settings)  # fmt: skip
-    theirs = solver.solve()
-    assert "Solved" in str(theirs.status)
-    assert found.trial.status == Status.SOLVED
-    assert found.trial.effort == pytest.approx(theirs.obj_val + np.sum(w * centre**2), rel=2e-6)  # reach is to 1e-6
-    x = np.array(theirs.x).reshape(t, n)
-    np.testing.assert_allclose(found.activation, x[:, :8], atol=1e-4)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 4.0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.recruitment import free_moment_arms, free_torques, moment_arms, static_optimization
+from myoquat.analysis.recruitment import free_moment_arms, free_torques, moment_arms
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import (
@@ -97,16 +97,6 @@ def test_moment_arms_along_them_are_rates_of_lengths(model, poses):
         ends = [assemble(model, model.system.integrate(q, h * C[:, :, k])) for h in (1e-5, -1e-5)]
         rate = (path_lengths(model, ends[0]) - path_lengths(model, ends[1])) / 2e-5
         np.testing.assert_allclose(-arms[:, :, k], rate, atol=1e-8)
-
-
-def test_static_optimization_needs_no_forces_of_constraints(model, poses, rng):
-    held, q = poses
-    u = np.zeros((6, 10))
-    torque = rng.normal(size=(6, 10))
-    hidden = np.einsum("pki,pk->pi", held.jacobian(q, 0.0), rng.normal(size=(6, held.count)))
-    plain, more = (static_optimization(model, q, u, x) for x in (torque, torque + hidden))
-    np.testing.assert_allclose(plain.activation, more.activation, atol=1e-9)
-    np.testing.assert_allclose(plain.torque + plain.reserve, free_torques(model, q, torque))
 
 
 def test_poses_at_which_the_driven_velocities_are_lost_are_named(model, poses):

@@ -15,7 +15,6 @@ from myoquat.joints import (
     ArticulatedSystem,
     Body,
     RevoluteJoint,
-    convert_coordinates,
     euler_from_quaternion,
     quaternion_from_euler,
     rotation_matrix,
@@ -56,17 +55,6 @@ def test_ball_joints_have_torques_of_a_unit_tension_in_either_frame(rng):
     R = np.repeat(rotation_matrix(q[:, :4]), 6, axis=0)
     turned = np.einsum("nij,nj->ni", R, child.iloc[:, :3].to_numpy())
     np.testing.assert_allclose(parent.iloc[:, :3].to_numpy(), turned, atol=1e-14)
-
-
-def test_any_sequence_can_be_asked_for(rng):
-    model = load_model("two_link")
-    q = model.system.random(4, rng)
-    table = moment_arms(model, q, sequence="XYZ")
-    assert list(table.columns[:3]) == [f"A.p{i} [XYZ]" for i in (1, 2, 3)]
-    euler = model.with_rotations("XYZ")
-    phi = convert_coordinates(model.system, euler.system, q)
-    wanted = -path_jacobian(euler, phi, "coordinates")
-    np.testing.assert_allclose(table.to_numpy(), wanted.reshape(-1, 6), atol=1e-12)
 
 
 def test_sequences_reach_floating_joints_and_models_from_files():
@@ -180,12 +168,3 @@ def test_unsolved_paths_are_named_with_their_poses(leg, monkeypatch):
     assert "Left out at 2 poses, since these paths are unsolved (not certainly the shortest):" in text
     assert f"  pose 3: {first}, {second}\n  pose 17: {second}\n" in text
     assert list(check.table["unsolved"][[first, second, third]]) == [1, 2, 0]
-
-
-def test_a_path_whose_arms_are_not_its_lengths_is_found(leg, monkeypatch):
-    monkeypatch.setattr(
-        "myoquat.analysis.recruitment.power.path_jacobian", lambda model, q: 1.0001 * path_jacobian(model, q)
-    )
-    check = power_check(leg, 50)
-    assert not check.holds
-    assert "do not balance; worst:" in check.to_text()

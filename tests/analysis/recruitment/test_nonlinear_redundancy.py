@@ -14,7 +14,6 @@ from scipy.optimize import lsq_linear, minimize
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.dynamics import inverse_dynamics
-from myoquat.kernels.runtime import batch
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
@@ -126,21 +125,6 @@ def test_no_effort_is_less(fast, rng):
         assert np.isnan(found.bound[k]) == (found.status[k] == Status.LOCAL)
 
 
-def test_prices_prove_the_effort_of_most_frames(fast):
-    """The Lagrange dual on a grid of activations that is much finer than the solver's."""
-    model, motion, found = fast
-    grid, proved = np.linspace(LEAST, 1.0, 4001), 0
-    frames = range(0, len(motion.time), 5)
-    for k in frames:
-        posed, price = Posed(model, motion, k), found.price[k]
-        F = posed.forces(np.broadcast_to(grid[:, None], (len(grid), 6)))
-        muscles = (grid[:, None] ** 2 - F * (price @ posed.arms)).min(axis=0).sum()
-        dual = price @ posed.torque + muscles - ((STRENGTH * price) ** 2).sum() / 4
-        assert dual <= found.effort[k] + 1e-6 * max(found.effort[k], 1.0)  # of what is between points
-        proved += dual == pytest.approx(found.effort[k], rel=1e-6, abs=1e-6)
-    assert proved >= len(frames) / 2
-
-
 def test_a_cone_meets_the_conditions_of_the_posed_problem():
     """The force in the elbow stays within its cone. The cone's multiplier is within the dual cone and does no work on
     the force. With the prices it balances every muscle's effort."""
@@ -169,15 +153,6 @@ def test_a_cone_meets_the_conditions_of_the_posed_problem():
         up, down = (2 * a - paid * posed.slopes(a, side) for side in (1.0, -1.0))
         assert (up[a < 1 - 1e-5] > -1e-3).all()
         assert (down[a > LEAST + 1e-5] < 1e-3).all()
-
-
-def test_force_laws_get_rows_that_no_kernel_has_to_convert(monkeypatch):
-    """A copy of any size would warn, and warnings are errors here."""
-    monkeypatch.setattr(batch, "LARGE_BYTES", 0)
-    model = arm("millard")
-    motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 20))
-    found = redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
-    assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
 
 
 @pytest.mark.parametrize("effort", [Effort(3.0, of="stress"), Effort(1.5), Effort(np.inf)])

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear
 
 from myoquat.analysis.recruitment import static_optimization
 from myoquat.data import load_model
-from myoquat.dynamics import inverse_dynamics
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -57,25 +56,6 @@ def test_the_conditions_of_the_minimum(model, asked, power):
     assert gap[a > 1 - 1e-9].max(initial=0) < 1e-6 * scale
 
 
-def test_scipy_finds_no_less(model, asked):
-    q, u, torque = (x[:4] for x in asked)
-    found = static_optimization(model, q, u, torque, power=3, reserves=2.0)
-    F0 = muscle_forces(model, q, u, np.zeros(6))
-    F1 = muscle_forces(model, q, u, np.ones(6)) - F0
-    J = path_jacobian(model, q)
-    for k in range(4):
-
-        def effort(a, k=k):
-            rest = torque[k] + (F0[k] + F1[k] * a) @ J[k]
-            return (np.abs(a) ** 3).sum() + (np.abs(rest / 2.0) ** 3).sum()
-
-        theirs = min(
-            minimize(effort, start, bounds=[(0, 1)] * 6, method="L-BFGS-B", options={"ftol": 1e-15}).fun
-            for start in (np.full(6, 0.1), np.full(6, 0.9))
-        )
-        assert found.effort[k] == pytest.approx(theirs, rel=1e-6)
-
-
 def test_the_least_effort_where_passive_forces_are_greater_than_all_others():
     """Muscles that are far too long: efforts of 1e2 to 1e9, whose least value SciPy finds by an active-set method."""
     arm = planar_arm("thelen")
@@ -98,20 +78,6 @@ def test_the_least_effort_where_passive_forces_are_greater_than_all_others():
         theirs = lsq_linear(A, b, (0.0, 1.0), method="bvls", tol=1e-14)
         assert found.effort[k] == pytest.approx(2 * theirs.cost, rel=1e-9)
         assert np.abs(found.activation[k] - theirs.x).max() ** 2 <= 1e-9 * found.effort[k]  # the effort is convex
-
-
-def test_poses_know_nothing_of_each_other(model, asked):
-    q, u, torque = asked
-    order = np.random.default_rng(0).permutation(len(q))
-    whole = static_optimization(model, q, u, torque, reserves=1.0)
-    np.testing.assert_array_equal(
-        static_optimization(model, q[order], u[order], torque[order], reserves=1.0).activation, whole.activation[order]
-    )
-    one = static_optimization(model, q[3], u[3], torque[3], reserves=1.0)
-    assert one.activation.shape == (6,)
-    np.testing.assert_allclose(one.activation, whole.activation[3], atol=1e-12)
-    assert list(whole.to_dataframe().columns[:2]) == ["m1.activation", "m2.activation"]
-    assert len(whole.to_dataframe()) == 25
 
 
 def test_no_poses_have_empty_results(model):
@@ -151,13 +117,6 @@ def test_locked_and_coupled_coordinates(euler):
     np.testing.assert_allclose(found.torque + found.reserve, wanted)
     tau = muscle_torques(euler, q, u, found.activation)
     np.testing.assert_allclose(found.torque, tau[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * tau[4], 0]), atol=1e-10)
-
-
-def test_a_static_pose(model):
-    q = model.system.random(1, np.random.default_rng(1))[0]
-    torque = inverse_dynamics(model, q, np.zeros(6), np.zeros(6))
-    found = static_optimization(model, q, np.zeros(6), torque, reserves=1.0)
-    np.testing.assert_allclose(found.torque + found.reserve, torque, atol=1e-9)
 
 
 @pytest.mark.parametrize(
