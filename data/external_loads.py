@@ -8,7 +8,7 @@ from lxml import etree
 
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside
-from myoquat.data.xml import add, boolean, complain, last_name, parse_opensim, text
+from myoquat.data.xml import Element, add, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints.errors import ModelError
 
 __all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
@@ -36,17 +36,19 @@ class LoadEntry:
     line: int
 
 
-def read_external_loads(path: str | Path) -> tuple[list[LoadEntry], Path, int]:
+def read_external_loads(path: str | Path, loads: Element | None = None) -> tuple[list[LoadEntry], Path, int]:
     """The loads that apply, the data file (relative paths start at the file's own folder) and the line that names it.
 
-    ModelError with file and line for another document and a missing data file name. A load without force and torque, or
-    with a data source of its own, is an error too.
+    loads: an <ExternalLoads> inside the file, which is another document then. ModelError with file and line for another
+    document and a missing data file name. A load without force and torque, or with a data source of its own, is an
+    error too.
     """
     path = Path(path)
-    root = parse_opensim(path)
-    loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
     if loads is None:
-        raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
+        root = parse_opensim(path)
+        loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
+        if loads is None:
+            raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
     try:
         forces = loads.findall("objects/ExternalForce")
         entries = [load_entry(force) for force in forces if _applies(force)]

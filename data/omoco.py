@@ -14,6 +14,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = [
+    "IN_MEMORY",
     "MocoFile",
     "Processor",
     "VariableInfo",
@@ -69,6 +70,7 @@ def matching(pattern: str, texts: Sequence[str]) -> list[bool]:
 
 
 TOOLS = ("MocoStudy", "MocoTrack", "MocoInverse")
+IN_MEMORY = "no file of {}: Moco does not write what was set in memory. Save it, and name the file in {}"
 Interval = tuple[float, float]
 
 
@@ -132,6 +134,13 @@ class MocoFile:
         if file is None and inside is None and not operators:
             return None
         return Processor(element, file, inside, operators)
+
+    def table(self, parent: Element, name: str) -> Processor:
+        """The TableProcessor of a name; ModelError where it has no file."""
+        found = self.processor(parent, name, "TableProcessor")
+        if found is None or found.file is None:
+            complain(parent, IN_MEMORY.format("its table", f'<TableProcessor name="{name}"><filepath>'))
+        return found
 
     def infos(self, tag: str) -> list[VariableInfo]:
         """Bounds of the variables in <tag_pattern> and in <tag>, in the order in which they apply."""

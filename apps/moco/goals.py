@@ -16,7 +16,8 @@ from myoquat.apps.moco.models import MocoModel, MocoNames, Table, motion_of_tabl
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
-from myoquat.data.omoco import Interval, MocoFile, children, interval, matching, property_of, weights
+from myoquat.data.motions.forces import forces_of_loads
+from myoquat.data.omoco import IN_MEMORY, Interval, MocoFile, children, interval, matching, property_of, weights
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.centroidal import center, total_mass
@@ -40,10 +41,7 @@ class Reading:
 
     def table(self, goal: Element, name: str) -> Table:
         """The table of a goal's TableProcessor; ModelError where it names no file."""
-        processor = self.file.processor(goal, name, "TableProcessor")
-        if processor is None:
-            complain(goal, f"<{goal.tag}> needs a <TableProcessor> {name!r} that names a file")
-        return read_table(processor, self.names, self.processed.model.system)
+        return read_table(self.file.table(goal, name), self.names, self.processed.model.system)
 
     def leave_out(self, element: Element, why: str) -> None:
         """Note what has no equal here."""
@@ -169,7 +167,7 @@ def _track_markers(goal: Element, reading: Reading) -> list[Goal]:
     holder = property_of(goal, "markers_reference", "MarkersReference")
     name = "" if holder is None else text(holder, "marker_file", "")
     if holder is None or name in ("", "Unassigned"):
-        complain(goal, "its MarkersReference names no file")
+        complain(goal, IN_MEMORY.format("its markers", '<MarkersReference name="markers_reference"><marker_file>'))
     markers = load_markers(reading.file.document.named(holder, "marker_file", name))
     otherwise = number(holder, "default_weight", 1.0)
     factors = dict.fromkeys(markers.names, otherwise)
@@ -201,12 +199,17 @@ def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
 
 def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
     """Contact forces of groups beside external loads."""
-    name = text(goal, "external_loads_file", "")
-    projected = text(goal, "projection", "none") != "none" or boolean(goal, "normalize_tracking_error")
-    if not name or projected:
-        reading.leave_out(goal, "projections, normalized errors and loads inside the document")
+    name, inside = text(goal, "external_loads_file", ""), goal.find("external_loads/ExternalLoads")
+    if text(goal, "projection", "none") != "none" or boolean(goal, "normalize_tracking_error"):
+        reading.leave_out(goal, "projections and normalized errors")
         return []
-    loads = load_forces(reading.file.document.named(goal, "external_loads_file", name))
+    document = reading.file.document
+    if not name and inside is None:
+        complain(goal, "it has neither <external_loads_file> nor <external_loads>")
+    if name:
+        loads = load_forces(document.named(goal, "external_loads_file", name))
+    else:
+        loads = forces_of_loads(document.path, inside)
     surfaces = {f.name: f.pairs for f in reading.processed.model.forces if isinstance(f, ContactForce)}
     bodies = {}
     for group in children(goal, "contact_groups"):

@@ -115,10 +115,9 @@ class Table:
 
 
 def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem) -> Table:
-    """The table of a TableProcessor after its operators, without columns that are not finite throughout. ModelError for
-    one without a file, and for an operator that has no equal here."""
-    if processor.file is None:
-        complain(processor.element, "the TableProcessor names no file")
+    """The table of a TableProcessor after its operators, without columns that are not finite throughout.
+    ModelError for an operator that has no equal here."""
+    assert processor.file is not None
     frame = load_table(processor.file)
     values = frame.to_numpy(float)
     finite = np.isfinite(values).all(axis=0)

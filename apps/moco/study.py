@@ -34,7 +34,18 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_markers
-from myoquat.data.omoco import Interval, MocoFile, VariableInfo, children, interval, property_of, read_moco, weights
+from myoquat.data.omoco import (
+    IN_MEMORY,
+    Interval,
+    MocoFile,
+    Processor,
+    VariableInfo,
+    children,
+    interval,
+    property_of,
+    read_moco,
+    weights,
+)
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, positive, text
 from myoquat.joints.errors import ModelError
@@ -276,17 +287,16 @@ def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
 
 def track_parts(reading: Reading) -> Parts:
     """States and markers are followed with little effort."""
-    root, file = reading.file.root, reading.file
+    root = reading.file.root
     goals: list[Goal] = []
     times, followed = [], None
-    states = file.processor(root, "states_reference", "TableProcessor")
+    states, markers = (_reference(reading, f"{name}_reference") for name in ("states", "markers"))
     if states is not None:
         followed = read_table(states, reading.names, reading.processed.model.system)
         if boolean(root, "track_reference_position_derivatives"):
             followed = with_rates(followed, reading.names)
         goals += _states(reading, followed)
         times.append(followed.time)
-    markers = file.processor(root, "markers_reference", "TableProcessor")
     if markers is not None:
         goals.append(_markers(reading, markers))
         times.append(goals[-1].markers.time)  # type: ignore[attr-defined]
@@ -322,9 +332,19 @@ def _states(reading: Reading, table: Table) -> list[Goal]:
     return track_states(table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
 
 
-def _markers(reading: Reading, processor: Any) -> TrackMarkers:
-    if processor.file is None:
-        complain(processor.element, "the TableProcessor names no file")
+def _reference(reading: Reading, name: str) -> Processor | None:
+    """The table of a tool, None without one; one that was set in memory is noted."""
+    root = reading.file.root
+    found, element = reading.file.processor(root, name, "TableProcessor"), property_of(root, name, "TableProcessor")
+    if found is not None and found.file is not None:
+        return found
+    if element is not None:
+        reading.leave_out(element, IN_MEMORY.format(name, "its <filepath>"))
+    return None
+
+
+def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
+    assert processor.file is not None
     if processor.operators:
         reading.leave_out(processor.operators[0], "an operator on markers")
     markers, root = load_markers(processor.file), reading.file.root
@@ -353,10 +373,7 @@ def _guess_of_tool(
 def inverse_parts(reading: Reading) -> tuple[Parts, Motion]:
     """Least excitations of a motion that is prescribed, and that motion."""
     root, names, model = reading.file.root, reading.names, reading.processed.model
-    processor = reading.file.processor(root, "kinematics", "TableProcessor")
-    if processor is None:
-        complain(root, "<kinematics> names no file")
-    table = read_table(processor, names, model.system)
+    table = read_table(reading.file.table(root, "kinematics"), names, model.system)
     unused = [label for label in table.labels if names.state(label) is None]
     if unused and not boolean(root, "kinematics_allow_extra_columns"):
         complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")

@@ -28,9 +28,10 @@ from myoquat.data.motions.series import (
 )
 from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion, write_motion
+from myoquat.data.xml import Element
 from myoquat.joints.errors import ModelError
 
-__all__ = ["Forces", "columns_of", "load_forces"]
+__all__ = ["Forces", "columns_of", "forces_of_loads", "load_forces"]
 
 COLUMNS = {"force": "_force_v", "point": "_force_p", "torque": "_torque_"}  # of a load, before the axis
 QUANTITIES = {"force": "N", "point": "m", "torque": "N m"}
@@ -216,12 +217,13 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
         raise ModelError("forces are read from .xml and .c3d files", file=path)
     if not path.exists():
         raise ModelError("no such file", file=path)
-    forces = _from_xml(path) if suffix == ".xml" else _from_plates(path, threshold)
+    forces = forces_of_loads(path) if suffix == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 
 
-def _from_xml(path: Path) -> Forces:
-    entries, data_file, line = read_external_loads(path)
+def forces_of_loads(path: Path, loads: Element | None = None) -> Forces:
+    """The forces of OpenSim's ExternalLoads: a file of them, or their element inside another document."""
+    entries, data_file, line = read_external_loads(path, loads)
     if not os.path.isfile(data_file):  # nor names that no file can have
         raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
     table = read_motion(data_file, gaps=True)

@@ -193,13 +193,17 @@ def test_what_has_no_equal_is_reported(study):
         study(goals=goals)
 
 
+EMPTY = '<TableProcessor name="reference"></TableProcessor>'
 BROKEN = {
     "operator": ({"operators": "<ModOpReplaceMusclesWithPathActuators/>"}, "has no equal here; known: ModOpAdd"),
     "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
     "bounds": ({"end": "0 1 2"}, "<bounds> must be empty, one number or two, infinite or at most"),
     "time": ({"end": ""}, "<time_final_bounds> has no bounds"),
     "transcription": ({"solver": "<transcription_scheme>euler</transcription_scheme>"}, "'euler' is not known"),
-    "file": ({"goals": '<MocoStateTrackingGoal name="way"/>'}, "needs a <TableProcessor> 'reference' that names"),
+    "table in memory": ({"goals": f'<MocoStateTrackingGoal name="way">{EMPTY}</MocoStateTrackingGoal>'},
+                        'name the file in <TableProcessor name="reference"><filepath>'),
+    "markers in memory": ({"goals": '<MocoMarkerTrackingGoal name="way"/>'}, "name the file in <MarkersReference"),
+    "loads in memory": ({"goals": '<MocoContactTrackingGoal name="push"/>'}, "neither <external_loads_file> nor"),
     "no number": ({"solver": "<optim_max_iterations>many</optim_max_iterations>"}, "<optim_max_iterations>"),
 }  # fmt: skip
 
@@ -296,6 +300,10 @@ def test_a_track_follows_values_and_speeds(folder):
     assert found.problem.bounds["x_dot.torque"] == (-9.0, 9.0)
     assert len(found.problem.mesh) == 11
     assert np.allclose(found.guess["x"][[0, -1]], [0.0, np.sin(1.0)], atol=1e-3)
+    inside = '<TableProcessor name="markers_reference"></TableProcessor></MocoTrack>'
+    path.write_text(TRACK.replace("</MocoTrack>", inside))
+    with pytest.warns(UnsupportedWarning, match="no file of markers_reference: Moco does not write"):
+        load_moco_study(path)
 
 
 MOMENTS = """<MocoGeneralizedForceTrackingGoal name="moments"><weight>2</weight>{parts}
@@ -391,6 +399,49 @@ def test_an_inverse_prescribes_the_motion(lift):
 
 
 # ---- beside Moco -----------------------------------------------------------------------------------------------
+
+
+PUSHED = """
+import os
+
+os.chdir(arguments[0])
+loads = opensim.ExternalLoads()
+loads.setDataFileName("push.sto")
+push = opensim.ExternalForce()
+push.setName("push")
+push.set_applied_to_body("block")
+push.set_force_expressed_in_body("ground")
+push.set_force_identifier("f_v")
+loads.cloneAndAppend(push)
+loads.printToXML("push.xml")
+model = opensim.Model("slide.osim")
+model.addComponent(loads.clone())
+study = opensim.MocoStudy()
+problem = study.updProblem()
+problem.setModelAsCopy(model)
+problem.setTimeBounds(0, 1)
+problem.setStateInfo("/jointset/slider/x/value", [-5, 5], 0)
+tracking, effort = opensim.MocoStateTrackingGoal("way"), opensim.MocoControlGoal("effort", 0.1)
+tracking.setReference(opensim.TableProcessor("way.sto"))
+contact = opensim.MocoContactTrackingGoal("contact")
+contact.setExternalLoads(loads)
+contact.setEnabled(False)
+for goal in (tracking, effort, contact):
+    problem.addGoal(goal)
+study.initCasADiSolver().set_num_mesh_intervals(10)
+study.printToXML("pushed.omoco")
+answer = study.solve().getObjective()
+"""
+
+
+@pytest.mark.peers
+def test_a_study_that_moco_writes_with_external_loads_has_its_optimum(folder, in_opensim):
+    """The model stands in the file, with its loads, whose data are beside it."""
+    time = np.linspace(0.0, 1.0, 21)
+    push = {f"f_v{axis}": 4 * np.cos(5 * time) * (axis == "x") for axis in "xyz"}
+    mq.data.save_table(pd.DataFrame(push, pd.Index(time, name="time")), folder / "push.sto")
+    theirs = in_opensim(PUSHED, str(folder))
+    assert load_moco_study(folder / "pushed.omoco", strict=True).solve().objective == pytest.approx(theirs, rel=1e-5)
 
 
 @pytest.mark.peers

@@ -59,8 +59,16 @@ def sort_components(model: Any) -> None:
     where they are counted. Frames, which paths find anywhere, stay; markers of bodies and frames join the others.
 
     Paths that refer to what is moved are changed. Where the set has the name of a component already, the component gets
-    a number. ModelError for a bare name of a force or contact geometry that could then mean either.
+    a number. ModelError for a bare name of a force or contact geometry that could then mean either. Forces of
+    <ExternalLoads> become forces of the model, whose data are in the file that the loads name.
     """
+    for loads in model.xpath("components/ExternalLoads | ComponentSet/objects/ExternalLoads"):
+        for force in loads.iterfind("objects/ExternalForce"):
+            for name in force.findall("data_source_name"):
+                force.remove(name)
+            etree.SubElement(force, "data_source_name").text = loads.findtext("datafile", "")
+            loads.addprevious(force)
+        loads.getparent().remove(loads)
     moved: dict[str, str] = {}
     shared: dict[str, tuple[str, str]] = {}
     for holder, path in (("components", ""), ("ComponentSet/objects", "/componentset")):

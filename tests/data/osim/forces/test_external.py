@@ -123,6 +123,15 @@ def test_what_is_read_is_written_again(folder, tmp_path):
     assert load_model(tmp_path / "again.osim", strict=True).forces == few.forces
 
 
+def test_external_loads_among_the_components_of_a_model_push_alike(folder):
+    """As OpenSim writes a model to which its tool has added them: their table is the data of all."""
+    loads = (folder / "loads.xml").read_text().partition("<ExternalLoads")[2].partition("</OpenSimDocument>")[0]
+    own = loads.replace("</ExternalForce>", "<data_source_name>DataType=double</data_source_name></ExternalForce>")
+    inside = f"<components><ExternalLoads{own}</components><gravity"
+    (folder / "written.osim").write_text((folder / "bare.osim").read_text().replace("<gravity", inside))
+    assert load_model(folder / "written.osim", strict=True).forces == load_model(folder / "pushed.osim").forces
+
+
 def test_data_that_are_missing_are_reported_and_columns_that_are_missing_refused(folder):
     path = folder / "odd.osim"
     write(folder / "bare.osim", path, elements(["push"]).replace(">plate<", ">other<"))
