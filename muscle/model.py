@@ -48,6 +48,8 @@ class Model(Record):
     couplers              hold the motion too
     coordinates, markers  what a file says beyond the mechanics, by the names of its coordinates
     groups                named groups of muscles
+    left_out              what the file has beyond the model, with lines: elements that were not read, unused surfaces,
+                          colors, publications. `save` does not write them
 
     >>> import myoquat as mq
     >>> from myoquat.joints import SphericalJoint
@@ -77,6 +79,7 @@ class Model(Record):
     actuators: tuple[Actuator, ...] = ()
     inputs: tuple[PrescribedInput, ...] = ()
     groups: tuple[MuscleGroup, ...] = ()
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -405,7 +408,8 @@ class Model(Record):
         .xml   MuJoCo's MJCF
         .urdf  for a model without muscles
 
-        One UnwrittenWarning lists the parts that another program's file cannot hold. If `strict`, it is an error.
+        One UnwrittenWarning lists the parts that another program's file cannot hold; `left_out` lists what the file of
+        this model has beyond it. If `strict`, it is an error.
         Raises FileExistsError for an existing file unless `overwrite` is True. Then the file is replaced at once or, if
         writing fails, left as it was. Raises ModelError for a suffix that names no format. In `.toml` the class of a
         joint, force or other part must be the package's own or registered as an entry point, else ModelError.

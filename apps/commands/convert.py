@@ -42,7 +42,8 @@ def command(model: str, output: Path, rotations: str, motion: Path | None, stric
     check_output(output, force)
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
-        load_model(model, rotations).save(output, strict, overwrite=force)
-    for warning in messages:
-        click.echo(str(warning.message))
+        loaded = load_model(model, rotations)
+        loaded.save(output, strict, overwrite=force)
+    for line in [str(warning.message) for warning in messages] + [f"left out: {line}" for line in loaded.left_out]:
+        click.echo(line)
     click.echo(f"wrote {output}")

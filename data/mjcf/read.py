@@ -100,7 +100,7 @@ def load_mjcf(
         shown = ", ".join(opened.idle[:MAX_SHOWN]) + (", ..." if len(opened.idle) > MAX_SHOWN else "")
         message = f"{len(opened.idle)} tendons without actuator and spring carry no force: {shown}"
         warnings.warn(f"{described}: {message}", ImplausibleWarning, stacklevel=3)
-    return model
+    return replace(model, left_out=tuple(opened.unsupported.descriptions()))
 
 
 def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> Model:

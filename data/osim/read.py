@@ -1,6 +1,7 @@
 """From the file to the model."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from myoquat.data.osim.reading.forces import (
     read_limit,
     with_springs,
 )
+from myoquat.data.osim.reading.left_out import count_unseen
 from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.reading.version import in_current_schema, read_document
 from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
@@ -77,7 +79,8 @@ def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Elem
     _doubt(document, model, implausible)
     implausible.report(path, strict)
     unsupported.report(path, strict)
-    return model
+    count_unseen(document, unsupported)
+    return replace(model, left_out=tuple(unsupported.descriptions()))
 
 
 def read_frame(path: Path, name: str) -> Frame:

@@ -275,7 +275,7 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
         raise located(error, path, robot) from None
     implausible.report(path, strict)
     unsupported.report(path, strict)
-    return _obeying(model)
+    return _obeying(replace(model, left_out=tuple(unsupported.descriptions())))
 
 
 def _obeying(model: Model) -> Model:

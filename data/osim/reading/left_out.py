@@ -1,9 +1,14 @@
 """What is not read of an .osim file, and what that changes: by the tags of the elements."""
 
+from typing import Any
+
+from myoquat.data.osim.reading.bodies import SOLIDS
 from myoquat.data.osim.reading.version import GEOMETRY
 from myoquat.data.osim.reading.wraps import OBSTACLE
+from myoquat.data.reports import UnsupportedElements
+from myoquat.data.xml import objects
 
-__all__ = ["CHANGES", "COSMETIC", "change_of"]
+__all__ = ["CHANGES", "COSMETIC", "change_of", "count_unseen"]
 
 MOVES = "moves the bodies in OpenSim, not here"
 SEEN = "changes no motion"
@@ -30,6 +35,26 @@ COSMETIC = {  # properties of OpenSim's objects that are not read, because lengt
 }
 
 
+LOOKS = ("FrameGeometry", "WrapDisplay", "VisibleObject")
+SHAPES = ("Mesh", *SOLIDS)  # whose colors are read
+
+
 def change_of(tag: str) -> str:
     """What leaving an element out changes; a general word for one that is not in the table."""
     return CHANGES.get(tag, "what it does in OpenSim is missing here")
+
+
+def count_unseen(model: Any, unsupported: UnsupportedElements) -> None:
+    """Note what changes no length and no motion: surfaces that no path names, the looks of paths and surfaces, and the
+    entries in `COSMETIC`, unless they are empty."""
+    used = {(name.text or "").strip() for name in model.iter("wrap_object")}
+    for holder in model.iter("WrapObjectSet"):
+        for surface in objects(holder.getparent(), "WrapObjectSet"):
+            if surface.get("name") not in used:
+                unsupported.count(surface, "no path names it")
+    for look in model.iter("Appearance"):
+        if look.getparent().tag not in SHAPES:
+            unsupported.count(look, SEEN)
+    for element in model.iter(*sorted(COSMETIC), *LOOKS):
+        if (element.text or "").strip() not in ("", "Unassigned") or len(element):
+            unsupported.count(element, SEEN)

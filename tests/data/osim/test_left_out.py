@@ -32,6 +32,21 @@ def test_info_says_what_is_left_out_and_what_it_changes(tmp_path, capsys):
     assert change_of("Strange") == "what it does in OpenSim is missing here"
 
 
+def test_a_model_lists_what_its_file_has_beyond_it(tmp_path, capsys):
+    """The converted file lacks it: here an unused surface, publications and the colors of a path."""
+    path = tmp_path / "x.osim"
+    ball = '<WrapSphere name="ball"><Appearance><color>1 0 0</color></Appearance></WrapSphere>'
+    text = TEXT.replace("<BodySet", f"<publications>here</publications><Ground><WrapObjectSet><objects>{ball}</objects>"
+                        "</WrapObjectSet></Ground><BodySet", 1)  # fmt: skip
+    path.write_text(text)
+    own = set(load_model(path).left_out) - set(load_model(ROOT / "tests" / "data" / "small_leg.osim").left_out)
+    assert sorted(re.sub(r", line.*", "", line) for line in own) == [
+        "1 Appearance (changes no motion)", "1 WrapSphere (no path names it)", "1 publications (changes no motion)",
+    ]  # fmt: skip
+    assert not main(["convert", str(path), str(tmp_path / "x.toml")])
+    assert "left out: 1 WrapSphere (no path names it), line " in capsys.readouterr().out
+
+
 CLASSES = """Body Coordinate PinJoint SliderJoint WeldJoint BallJoint FreeJoint CustomJoint UniversalJoint PlanarJoint
 GimbalJoint EllipsoidJoint ScapulothoracicJoint ConstantCurvatureJoint PhysicalOffsetFrame Marker PathPoint
 ConditionalPathPoint MovingPathPoint GeometryPath FunctionBasedPath Scholz2015GeometryPath PathWrap WrapSphere
