@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.osim.reading.version import read_root
+from myoquat.data.osim.version import read_root
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain, text

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, overload
 
@@ -27,6 +28,7 @@ __all__ = [
     "checked_numbers",
     "complain",
     "described",
+    "invalid_at",
     "last_name",
     "located",
     "mended",
@@ -128,6 +130,17 @@ def complain(element: Element | None, message: str) -> NoReturn:
     """Raise a ModelError at an element, with the file that was included if it stands in one, or at the whole file."""
     line, file = (None, None) if element is None else (element.sourceline, element.base)
     raise ModelError(message, element=described(element), line=line, file=file)
+
+
+@contextmanager
+def invalid_at(element: Element | None) -> Iterator[None]:
+    """Turn a ValueError without a place into a ModelError at an element."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        complain(element, str(error))
 
 
 def located(error: ModelError, path: Path | None, root: Element | None) -> ModelError:

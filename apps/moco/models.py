@@ -16,9 +16,9 @@ from myoquat.data import Forces, Motion, load_forces, load_model, load_table, st
 from myoquat.data.files import beside
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
+from myoquat.data.osim.controllers import read_control_bounds
+from myoquat.data.osim.muscles import read_functional
 from myoquat.data.osim.read import read_inner_model
-from myoquat.data.osim.reading.controllers import read_control_bounds
-from myoquat.data.osim.reading.muscles import read_functional
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, parse_opensim, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem

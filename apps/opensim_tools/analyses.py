@@ -43,8 +43,8 @@ from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import interpolated
+from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
-from myoquat.data.osim.reading.controllers import read_control_bounds
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,

@@ -36,9 +36,9 @@ from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.coordinates import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.motions.series import row_at
+from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.document import modernize_names
-from myoquat.data.osim.reading.controllers import PRESCRIBED, read_inputs
-from myoquat.data.osim.reading.forces import external_force
+from myoquat.data.osim.forces import external_force
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.setups import CmcSetup, ForwardSetup
 from myoquat.data.setups.control import Control, read_controls

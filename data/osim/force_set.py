@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from myoquat.data.osim.forces import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.reading.forces import ACTUATORS
 from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints.errors import ModelError
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
@@ -76,7 +76,7 @@ def _actuators(holder: Element | None) -> tuple[Actuator, ...]:
         _complete(element, None if defaults is None else defaults.find(element.tag))
         for entry in list(element.iterchildren("*")):
             entry.tag = RENAMED.get(element.tag, {}).get(entry.tag, entry.tag)
-        found.append(ACTUATORS[element.tag](element, _Bodies()))
+        found.append(ACTUATORS[element.tag].read(element, _Bodies()))
     return tuple(found)
 
 

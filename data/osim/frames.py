@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.data.xml import complain, last_name, numbers, text
+from myoquat.data.xml import Element, add, body_fixed, complain, last_name, numbers, text
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.sequences import rotation_matrix_from_euler
 
-__all__ = ["Frame", "Frames"]
+__all__ = ["ZERO", "Frame", "Frames", "add_offset", "path_of"]
 
 GROUND = "ground"
+ZERO = (0.0, 0.0, 0.0)
 STATIONS = ("point_a", "point_b", "point_c", "origin_point")
 MAX_FRAME_DEPTH = 64  # frames on frames; more are a circle, or a mistake
 
@@ -49,6 +50,11 @@ class Frame:
     def inverse(self) -> "Frame":
         """The body's frame seen from this one."""
         return Frame(self.body, self.R.T, -self.R.T @ self.p)
+
+    def offset(self, element: Any, location: str, orientation: str) -> "Frame":
+        """The frame that children of an element place in this one."""
+        R = rotation_matrix_from_euler(np.array(numbers(element, orientation, 3, ZERO)), "XYZ")
+        return Frame(self.body, self.R @ R, np.array(self.point(numbers(element, location, 3, ZERO))))
 
     def point(self, x: Any) -> tuple[float, ...]:
         """A point of this frame in the body's frame."""
@@ -99,9 +105,7 @@ class Frames:
         base = self._found(text(element, "socket_parent"), str(holder.get("name")), depth + 1)
         if base is None:
             complain(element, f"<socket_parent> names {last_name(text(element, 'socket_parent'))!r}, which is no frame")
-        R = rotation_matrix_from_euler(np.array(numbers(element, "orientation", 3, (0.0,) * 3)), "XYZ")
-        p = np.array(numbers(element, "translation", 3, (0.0,) * 3))
-        return Frame(base.body, base.R @ R, base.p + base.R @ p)
+        return base.offset(element, "translation", "orientation")
 
     def _spanned(self, element: Any, depth: int) -> Frame:
         """The frame that points a, b, c of one body span: one axis along b - a, one normal to their plane."""
@@ -135,7 +139,21 @@ class Frames:
         base = self._found(text(station, "socket_parent_frame"), name, depth + 1)
         if base is None:
             complain(station, "<socket_parent_frame> names no body and no frame of the model")
-        return Frame(base.body, np.eye(3), np.array(base.point(numbers(station, "location", 3, (0.0,) * 3))))
+        return Frame(base.body, np.eye(3), np.array(base.point(numbers(station, "location", 3, ZERO))))
+
+
+def path_of(body: str) -> str:
+    """The path of a body's frame in the model."""
+    return "/ground" if body == GROUND else f"/bodyset/{body}"
+
+
+def add_offset(parent: Element, name: str, body: str, position: Any, orientation: Any) -> Element:
+    """A <PhysicalOffsetFrame> on a body."""
+    frame = add(parent, "PhysicalOffsetFrame", name=name)
+    add(frame, "socket_parent", path_of(body))
+    add(frame, "translation", tuple(position))
+    add(frame, "orientation", body_fixed(orientation))
+    return frame
 
 
 def _names(path: str) -> list[str]:

@@ -1,11 +1,11 @@
 """Functions of a coordinate, read and written by one table, and polynomials of several."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from myoquat.core.records import dataclass
-from myoquat.data.xml import Element, add, complain, number, numbers
+from myoquat.data.xml import Element, add, complain, invalid_at, number, numbers
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import (
     AxisFunction,
@@ -25,10 +25,8 @@ from myoquat.joints.functions import (
 __all__ = [
     "FUNCTIONS",
     "POLYNOMIAL",
-    "add_curves",
     "add_function",
     "can_read",
-    "curves",
     "function_in",
     "read_function",
     "read_polynomial",
@@ -120,17 +118,13 @@ def read_function(element: Element) -> AxisFunction:
         complain(element, f"the function <{element.tag}> is not supported; known: {', '.join(FUNCTIONS)}")
     if _smooths(element):
         complain(element, "a <GCVSpline> that smooths its points is not supported: its <error_variance> must be 0")
-    try:
+    with invalid_at(element):
         return FUNCTIONS[element.tag].read(element)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        complain(element, str(error))
 
 
 def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial | None:
     """A function of so many coordinates, None for one that is no polynomial of them."""
-    try:
+    with invalid_at(element):
         if element.tag == POLYNOMIAL and int(number(element, "dimension")) == dimension:
             return MultivariatePolynomial(dimension, int(number(element, "order")), numbers(element, "coefficients"))
         if element.tag == "MultiplierFunction":
@@ -145,10 +139,6 @@ def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial 
         if element.tag == "PolynomialFunction" and dimension == 1:  # highest power first in a file
             found = numbers(element, "coefficients")[::-1]
             return MultivariatePolynomial(1, len(found) - 1, found)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        complain(element, str(error))
     return None
 
 
@@ -181,25 +171,3 @@ def add_function(
             add_function(add(own, key), value, element)
         else:
             add(own, key, value)
-
-
-def curves(element: Element, names: Mapping[str, str]) -> dict[str, Any]:
-    """The curves that a file gives an element, by our names; `names`: ours -> the file's.
-
-    A curve stands in a holder that is called so, or bears the name itself, as in the files that OpenSim 4 writes.
-    """
-    found = {}
-    for ours, theirs in names.items():
-        holder = element.find(theirs)
-        named = [child for child in element if child.get("name") == theirs and child.tag != theirs]
-        if holder is not None:
-            found[ours] = function_in(holder, element)
-        elif named:
-            found[ours] = read_function(named[0])
-    return found
-
-
-def add_curves(parent: Element, record: Any, names: Mapping[str, str]) -> None:
-    """The curves of a record as children of an element, in holders; `names`: ours -> the file's."""
-    for ours, theirs in names.items():
-        add_function(add(parent, theirs), getattr(record, ours), f"force {parent.get('name')!r}")

@@ -1,35 +1,36 @@
 """From the file to the model."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from myoquat.core.records import dataclass
-from myoquat.data.osim.frames import Frame, Frames
-from myoquat.data.osim.laws import MUSCLES, is_rigid
-from myoquat.data.osim.reading.bodies import count_unknown_geometry, ground_geometry, is_massless, read_skeleton
-from myoquat.data.osim.reading.constraints import read_constraints
-from myoquat.data.osim.reading.controllers import read_inputs
-from myoquat.data.osim.reading.forces import (
+from myoquat.data.osim.bodies import is_massless, read_skeleton
+from myoquat.data.osim.constraints import read_constraints
+from myoquat.data.osim.controllers import read_inputs
+from myoquat.data.osim.forces import (
     ACTUATORS,
     CONTACTS,
     EXTERNAL,
     FORCES,
+    LIMIT,
+    SPRING,
     Contacts,
     can_read,
     data_of,
-    read_actuator,
     read_external,
-    read_force,
     read_limit,
     with_springs,
 )
-from myoquat.data.osim.reading.left_out import count_unseen
-from myoquat.data.osim.reading.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
-from myoquat.data.osim.reading.version import in_current_schema, read_document
-from myoquat.data.osim.reading.wraps import Surfaces, with_wrap_ranges
+from myoquat.data.osim.frames import Frame, Frames
+from myoquat.data.osim.geometry import count_unknown_geometry, geometry_of
+from myoquat.data.osim.laws import MUSCLES, is_rigid
+from myoquat.data.osim.left_out import count_unseen
+from myoquat.data.osim.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
 from myoquat.data.osim.tree import STARTS, collinear_motions, is_blank
+from myoquat.data.osim.version import in_current_schema, read_document
+from myoquat.data.osim.wraps import Surfaces, with_wrap_ranges
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints.errors import ModelError
@@ -127,15 +128,14 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
 
 
 def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausible: ImplausibleValues) -> Model:
-    frames = Frames(element)
+    frames = Contacts(element)
     skeleton = read_skeleton(element, frames)
     for body in skeleton.floating:
         implausible.count("bodies without a joint to the ground, taken as floating", body)
     name = str(element.get("name") or path.stem)
-    contacts = Contacts(element, frames)
-    forces = _Forces.of(element, unsupported, contacts, path.parent)
-    bodies, springs = with_springs(skeleton.bodies, forces.springs)
-    gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), ground_geometry(element)
+    forces = _forces(element, frames, unsupported, path.parent)
+    bodies, springs = with_springs(skeleton.bodies, forces[SPRING.tag])
+    gravity, shown = numbers(element, "gravity", 3, (0.0, -9.80665, 0.0)), geometry_of(element.find("Ground"))
     count_unknown_geometry(element, unsupported)
     system = ArticulatedSystem(bodies, gravity=gravity, name=name, shapes=shown)
     surfaces = Surfaces.of(element, frames)
@@ -143,12 +143,15 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     for tag in SILENT:
         for child in (child for child in objects(element, tag) if child.tag != SENSOR):
             unsupported.count(child, tag)
-    passive = tuple(read_force(force, frames, contacts) for force in (*springs, *forces.passive))
-    passive += tuple(read_external(force, file) for force, file in forces.external)
-    muscles = tuple(read_muscle(force, frames, surfaces, contacts, unsupported) for force in forces.paths)
-    for surface in contacts.unused:
+    passive = (
+        *springs,
+        *(FORCES[force.tag].read(force, frames) for force in forces[PASSIVE]),
+        *(read_external(force, file) for force in forces[EXTERNAL] if (file := data_of(force, path.parent))),
+    )
+    muscles = tuple(read_muscle(force, frames, surfaces, unsupported) for force in forces[PATHS])
+    for surface in frames.unused:
         unsupported.count(surface, "ContactGeometrySet")
-    actuators = tuple(read_actuator(force, frames) for force in forces.actuators)
+    actuators = tuple(ACTUATORS[force.tag].read(force, frames) for force in forces[ACTUATED])
     names = tuple(muscle.name for muscle in muscles)
     known = (*names, *(name for a in actuators for name in a.control_names))
     model = Model(
@@ -162,47 +165,39 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         coordinates=skeleton.coordinates,
         couplers=couplers,
         markers=tuple(_marker(marker, frames) for marker in objects(element, "MarkerSet")),
-        limits=tuple(read_limit(force, bodies) for force in forces.limits),
+        limits=tuple(read_limit(force, bodies) for force in forces[LIMIT]),
         constraints=(*constraints, *skeleton.welds),
         forces=passive,
         actuators=actuators,
         inputs=read_inputs(element, known, unsupported, path.parent),
         groups=read_groups(element, names, unsupported, implausible),
     )
-    return with_wrap_ranges(model, {str(force.get("name")) for force in forces.paths if has_resolved_wraps(force)})
+    return with_wrap_ranges(model, {str(force.get("name")) for force in forces[PATHS] if has_resolved_wraps(force)})
 
 
-@dataclass(frozen=True)
-class _Forces:
-    """The forces of a model that are read, by their use."""
+PATHS, PASSIVE, ACTUATED = "along paths", "passive", "actuated"
+GROUPS = {
+    **dict.fromkeys(FORCES, PASSIVE),
+    **dict.fromkeys(ACTUATORS, ACTUATED),
+    **{tag: tag for tag in (SPRING.tag, LIMIT, EXTERNAL)},
+}
 
-    paths: list[Any]
-    springs: list[Any]
-    limits: list[Any]
-    passive: list[Any]
-    actuators: list[Any]
-    external: list[tuple[Any, Path]]
 
-    @classmethod
-    def of(cls, model: Any, unsupported: UnsupportedElements, contacts: Contacts, folder: Path) -> "_Forces":
-        """Those that apply; others are noted, and so are those whose data are not in the folder."""
-        found = cls([], [], [], [], [], [])
-        lists = dict.fromkeys((*FORCES, *CONTACTS), found.passive) | dict.fromkeys(ACTUATORS, found.actuators)
-        lists |= {"SpringGeneralizedForce": found.springs, "CoordinateLimitForce": found.limits}
-        for force in objects(model, "ForceSet"):
-            along = has_path(force)
-            data = data_of(force, folder) if force.tag == EXTERNAL else None
-            if not along and force.tag not in lists and data is None:
-                unsupported.count(force, "force")
-            elif not boolean(force, "appliesForce", True):
-                unsupported.count(force, "appliesForce is false")
-            elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
-                unsupported.count(force, "force")
-            elif data is not None:
-                found.external.append((force, data))
-            else:
-                (found.paths if along else lists[force.tag]).append(force)
-        return found
+def _forces(model: Any, contacts: Contacts, unsupported: UnsupportedElements, folder: Path) -> dict[str, list[Element]]:
+    """The forces that apply, by how they are read; others are noted, and so are those whose data are not in the
+    folder."""
+    groups: dict[str, list[Element]] = defaultdict(list)
+    for force in objects(model, "ForceSet"):
+        group = PATHS if has_path(force) else GROUPS.get(force.tag)
+        if group is None or (group == EXTERNAL and data_of(force, folder) is None):
+            unsupported.count(force, "force")
+        elif not boolean(force, "appliesForce", True):
+            unsupported.count(force, "appliesForce is false")
+        elif not can_read(force) or (force.tag in CONTACTS and not contacts.supports(force)):
+            unsupported.count(force, "force")
+        else:
+            groups[group].append(force)
+    return groups
 
 
 def _marker(element: Any, frames: Frames) -> Marker:

@@ -11,9 +11,10 @@ import numpy as np
 from lxml import etree
 
 from myoquat.core.records import dataclass
-from myoquat.data.osim.frames import GROUND, Frame, Frames
+from myoquat.data.osim.elements import Format, ValueType, by_tag, format_of
+from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
-from myoquat.data.xml import boolean, complain, last_name, number, numbers, objects, span, text, triple
+from myoquat.data.xml import boolean, complain, invalid_at, last_name, number, numbers, objects, span, text, triple
 from myoquat.joints.conversion.balls import turned_around
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
 from myoquat.joints.multibody.body import Body
@@ -35,7 +36,7 @@ from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [
     "DEFAULT_RANGE",
-    "JOINTS",
+    "SHAPED",
     "STARTS",
     "TAG",
     "Edge",
@@ -50,6 +51,7 @@ __all__ = [
     "read_joint",
     "scapular_bodies",
     "spanning_tree",
+    "tag_of",
 ]
 
 
@@ -185,40 +187,44 @@ def _moves(names: tuple[str, ...], turns: Any, slides: Any) -> CustomJoint:
     return CustomJoint(names, tuple(Axis(*turn) for turn in turns), tuple(Axis(*slide) for slide in slides))
 
 
-def _free(_: Any, names: tuple[str, ...]) -> Joint:
-    return _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)))
+def _ribs(element: Any, _: Any) -> Joint:
+    """The first part of a shoulder blade's joint, in a frame turned about z (`scapular_bodies`)."""
+    x, y, z = triple(element, "thoracic_ellipsoid_radii_x_y_z")
+    return EllipsoidJoint((y, x, z))
 
 
-def _planar(_: Any, names: tuple[str, ...]) -> Joint:
-    return _moves(names, ((Z, 0),), ((X, 1), (Y, 2)))
-
-
+EQUAL = {  # joints that are all alike
+    "WeldJoint": FixedJoint(),
+    "PinJoint": RevoluteJoint(Z),
+    "SliderJoint": PrismaticJoint(X),
+    "UniversalJoint": UniversalJoint(X, Y),
+    "GimbalJoint": EulerJoint("XYZ"),
+    "BallJoint": EulerJoint("XYZ"),
+}
+SHAPED = by_tag(
+    Format("EllipsoidJoint", EllipsoidJoint, {"radii": ("radii_x_y_z", ValueType(lambda e, tag, *_: triple(e, tag)))}),
+    Format(
+        "ConstantCurvatureJoint",
+        ConstantCurvatureJoint,
+        {"length": ("length", 1.0), "rest": ("neutral_angle_x_z_y", ZERO)},
+    ),
+)
 JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = {  # tag -> coordinates, joint
-    "WeldJoint": (0, lambda element, names: FixedJoint()),
-    "PinJoint": (1, lambda element, names: RevoluteJoint(Z)),
-    "SliderJoint": (1, lambda element, names: PrismaticJoint(X)),
-    "UniversalJoint": (2, lambda element, names: UniversalJoint(X, Y)),
-    "GimbalJoint": (3, lambda element, names: EulerJoint("XYZ")),
-    "BallJoint": (3, lambda element, names: EulerJoint("XYZ")),
-    "PlanarJoint": (3, _planar),
-    "FreeJoint": (6, _free),
-    "EllipsoidJoint": (3, lambda element, names: EllipsoidJoint(triple(element, "radii_x_y_z"))),
-    "ConstantCurvatureJoint": (3, lambda element, names: _rod(element)),
-    "ScapulothoracicJoint": (4, lambda element, names: _ribs(element)),
+    **{tag: (joint.nq, lambda element, _: EQUAL[element.tag]) for tag, joint in EQUAL.items()},
+    **dict.fromkeys(SHAPED, (3, lambda element, _: SHAPED[element.tag].read(element))),
+    "PlanarJoint": (3, lambda _, names: _moves(names, ((Z, 0),), ((X, 1), (Y, 2)))),
+    "FreeJoint": (6, lambda _, names: _moves(names, ((X, 0), (Y, 1), (Z, 2)), ((X, 3), (Y, 4), (Z, 5)))),
+    "ScapulothoracicJoint": (4, _ribs),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
 
 
-def _rod(element: Any) -> Joint:
-    return ConstantCurvatureJoint(
-        number(element, "length", 1.0), triple(element, "neutral_angle_x_z_y", (0.0, 0.0, 0.0))
-    )
-
-
-def _ribs(element: Any) -> Joint:
-    """The first part of a shoulder blade's joint, in a frame turned about z (`myoquat.data.osim.tree`)."""
-    x, y, z = triple(element, "thoracic_ellipsoid_radii_x_y_z")
-    return EllipsoidJoint((y, x, z))
+def tag_of(joint: Joint) -> str:
+    """OpenSim's type of a joint: one of its own where it has the same axes, a CustomJoint otherwise."""
+    shaped = format_of(SHAPED, joint)
+    if shaped is not None and getattr(joint, "sequence", "XYZ") == "XYZ":
+        return shaped.tag
+    return next((tag for tag, other in EQUAL.items() if other == joint), "CustomJoint")
 
 
 def read_joint(element: Any, backward: bool = False) -> OsimJoint:
@@ -234,13 +240,9 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     if backward and element.tag == "ScapulothoracicJoint":
         complain(element, "a <ScapulothoracicJoint> that carries its parent is not supported")
     names = tuple(c.name for c in coordinates)
-    try:
+    with invalid_at(element):
         joint = build(element, names)
         joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        complain(element, str(error))
     defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
     return OsimJoint(joint, coordinates, defaults, speeds)
 

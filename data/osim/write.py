@@ -1,7 +1,7 @@
 """From the model to the file."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,35 +10,14 @@ import numpy as np
 from lxml import etree
 
 from myoquat.data.files import check_output, write_text
+from myoquat.data.osim.bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
+from myoquat.data.osim.constraints import add_constraints
+from myoquat.data.osim.controllers import add_inputs
+from myoquat.data.osim.forces import add_forces, add_limits, add_passive, surfaces_of
+from myoquat.data.osim.frames import path_of
 from myoquat.data.osim.laws import TIMES
-from myoquat.data.osim.reading.controllers import add_inputs
-from myoquat.data.osim.writing.bodies import (
-    Placed,
-    add_bodies,
-    add_constraints,
-    add_joints,
-    joint_name,
-    named_as_ground,
-    path_of,
-    placed_joints,
-)
-from myoquat.data.osim.writing.forces import (
-    add_actuators,
-    add_forces,
-    add_limits,
-    add_passive,
-    add_surfaces,
-    surfaces_of,
-)
-from myoquat.data.osim.writing.paths import (
-    FALLBACK,
-    Obstacles,
-    Paths,
-    WrapObjects,
-    force_element,
-    with_valid_path_wraps,
-)
-from myoquat.data.osim.writing.paths import has_known_law as is_known
+from myoquat.data.osim.muscles import Paths, force_element
+from myoquat.data.osim.wraps import WrittenWraps, with_valid_path_wraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name
 from myoquat.joints.conversion.balls import with_angles
@@ -50,6 +29,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types.fixed import FixedJoint
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.forces import ContactSurface
 from myoquat.muscle.model import Model
 
 __all__ = ["write_model"]
@@ -89,21 +69,16 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     if model.description:
         add(element, "credits", model.description)
     add(element, "gravity", system.gravity)
-    coordinates, wraps = {c.name: c for c in model.coordinates}, WrapObjects(model.muscles)
-    placed = placed_joints(system, _named(model))
-    add_bodies(element, system, placed, wraps.add, unwritten)
+    coordinates, surfaces = {c.name: c for c in model.coordinates}, surfaces_of(model)
+    wraps = WrittenWraps(model.muscles, surfaces)
+    placed = placed_joints(system, _named(model, surfaces.values()))
+    add_bodies(element, system, placed, wraps.add_objects, unwritten)
     add_joints(element, system, placed, (start_q, start_u), coordinates)
     add_constraints(element, model, unwritten)
-    surfaces = surfaces_of(model)
-    obstacles = Obstacles(model.muscles, surfaces)
-    paths = Paths(_coordinate_paths(placed), coordinates, wraps, obstacles)
+    paths = Paths(_coordinate_paths(placed), coordinates, wraps)
     forces = add_set(element, "ForceSet")
     for muscle in model.muscles:
-        name = f"muscle {muscle.name!r}"
-        checked_name(muscle.name, name)
-        if not is_known(muscle.law):
-            law_name = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
-            unwritten.count(f"muscles {law_name}, written as {FALLBACK}", muscle.name)
+        checked_name(muscle.name, f"muscle {muscle.name!r}")
         force = force_element(forces, muscle, unwritten)
         if muscle.activation is not None and force.tag not in TIMES:
             unwritten.count("activations of muscles", muscle.name)
@@ -113,11 +88,10 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             unwritten.count("paths of points that fitted paths replace", muscle.name)
     add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
-    add_forces(forces, model.forces)
-    add_actuators(forces, model.actuators)
+    add_forces(forces, (*model.forces, *model.actuators))
     _add_groups(forces, model)
     add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
-    add_surfaces(element, surfaces, obstacles)
+    wraps.add_geometry(element)
     _add_markers(element, model)
 
 
@@ -202,22 +176,17 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
     return convert_coordinates(source, system, q), u
 
 
-def _named(model: Model) -> set[str]:
+def _named(model: Model, surfaces: Iterable[ContactSurface]) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
     linked: Any = (*model.constraints, *model.forces, *model.actuators)
     held = {getattr(link, key) for link in linked for key in HOLDERS if hasattr(link, key)}
-    held |= {surface.body for surface in surfaces_of(model).values()}
-    return held | {thing.body for thing in (*things, *model.markers)}
+    return held | {thing.body for thing in (*things, *model.markers, *surfaces)}
 
 
 def _coordinate_paths(placed: list[Placed]) -> dict[str, str]:
     """The path of every coordinate in the model."""
-    return {
-        name: f"/jointset/{joint_name(joint.moving)}/{name}"
-        for joint in placed
-        for name in joint.moving.names_of_coordinates
-    }
+    return {name: f"/jointset/{joint.name}/{name}" for joint in placed for name in joint.moving.names_of_coordinates}
 
 
 def _add_groups(forces: Any, model: Model) -> None:

@@ -61,7 +61,7 @@ def _is_frame(body: Body) -> bool:
 
 
 def _whole(name: str, known: Mapping[str, Body]) -> str:
-    """The body of which another is a part by its name (`myoquat.data.osim.reading.bodies`), or the body itself."""
+    """The body of which another is a part by its name (`myoquat.data.osim.bodies`), or the body itself."""
     whole, part, number = name.rpartition(PART_INFIX)
     return whole if part and whole in known and number.isdigit() else name
 

@@ -8,7 +8,7 @@ import pytest
 
 from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.data.osim.reading.left_out import CHANGES, COSMETIC, change_of
+from myoquat.data.osim.left_out import CHANGES, COSMETIC, change_of
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()

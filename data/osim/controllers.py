@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.files import beside
+from myoquat.data.osim.forces import BOUNDS, control_bound
 from myoquat.data.osim.functions import add_function, can_read, read_function
-from myoquat.data.osim.reading.forces import BOUNDS, control_bound
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, add_set, boolean, complain, last_name, number, objects, parse_opensim, text
@@ -88,12 +88,12 @@ def _through(element: Element, times: tuple[float, ...], values: tuple[float, ..
         complain(element, f"the table of its <controls_file>: {error}")
 
 
-def _functions(element: Element) -> list[Any]:
-    holders = [child for child in element if child.tag == "ControlFunctions" or child.get("name") == "ControlFunctions"]
-    functions = None if not holders else holders[0].find("objects")
-    if functions is None and holders:
-        functions = holders[0].find("FunctionSet/objects")
-    return [] if functions is None else [child for child in functions if isinstance(child.tag, str)]
+def _functions(element: Any) -> list[Any]:
+    for holder in element.iterchildren("*"):
+        if "ControlFunctions" in (holder.tag, holder.get("name")):
+            functions: list[Any] = holder.findall("objects/*") or holder.findall("FunctionSet/objects/*")
+            return functions
+    return []
 
 
 def _prescribed(element: Element, known: tuple[str, ...]) -> list[PrescribedInput]:

@@ -18,7 +18,7 @@ from myoquat.data.osim.document import (
     part_from_ground,
     settle_names,
 )
-from myoquat.data.osim.reading.muscles import has_path
+from myoquat.data.osim.muscles import has_path
 from myoquat.data.osim.tree import complete_joint
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import BASE, Element, IncludedFiles, complain, last_name, parse_opensim

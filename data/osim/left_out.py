@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from myoquat.data.osim.reading.bodies import SOLIDS
-from myoquat.data.osim.reading.version import GEOMETRY
-from myoquat.data.osim.reading.wraps import OBSTACLE
+from myoquat.data.osim.geometry import SOLIDS
+from myoquat.data.osim.version import GEOMETRY
+from myoquat.data.osim.wraps import OBSTACLE
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import objects
 

@@ -1,22 +1,34 @@
 """Surfaces that paths wrap around: from a file's wrap objects and the paths that name them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.records import dataclass, unchecked
-from myoquat.data.osim.frames import GROUND, Frame, Frames
-from myoquat.data.osim.reading.forces import ZERO, Contacts
+from myoquat.data.osim.forces import Contacts, add_surfaces
+from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, add, boolean, complain, numbers, objects, text, triple
+from myoquat.data.xml import (
+    Element,
+    add,
+    add_set,
+    body_fixed,
+    boolean,
+    checked_name,
+    complain,
+    numbers,
+    objects,
+    text,
+    triple,
+)
+from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import wrapping
 from myoquat.muscle.coordinates import follow
+from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle, PathWrap
 from myoquat.muscle.points import PathPoint
@@ -24,16 +36,14 @@ from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
     "OBSTACLE",
-    "POINT",
-    "RESOLVED",
     "TAG",
     "Surfaces",
-    "add_sizes",
-    "in_stated_order",
-    "is_known",
+    "WrittenWraps",
+    "add_path_wraps",
+    "is_hinted",
     "is_resolved",
-    "obstacle_tag",
     "read_obstacles",
+    "with_valid_path_wraps",
     "with_wrap_ranges",
 ]
 
@@ -58,18 +68,6 @@ OBSTACLES: Table = {  # contact geometry that a Scholz2015GeometryPath may go ar
     "ContactEllipsoid": ("WrapEllipsoid", {"radii": ("radii", 3, None)}),
     "ContactTorus": ("WrapTorus", {"ring_radius": ("torus_radius", 1, None), "tube_radius": ("tube_radius", 1, None)}),
 }
-TAGS = {wrap: tag for tag, (wrap, _) in SURFACES.items()}
-
-
-def is_known(wrap: Wrap) -> bool:
-    """Whether OpenSim has this type of surface."""
-    name = type(wrap).__name__
-    return name in TAGS and getattr(wrapping, name) is type(wrap)
-
-
-def obstacle_tag(wrap: Wrap) -> str:
-    """The contact geometry of this type of surface."""
-    return next(tag for tag, (surface, _) in OBSTACLES.items() if surface == type(wrap).__name__)
 
 
 def read_sizes(element: Element) -> dict[str, Any]:
@@ -79,11 +77,12 @@ def read_sizes(element: Element) -> dict[str, Any]:
     return {ours: values if len(values) > 1 else values[0] for ours, values in found.items()}
 
 
-def add_sizes(element: Element, wrap: Wrap) -> None:
-    """The sizes of a surface as children of its element."""
-    _, sizes = (SURFACES | OBSTACLES)[element.tag]
-    for ours, (theirs, *_) in sizes.items():
-        add(element, theirs, getattr(wrap, ours))
+def _add_surface(holder: Element, table: Table, wrap: Wrap, name: str, place: dict[str, Any]) -> None:
+    """The element of a surface in a table, with children for its place and its sizes."""
+    tag, sizes = next((tag, sizes) for tag, (surface, sizes) in table.items() if surface == type(wrap).__name__)
+    element = add(holder, tag, name=name)
+    for key, value in (place | {theirs: getattr(wrap, ours) for ours, (theirs, *_) in sizes.items()}).items():
+        add(element, key, value)
 
 
 SAMPLED_POSES = 64  # at which contact of the pieces of a path with a surface is tested
@@ -138,10 +137,11 @@ class Surfaces:
             return None
         surface: type[Wrap] = getattr(wrapping, SURFACES[element.tag][0])  # imported with the first one
         if name not in self.shapes:
+            placed = frame.offset(element, "translation", "xyz_body_rotation")
             self.shapes[name] = {
-                "body": frame.body,
-                "position": frame.point(numbers(element, "translation", 3, (0.0,) * 3)),
-                "orientation": _orientation(element, frame),
+                "body": placed.body,
+                "position": placed.position,
+                "orientation": placed.orientation,
                 "name": name,
                 **read_sizes(element),
             }
@@ -156,11 +156,6 @@ class Surfaces:
             unsupported.count(element, f"quadrant {given!r}; read as all")
             return "all"
         return quadrant
-
-
-def _orientation(element: Any, frame: Frame) -> tuple[float, ...]:
-    angles = np.array(numbers(element, "xyz_body_rotation", 3, (0.0,) * 3))
-    return tuple(float(x) for x in quaternion_from_matrix(frame.R @ rotation_matrix_from_euler(angles, "XYZ")))
 
 
 def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
@@ -182,7 +177,7 @@ def is_resolved(path: Any) -> bool:
     return bool(names) and all(name.endswith(RESOLVED) for name in names)
 
 
-def in_stated_order(muscle: Muscle) -> Muscle:
+def _in_stated_order(muscle: Muscle) -> Muscle:
     """The muscle with its surfaces as its `path_wraps` state them; the same one where these name other surfaces."""
     if sorted(stated.wrap for stated in muscle.path_wraps) != list(range(len(muscle.wraps))):
         return muscle
@@ -294,12 +289,11 @@ POINT, OBSTACLE = "Scholz2015GeometryPathPoint", "Scholz2015GeometryPathObstacle
 
 
 def read_obstacles(
-    path: Any, frames: Frames, contacts: Contacts, unsupported: UnsupportedElements
+    path: Any, frames: Contacts, unsupported: UnsupportedElements
 ) -> tuple[tuple[PathPoint, ...], tuple[Wrap, ...]]:
     """Points and obstacles of a path, each obstacle on the piece between the points beside it; what is not supported is
     noted. ModelError for a path that does not begin and end with a point."""
-    holder = path.find("path_elements")
-    found = [] if holder is None else [element for element in holder if isinstance(element.tag, str)]
+    found = path.findall("path_elements/*")
     if len(found) < 2 or {found[0].tag, found[-1].tag} != {POINT}:
         complain(path, f"the <path_elements> must begin and end with a <{POINT}>")
     points = tuple(_point(element, frames) for element in found if element.tag == POINT)
@@ -310,7 +304,7 @@ def read_obstacles(
         if element.tag == POINT:
             number += 1
             continue
-        wrap = _wrap(element, contacts, unsupported)
+        wrap = _wrap(element, frames, unsupported)
         piece = None if len(points) == 2 else (number - 1, number)
         wraps += [] if wrap is None else [replace(wrap, points=piece)]
     return points, tuple(wraps)
@@ -326,7 +320,7 @@ def _point(element: Any, frames: Frames) -> PathPoint:
 
 def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) -> Wrap | None:
     """An obstacle as a surface on the whole path, None for one that is not supported."""
-    geometry, frame = contacts.placed(element, "socket_contact_geometry")
+    geometry, frame = contacts.named_geometry(element, "socket_contact_geometry")
     if geometry.tag not in OBSTACLES:
         unsupported.count(element, f"a path around a {geometry.tag}")
         return None
@@ -345,3 +339,135 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
         unsupported.count(element, "a hint in the middle of the obstacle; read as the shorter way round")
         return wrap
     return replace(wrap, hint=hint)
+
+
+# ---- Surfaces of paths, written ------------------------------------------------------------------------------------
+
+
+def is_hinted(muscle: Muscle) -> bool:
+    """Whether a path is one over obstacles; ModelError where it is so in part."""
+    hinted = [wrap.hint is not None for wrap in muscle.wraps]
+    if any(hinted) and not all(hinted):
+        raise ModelError(
+            "OpenSim has no path around surfaces with a hint and others", element=f"muscle {muscle.name!r}"
+        )
+    return any(hinted)
+
+
+class WrittenWraps:
+    """The surfaces of all muscles, equal ones once, each with a name of its own. They are wrap objects of bodies. Those
+    with a hint are contact geometry, unless they equal a surface of a contact force."""
+
+    def __init__(self, muscles: Sequence[Muscle], surfaces: Mapping[str, ContactSurface]) -> None:
+        self._objects: dict[Wrap, str] = {}
+        self._obstacles: dict[Wrap, str] = {}
+        self._surfaces = surfaces
+        for muscle in muscles:
+            table, names, taken = (
+                (OBSTACLES, self._obstacles, set(surfaces)) if is_hinted(muscle) else (SURFACES, self._objects, set())
+            )
+            for wrap in map(_bare, muscle.wraps):
+                if wrap not in names:
+                    names[wrap] = self._name(wrap, muscle.name, table, {*names.values(), *taken})
+
+    def _name(self, wrap: Wrap, muscle: str, table: Table, taken: Collection[str]) -> str:
+        label, ends = f"muscle {muscle!r}", isinstance(wrap, wrapping.WrapCylinder) and np.isfinite(wrap.length)
+        if not any(getattr(wrapping, surface) is type(wrap) for surface, _ in table.values()):
+            raise ModelError(f"OpenSim has no surface like a {wrap.kind}", element=label)
+        if table is OBSTACLES and ends:
+            raise ModelError(
+                f"OpenSim's obstacles are cylinders without ends; {wrap.name or 'one'} has them", element=label
+            )
+        if table is SURFACES and not ends and isinstance(wrap, wrapping.WrapCylinder):
+            raise ModelError(f"OpenSim's cylinders have a length; {wrap.name or 'one'} has none", element=label)
+        base = checked_name(wrap.name or f"{muscle}_{wrap.kind}", label)
+        if table is OBSTACLES and _is_same(wrap, self._surfaces.get(base)):
+            return base
+        return next(name for name in (base, *(f"{base}_{k}" for k in range(2, len(taken) + 3))) if name not in taken)
+
+    def of(self, wrap: Wrap) -> str:
+        """The name of a surface."""
+        return (self._objects if wrap.hint is None else self._obstacles)[_bare(wrap)]
+
+    def add_objects(self, parent: Element, body: str) -> None:
+        """The <WrapObjectSet> of a body, if it has any."""
+        found = [(wrap, name) for wrap, name in self._objects.items() if wrap.body == body]
+        holder = add_set(parent, "WrapObjectSet") if found else parent
+        for wrap, name in found:
+            place = {
+                "active": True,
+                "xyz_body_rotation": body_fixed(wrap.orientation),
+                "translation": wrap.position,
+                "quadrant": wrap.quadrant.removeprefix("+"),
+            }
+            _add_surface(holder, SURFACES, wrap, name, place)
+
+    def add_geometry(self, parent: Element) -> None:
+        """The <ContactGeometrySet>, where there are surfaces of contact forces or obstacles of paths."""
+        new = [(wrap, name) for wrap, name in self._obstacles.items() if not _is_same(wrap, self._surfaces.get(name))]
+        if not new and not self._surfaces:
+            return
+        holder = add_set(parent, "ContactGeometrySet")
+        for wrap, name in new:
+            place = {
+                "socket_frame": path_of(wrap.body),
+                "location": wrap.position,
+                "orientation": body_fixed(wrap.orientation),
+            }
+            _add_surface(holder, OBSTACLES, wrap, name, place)
+        add_surfaces(holder, tuple(self._surfaces.values()))
+
+    def add_path(self, parent: Element, muscle: Muscle) -> None:
+        """A path over obstacles; ModelError for points and pieces that OpenSim's cannot have."""
+        element = f"muscle {muscle.name!r}"
+        whole = (0, len(muscle.path) - 1)
+        if any(type(point) is not PathPoint for point in muscle.path):
+            raise ModelError("all points of OpenSim's path over obstacles are fixed to bodies", element=element)
+        if any(np.diff(wrap.points or whole) != 1 for wrap in muscle.wraps):
+            raise ModelError("in OpenSim an obstacle with a hint acts between two points of a path", element=element)
+        elements = add(add(parent, TAG, name="path"), "path_elements")
+        for k, point in enumerate(muscle.path):
+            entry = add(add(elements, POINT, name=f"path_point_{k}"), "PathPoint", name="pathpoint")
+            add(entry, "socket_parent_frame", path_of(point.body))
+            add(entry, "location", point.position)
+            for i, wrap in enumerate(muscle.wraps):
+                if (wrap.points or whole)[0] == k and wrap.hint is not None:
+                    obstacle = add(elements, OBSTACLE, name=f"obstacle_{i}")
+                    add(obstacle, "socket_contact_geometry", f"/contactgeometryset/{self.of(wrap)}")
+                    add(obstacle, "contact_hint", wrap.hint)
+
+
+def _bare(wrap: Wrap) -> Wrap:
+    return replace(wrap, points=None, hint=None)
+
+
+def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
+    """Whether an obstacle is the surface of a contact force."""
+    place = (wrap.body, tuple(wrap.position), tuple(wrap.orientation))
+    if isinstance(surface, ContactSphere) and isinstance(wrap, wrapping.WrapSphere):
+        return (*place, wrap.radius) == (surface.body, surface.position, (1.0, 0.0, 0.0, 0.0), surface.radius)
+    if isinstance(surface, ContactEllipsoid) and isinstance(wrap, wrapping.WrapEllipsoid):
+        return (*place, wrap.radii) == (surface.body, surface.position, surface.orientation, surface.radii)
+    return False
+
+
+def with_valid_path_wraps(model: Model) -> Model:
+    """The model with `path_wraps` of those muscles only whose surfaces become the same again when they are read."""
+    stated = replace(model, muscles=tuple(map(_in_stated_order, model.muscles)))
+    read = with_wrap_ranges(stated).muscles
+    pairs = zip(model.muscles, read, strict=True)
+    return replace(model, muscles=tuple(a if a.wraps == b.wraps else replace(a, path_wraps=()) for a, b in pairs))
+
+
+def add_path_wraps(path: Element, muscle: Muscle, wraps: WrittenWraps) -> None:
+    """The surfaces in the order and with the ranges of `path_wraps`; without these, those of the model, and names that
+    say so."""
+    resolved = tuple(PathWrap(k, wrap.points) for k, wrap in enumerate(muscle.wraps))
+    mark = "" if muscle.path_wraps else RESOLVED
+    holder = add_set(path, "PathWrapSet") if muscle.wraps else path
+    for k, stated in enumerate(muscle.path_wraps or resolved, start=1):
+        entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}{mark}")
+        add(entry, "wrap_object", wraps.of(muscle.wraps[stated.wrap]))
+        add(entry, "method", stated.method)
+        span = (-1, -1) if stated.points is None else (stated.points[0] + 1, stated.points[1] + 1)
+        add(entry, "range", " ".join(map(str, span)))

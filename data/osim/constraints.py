@@ -1,0 +1,228 @@
+"""Constraints, read and written by one table: couplers of one coordinate as couplers, the others as constraints."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from myoquat.data.osim.elements import COORDINATE, FUNCTION, REQUIRED, Format, Part, by_tag, only_written
+from myoquat.data.osim.frames import Frame, Frames, add_offset, path_of
+from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, add_function
+from myoquat.data.reports import UnsupportedElements, UnwrittenParts
+from myoquat.data.xml import (
+    Element,
+    add,
+    add_set,
+    body_fixed,
+    boolean,
+    complain,
+    last_name,
+    number,
+    numbers,
+    objects,
+    text,
+    three,
+)
+from myoquat.joints.constraints import (
+    Constraint,
+    CoordinateCoupler,
+    Distance,
+    PointLoop,
+    PointOnLine,
+    PolynomialCoupler,
+    Weld,
+)
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import MultivariatePolynomial
+from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.model import Model
+
+__all__ = ["LINKED", "add_constraints", "read_constraints", "weld"]
+
+COUPLER, OF_COUPLER = "CoordinateCouplerConstraint", "coupled_coordinates_function"
+ENDS = (("first", 1), ("second", 2))
+
+
+# ---- couplers of several coordinates -----------------------------------------------------------------------
+
+
+def _independent(element: Element) -> list[str]:
+    return [last_name(word) for word in text(element, "independent_coordinate_names").split()]
+
+
+def _read_polynomial(element: Any, _: Any) -> dict[str, Any]:
+    """A function that is a polynomial of several coordinates."""
+    names = tuple(_independent(element))
+    function = next(element.iterfind(f"{OF_COUPLER}/*"), None)
+    if function is None:
+        complain(element, f"<{OF_COUPLER}> needs a function")
+    given = numbers(function, "coefficients")
+    if function.tag == "LinearFunction":
+        rows = [tuple(int(i == k) for i in range(len(names))) for k in range(len(names))] + [(0,) * len(names)]
+    elif function.tag == POLYNOMIAL:
+        rows = _powers_of(len(names), int(number(function, "order")))
+    else:
+        known = ", ".join([POLYNOMIAL, *FUNCTIONS])
+        complain(function, f"<{function.tag}> of {len(names)} coordinates is not supported; known: {known}")
+    if len(given) != len(rows):
+        complain(function, f"<coefficients> must be {len(rows)} numbers for {len(names)} coordinates, not {len(given)}")
+    return {"independent": names, "coefficients": given, "powers": tuple(rows)}
+
+
+def _add_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
+    """All terms up to the order of the greatest, those that are not given with coefficient 0."""
+    if not constraint.independent:
+        raise ModelError("OpenSim's couplers depend on a coordinate, and this one on none", element=constraint.label)
+    order = max(map(sum, constraint.powers), default=0)
+    terms = dict.fromkeys(_powers_of(len(constraint.independent), order), 0.0)
+    for powers, coefficient in zip(constraint.powers, constraint.coefficients, strict=True):
+        terms[powers] += coefficient
+    function = MultivariatePolynomial(len(constraint.independent), order, tuple(terms.values()))
+    add_function(add(entry, OF_COUPLER), function, constraint.label)
+    add(entry, "independent_coordinate_names", " ".join(constraint.independent))
+
+
+def _powers_of(count: int, order: int) -> list[tuple[int, ...]]:
+    """The powers of a polynomial's terms in the order of OpenSim's MultivariatePolynomialFunction."""
+    if not 0 <= order <= 10 or not 1 <= count <= 6:
+        raise ModelError(f"a polynomial of order {order} of {count} coordinates is not supported")
+    return [row for row in product(range(order + 1), repeat=count) if sum(row) <= order]
+
+
+# ---- points and frames of two bodies -----------------------------------------------------------------------
+
+
+def _read_points(element: Element, frames: Frames) -> dict[str, Any]:
+    """Two bodies and a point of each, which the file gives in frames of them."""
+    values: dict[str, Any] = {}
+    for ours, k in ENDS:
+        frame = frames.of(element, f"socket_body_{k}")
+        values |= {
+            ours: frame.body,
+            f"{ours}_point": frame.point(numbers(element, f"location_body_{k}", 3, (0.0,) * 3)),
+        }
+    return values
+
+
+def _add_points(entry: Element, constraint: Any) -> None:
+    for ours, k in ENDS:
+        add(entry, f"socket_body_{k}", path_of(getattr(constraint, ours)))
+        add(entry, f"location_body_{k}", getattr(constraint, f"{ours}_point"))
+
+
+def _read_linked(element: Element, frames: Frames) -> dict[str, Any]:
+    """Two frames that are linked; older documents give their poses on the bodies."""
+    if element.find("socket_body_1") is None:
+        return _linked(*(frames.of(element, f"socket_frame{k}") for _, k in ENDS))
+    bodies = [(frames.of(element, f"socket_body_{k}"), k) for _, k in ENDS]
+    return _linked(*(body.offset(element, f"location_body_{k}", f"orientation_body_{k}") for body, k in bodies))
+
+
+def _linked(*frames: Frame) -> dict[str, Any]:
+    """Two bodies, and origin and XYZ angles of a frame on each."""
+    values: dict[str, Any] = {}
+    for (ours, _), frame in zip(ENDS, frames, strict=True):
+        values |= {ours: frame.body, f"{ours}_point": three(frame.p)}
+        values[f"{ours}_angles"] = three(body_fixed(frame.orientation))
+    return values
+
+
+def _add_linked(entry: Element, pair: Any) -> None:
+    frames = add(entry, "frames")
+    for ours, k in ENDS:
+        add(entry, f"socket_frame{k}", f"held_{k}")
+        turned = quaternion_from_euler(getattr(pair, f"{ours}_angles"), "XYZ")
+        add_offset(frames, f"held_{k}", getattr(pair, ours), getattr(pair, f"{ours}_point"), turned)
+
+
+def weld(first: Frame, second: Frame, name: str) -> Weld:
+    """Two frames that a joint without coordinates holds together."""
+    return Weld(**_linked(first, second), name=name)
+
+
+def _read_on_line(element: Element, frames: Frames) -> dict[str, Any]:
+    line, follower = frames.of(element, "socket_line_body"), frames.of(element, "socket_follower_body")
+    return {
+        "first": line.body,
+        "second": follower.body,
+        "first_point": line.point(numbers(element, "point_on_line", 3, (0.0,) * 3)),
+        "axis": three(line.R @ np.array(numbers(element, "line_direction_vec", 3))),
+        "second_point": follower.point(numbers(element, "point_on_follower", 3, (0.0,) * 3)),
+    }
+
+
+def _add_on_line(entry: Element, constraint: PointOnLine) -> None:
+    add(entry, "socket_line_body", path_of(constraint.first))
+    add(entry, "socket_follower_body", path_of(constraint.second))
+    add(entry, "line_direction_vec", constraint.axis)
+    add(entry, "point_on_line", constraint.first_point)
+    add(entry, "point_on_follower", constraint.second_point)
+
+
+def _check_axes(constraint: PointLoop) -> None:
+    if constraint.axes != "xyz":
+        raise ModelError(f"OpenSim holds points along all axes, not {constraint.axes!r}", element=constraint.label)
+
+
+# ---- the table ---------------------------------------------------------------------------------------------
+
+
+DRIVEN = {"dependent": ("dependent_coordinate_name", COORDINATE), "scale": "scale_factor"}
+DRIVEN_BY_ONE = {
+    **DRIVEN,
+    "independent": ("independent_coordinate_names", COORDINATE),
+    "function": (OF_COUPLER, FUNCTION),
+}
+POINTS, LINKED = Part(_read_points, _add_points), Part(_read_linked, _add_linked)
+OF_ONE = Format(COUPLER, Coupler, DRIVEN_BY_ONE)
+OF_SEVERAL = Format(COUPLER, PolynomialCoupler, DRIVEN, Part(_read_polynomial, _add_polynomial))
+CONSTRAINTS = by_tag(
+    Format("PointConstraint", PointLoop, {}, POINTS, only_written(_check_axes)),
+    Format("WeldConstraint", Weld, {}, LINKED),
+    Format("ConstantDistanceConstraint", Distance, {"distance": ("constant_distance", REQUIRED)}, POINTS),
+    Format("PointOnLineConstraint", PointOnLine, {}, Part(_read_on_line, _add_on_line)),
+)
+WRITTEN = {f.record: f for f in (Format(COUPLER, CoordinateCoupler, DRIVEN_BY_ONE), OF_SEVERAL, *CONSTRAINTS.values())}
+
+
+def read_constraints(
+    model: Any, frames: Frames, unsupported: UnsupportedElements
+) -> tuple[tuple[Coupler, ...], tuple[Constraint, ...]]:
+    """Couplers of one coordinate, and the other constraints of a <Model>; what is not enforced or not known is noted.
+
+    ModelError with its line for a constraint that cannot be."""
+    couplers: list[Coupler] = []
+    constraints: list[Constraint] = []
+    for element in objects(model, "ConstraintSet"):
+        if not boolean(element, "isEnforced", True):
+            unsupported.count(element, "constraint, isEnforced is false")
+        elif element.tag != COUPLER and element.tag not in CONSTRAINTS:
+            unsupported.count(element, "constraint; the model moves without it")
+        elif element.tag != COUPLER:
+            constraints.append(CONSTRAINTS[element.tag].read(element, frames))
+        elif len(_independent(element)) == 1 and element.find(f"{OF_COUPLER}/{POLYNOMIAL}") is None:
+            couplers.append(OF_ONE.read(element))
+        else:
+            constraints.append(OF_SEVERAL.read(element))
+    return tuple(couplers), tuple(constraints)
+
+
+def add_constraints(parent: Element, model: Model, unwritten: UnwrittenParts) -> None:
+    """The <ConstraintSet>. ModelError for a constraint that OpenSim does not have: the model would move otherwise."""
+    holder = add_set(parent, "ConstraintSet")
+    for coupler in model.couplers:
+        OF_ONE.write(holder, coupler, f"coupler {coupler.name!r}")
+    taken = {coupler.name for coupler in model.couplers}
+    for i, constraint in enumerate(model.constraints):
+        if type(constraint) not in WRITTEN:
+            raise ModelError(
+                "OpenSim has no constraint of this type that the file could hold", element=constraint.label
+            )
+        name = constraint.name or f"constraint_{i + 1}"
+        if not constraint.name:
+            unwritten.count("constraints without a name, given one", name)
+        if name in taken:
+            raise ModelError(f"the name {name!r} is taken twice", element=constraint.label)
+        taken.add(name)
+        WRITTEN[type(constraint)].write(holder, constraint, constraint.label, name)

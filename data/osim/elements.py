@@ -1,0 +1,188 @@
+"""Elements of an .osim file and their records, read and written by one table.
+
+A `Format` says, for every attribute of a record, which child of the element holds it. A row is the child's tag. The
+type of the value, and the value where the file leaves it out, are those of the record's default, unless the row says
+otherwise.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple
+
+from myoquat.data.osim.frames import Frames, path_of
+from myoquat.data.osim.functions import add_function, function_in
+from myoquat.data.xml import (
+    Element,
+    add,
+    boolean,
+    checked_name,
+    complain,
+    described,
+    invalid_at,
+    last_name,
+    number,
+    text,
+    triple,
+)
+from myoquat.joints.functions import Constant
+
+__all__ = [
+    "BODY",
+    "COORDINATE",
+    "FUNCTION",
+    "FUNCTIONS",
+    "NAMED_BODY",
+    "OWN_BODY",
+    "OWN_NAMED_BODY",
+    "REQUIRED",
+    "TEXTS",
+    "Format",
+    "Part",
+    "ValueType",
+    "by_tag",
+    "format_of",
+    "only_written",
+    "same",
+]
+
+
+class ValueType(NamedTuple):
+    """A type of value: read from the child `tag` of an element, and written as one."""
+
+    read: Callable[[Element, Any, Any, Any], Any]  # element, tag, default (None: it must be there), frames
+    write: Callable[[Element, Any, Any], object] = add
+
+
+class Part(NamedTuple):
+    """What is not the value of one child: attributes from an element and the model's frames, and children from a
+    record."""
+
+    read: Callable[[Element, Any], Mapping[str, Any]]
+    write: Callable[[Element, Any], object]
+
+
+def only_written(check: Callable[[Any], object]) -> Part:
+    """A check of what is to be written: ModelError for a record that OpenSim cannot have."""
+    return Part(lambda *_: {}, lambda _, record: check(record))
+
+
+def _own_body(element: Element, tag: str, _: Any, frames: Frames) -> str:
+    """The body that an element names; ModelError for an offset frame, whose axes OpenSim would take."""
+    frame = frames.of(element, tag)
+    if not frame.is_body:
+        complain(element, f"<{tag}> names an offset frame, which is not supported in <{element.tag}>: name its body")
+    return frame.body
+
+
+def _body(element: Element, tag: str, _: Any, frames: Frames) -> str:
+    return frames.of(element, tag).body
+
+
+def _add_path(entry: Element, tag: str, body: str) -> None:
+    add(entry, tag, path_of(body))
+
+
+def _function(element: Element, tag: str) -> Any:
+    """The function that a child holds, zero where it is missing."""
+    holder = element.find(tag)
+    return Constant(0.0) if holder is None else function_in(holder, element)
+
+
+def _add_function(entry: Element, tag: str, function: Any) -> None:
+    add_function(add(entry, tag), function, described(entry))
+
+
+def _three(read: Callable[[Element, str], Any], write: Callable[[Element, str, Any], object]) -> ValueType:
+    """Three values, in as many children whose tags are the row's."""
+
+    def write_all(entry: Element, tags: Any, values: Any) -> None:
+        for tag, value in zip(tags, values, strict=True):
+            write(entry, tag, value)
+
+    return ValueType(lambda element, tags, *_: tuple(read(element, tag) for tag in tags), write_all)
+
+
+NUMBER = ValueType(lambda element, tag, default, _: number(element, tag, default))
+REQUIRED = ValueType(lambda element, tag, *_: number(element, tag))  # a number that the file must give
+BY_DEFAULT = {  # by the type of a default
+    bool: ValueType(lambda element, tag, default, _: boolean(element, tag, default)),
+    str: ValueType(lambda element, tag, default, _: text(element, tag, default)),
+    tuple: ValueType(lambda element, tag, default, _: triple(element, tag, default)),
+}
+COORDINATE = ValueType(lambda element, tag, *_: last_name(text(element, tag)))
+FUNCTION = ValueType(lambda element, tag, *_: function_in(element.find(tag), element), _add_function)
+TEXTS, FUNCTIONS = _three(lambda element, tag: text(element, tag, "0"), add), _three(_function, _add_function)
+BODY, NAMED_BODY = ValueType(_body, _add_path), ValueType(_body)  # by its path, and by its bare name
+OWN_BODY, OWN_NAMED_BODY = ValueType(_own_body, _add_path), ValueType(_own_body)
+
+
+class Format:
+    """A type of element: its tag, the class of its records, and what its children say.
+
+    rows    attribute -> tag of its child, (tag, default of the file) or (tag, value_type)
+    parts   what is more than the value of one child
+    finish  changes the attributes that were read from an element, in place
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        record: type[Any],
+        rows: Mapping[str, Any],
+        *parts: Part,
+        finish: Callable[[Element, dict[str, Any]], object] | None = None,
+    ) -> None:
+        self.tag, self.record, self._finish = tag, record, finish
+        defaults = {f.name: None if f.default is MISSING else f.default for f in fields(record)}
+        self._named = "name" in defaults
+        self._rows: list[tuple[str, Any, ValueType, Any]] = []
+        self._parts = parts
+        for ours, row in rows.items():
+            theirs, given = row if isinstance(row, tuple) else (row, defaults[ours])
+            default = defaults[ours] if isinstance(given, ValueType) else given
+            value_type = given if isinstance(given, ValueType) else BY_DEFAULT.get(type(default), NUMBER)
+            self._rows.append((ours, theirs, value_type, default))
+
+    def values(self, element: Element, frames: Any = None) -> dict[str, Any]:
+        """The attributes that an element gives."""
+        values = {ours: value_type.read(element, tag, default, frames) for ours, tag, value_type, default in self._rows}
+        for part in self._parts:
+            values |= part.read(element, frames)
+        if self._finish is not None:
+            self._finish(element, values)
+        return values
+
+    def read(self, element: Element, frames: Any = None) -> Any:
+        """The record of an element; ModelError with its line for values that cannot be."""
+        with invalid_at(element):
+            named = {"name": str(element.get("name"))} if self._named else {}
+            return self.record(**named, **self.values(element, frames))
+
+    def fill(self, entry: Element, record: Any) -> None:
+        """Add the children of a record to its element."""
+        for ours, tag, value_type, _ in self._rows:
+            value_type.write(entry, tag, getattr(record, ours))
+        for part in self._parts:
+            part.write(entry, record)
+
+    def write(self, parent: Element, record: Any, label: str = "", name: str = "") -> Element:
+        """The element of a record, in a parent; ModelError about `label` for a name that OpenSim does not allow."""
+        name = name or (record.name if self._named else "")
+        entry = add(parent, self.tag, name=checked_name(name, label) if self._named else "")
+        self.fill(entry, record)
+        return entry
+
+
+def by_tag(*formats: Format) -> dict[str, Format]:
+    """A table of formats."""
+    return {format_.tag: format_ for format_ in formats}
+
+
+def format_of(table: Mapping[str, Format], record: Any) -> Format | None:
+    """The format of a record in a table, None if it has none."""
+    return next((format_ for format_ in table.values() if format_.record is type(record)), None)
+
+
+def same(*names: str) -> dict[str, str]:
+    """Rows of attributes whose children have their names."""
+    return {name: name for name in names}

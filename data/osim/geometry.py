@@ -1,0 +1,140 @@
+"""The geometry that bodies show: files of meshes, spheres, ellipsoids, cylinders and boxes, with poses and colors."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from myoquat.core.typing import Array
+from myoquat.data.osim.frames import ZERO, add_offset
+from myoquat.data.reports import UnsupportedElements, UnwrittenParts
+from myoquat.data.xml import Element, add, number, numbers, text, triple
+from myoquat.joints.multibody.body import Shape
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply
+from myoquat.joints.sequences import quaternion_from_euler
+
+__all__ = ["SOLIDS", "add_geometry", "count_unknown_geometry", "geometry_of"]
+
+ALONG_Y = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # turns the z axis of our cylinders to OpenSim's y axis
+ONES = (1.0,) * 3
+ROUND_OFF = 1e-12  # of a pose: shapes so near stand in the body's own frame
+
+
+class Solid(NamedTuple):
+    """A type of geometry: sizes (n,) of our shape from an element and its scales (3,), and the element's fields."""
+
+    shape: str
+    read: Callable[[Element, Array], Any]
+    fields: Callable[[tuple[float, ...]], dict[str, Any]]
+
+
+# By the tag of an element; sizes that it leaves out are those of OpenSim 4.5
+SOLIDS = {
+    "Mesh": Solid("mesh", lambda element, scales: scales, lambda sizes: {"scale_factors": sizes}),
+    "Sphere": Solid(
+        "sphere", lambda element, scales: number(element, "radius", 1.0) * scales, lambda sizes: {"radius": sizes[0]}
+    ),
+    "Ellipsoid": Solid(
+        "ellipsoid",
+        lambda element, scales: np.array(triple(element, "radii", (0.5, 1.0, 2.0))) * scales,
+        lambda sizes: {"radii": sizes},
+    ),
+    "Cylinder": Solid(
+        "cylinder",
+        lambda element, scales: np.array(
+            [
+                number(element, "radius", 0.5) * (scales[0] + scales[2]) / 2,
+                2 * number(element, "half_height", 0.5) * scales[1],
+            ]
+        ),
+        lambda sizes: {"radius": sizes[0], "half_height": sizes[1] / 2},
+    ),
+    "Brick": Solid(
+        "box",
+        lambda element, scales: 2 * np.array(triple(element, "half_lengths", (0.1, 0.2, 0.3))) * scales,
+        lambda sizes: {"half_lengths": tuple(x / 2 for x in sizes)},
+    ),
+}
+TAGS = {solid.shape: tag for tag, solid in SOLIDS.items()}
+
+
+def geometry_of(body: Any) -> tuple[Shape, ...]:
+    """The geometry of a body, or of a <Ground>, and of the frames in it, all as it is in the body's own frame."""
+    if body is None:
+        return ()
+    shapes = []
+    for holder in (body, *body.findall("components/PhysicalOffsetFrame")):
+        Q, p = np.array([1.0, 0.0, 0.0, 0.0]), ZERO
+        elements = [e for e in holder.iterfind("attached_geometry/*") if e.tag in SOLIDS]
+        if holder is not body and elements:
+            path = "/ground" if body.tag == "Ground" else f"/bodyset/{body.get('name')}"
+            if text(holder, "socket_parent", "..") not in ("..", path):
+                continue
+            Q = np.asarray(quaternion_from_euler(np.array(numbers(holder, "orientation", 3, ZERO)), "XYZ"))
+            p = triple(holder, "translation", p)
+        shapes += [_shape(e, Q, p) for e in elements if e.tag != "Mesh" or text(e, "mesh_file", "")]
+    return tuple(shapes)
+
+
+def count_unknown_geometry(model: Any, unsupported: UnsupportedElements) -> None:
+    """Note the geometry of bodies that no shape holds: lines, arrows, cones, tori."""
+    for element in model.xpath("(BodySet/objects//attached_geometry | Ground//attached_geometry)/*"):
+        if element.tag not in SOLIDS:
+            unsupported.count(element, "display geometry")
+
+
+def _shape(element: Element, Q: Array, p: tuple[float, float, float]) -> Shape:
+    """A shape in a frame with orientation Q and origin p in its body."""
+    shape, read, _ = SOLIDS[element.tag]
+    sizes = tuple(read(element, np.array(numbers(element, "scale_factors", 3, ONES))).tolist())
+    if shape == "sphere":
+        shape, sizes = ("ellipsoid", sizes) if len(set(sizes)) > 1 else (shape, sizes[:1])
+    if shape == "cylinder":
+        Q = quaternion_multiply(Q, ALONG_Y)
+    file = text(element, "mesh_file") if shape == "mesh" else ""
+    name, color = element.get("name") or "", _color(element)
+    return Shape(shape, sizes, p, tuple(Q.tolist()), file=file, name=name, color=color)
+
+
+def _color(element: Element) -> tuple[float, float, float, float] | None:
+    """The color and opacity of a geometry; None for OpenSim's own, opaque white."""
+    look = element.find("Appearance")
+    color = (*ONES, 1.0) if look is None else (*triple(look, "color", ONES), number(look, "opacity", 1.0))
+    return None if color == (*ONES, 1.0) else color
+
+
+def add_geometry(element: Element, name: str, shapes: Iterable[Shape], unwritten: UnwrittenParts) -> None:
+    """What a body or the ground shows, each shape that is turned or shifted in a frame of its own; capsules and the
+    shapes of contacts are left out, and noted."""
+    written = []
+    for shape in shapes:
+        if shape.kind in TAGS and shape.purpose == "visual":
+            written.append(shape)
+        else:
+            unwritten.count("shapes of bodies", f"{name}: {shape.kind}")
+    own, placed = None, None
+    for i, shape in enumerate(written, start=1):
+        shape_name, Q = shape.name or f"{name}_geometry_{i}", np.array(shape.orientation)
+        if shape.kind == "cylinder":
+            Q = quaternion_multiply(Q, quaternion_conjugate(ALONG_Y))
+        if np.allclose([*shape.position, *Q], [0, 0, 0, 1, 0, 0, 0], rtol=0, atol=ROUND_OFF):
+            own = add(element, "attached_geometry") if own is None else own
+            _add_shape(own, shape_name, shape)
+        else:
+            placed = add(element, "components") if placed is None else placed
+            frame = add_offset(placed, f"{shape_name}_frame", name, shape.position, tuple(Q.tolist()))
+            _add_shape(add(frame, "attached_geometry"), shape_name, shape)
+
+
+def _add_shape(holder: Element, name: str, shape: Shape) -> None:
+    element = add(holder, TAGS[shape.kind], name=name)
+    values = SOLIDS[element.tag].fields(shape.sizes) | ({"mesh_file": shape.file} if shape.kind == "mesh" else {})
+    if "scale_factors" in values:  # what every geometry has comes first
+        add(element, "scale_factors", values.pop("scale_factors"))
+    if shape.color is not None:
+        look = add(element, "Appearance")
+        add(look, "opacity", shape.color[3])
+        add(look, "color", shape.color[:3])
+    for key, value in values.items():
+        add(element, key, value)

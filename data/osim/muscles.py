@@ -1,0 +1,343 @@
+"""Muscles and other forces along paths, read and written: their points, and the elements that hold their laws."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from myoquat.data.osim.elements import format_of
+from myoquat.data.osim.forces import Contacts
+from myoquat.data.osim.frames import ZERO, Frames, path_of
+from myoquat.data.osim.functions import add_function, function_in, read_polynomial
+from myoquat.data.osim.laws import (
+    LAWS,
+    TIMES,
+    add_activation_dynamics,
+    read_activation,
+    read_activation_dynamics,
+    read_law,
+)
+from myoquat.data.osim.tree import DEFAULT_RANGE
+from myoquat.data.osim.wraps import TAG as OBSTACLES
+from myoquat.data.osim.wraps import Surfaces, WrittenWraps, add_path_wraps, is_hinted, is_resolved, read_obstacles
+from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
+from myoquat.data.xml import Element, add, add_set, complain, last_name, number, numbers, objects, span, text
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
+from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.fitted import FittedPoint, LengthPoint, fitted_path, function_path
+from myoquat.muscle.laws import Thelen2003
+from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
+from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
+from myoquat.muscle.wrapping import Wrap
+
+__all__ = ["Paths", "force_element", "has_path", "has_resolved_wraps", "read_functional", "read_groups", "read_muscle"]
+
+
+# ---- <FunctionBasedPath>: a path whose length is a polynomial of coordinates --------------------------------------
+
+
+FUNCTIONAL = "FunctionBasedPath"
+LENGTH, ARMS, SPEED = "length_function", "moment_arm_functions", "lengthening_speed_function"
+SAMPLES = 16  # random coordinates at which derivatives of a file are compared with those of its length
+DERIVATIVE_TOLERANCE = 1e-9  # relative to 1 + |derivative|
+
+
+def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPoint, ...]:
+    """The points of a path. Moment arms and speeds of the file that are not the derivatives of its length are noted:
+    here both are its derivatives."""
+    names = tuple(map(last_name, text(path, "coordinate_paths").split()))
+    holder = _holder(path, LENGTH)
+    if holder is None:
+        complain(path, f"<{FUNCTIONAL}> needs a <{LENGTH}>")
+    length = read_polynomial(holder, len(names))
+    if length is None:
+        complain(holder, f"a length by <{holder.tag}> of {len(names)} coordinates is not supported")
+    x, u = np.random.default_rng(0).uniform(-1.0, 1.0, (2, SAMPLES, len(names)))
+    steps = x[:, None, :] + 1e-30j * np.eye(len(names))
+    slopes = length.value(steps).imag / 1e-30
+    speed = _holder(path, SPEED)
+    for k, arm in enumerate(path.findall(f"{ARMS}/*")[: len(names)]):
+        if not _agrees(read_polynomial(arm, len(names)), x, -slopes[:, k]):
+            unsupported.count(arm, ARMS)
+    if speed is not None and not _agrees(
+        read_polynomial(speed, 2 * len(names)), np.concatenate([x, u], axis=-1), np.sum(slopes * u, axis=-1)
+    ):
+        unsupported.count(speed, SPEED)
+    return function_path(names, length)
+
+
+def _holder(path: Any, name: str) -> Any:
+    """The function that a child called `name` holds, or that bears the name itself; None if there is none."""
+    named = [child for child in path.iterchildren("*") if child.get("name") == name]
+    return next(iter([*path.findall(f"{name}/*"), *named]), None)
+
+
+def _agrees(function: MultivariatePolynomial | None, x: Any, wanted: Any) -> bool:
+    """Whether a function has the wanted values (n,) at x (n, dimension)."""
+    if function is None:
+        return False
+    return bool(np.all(np.abs(function.value(x) - wanted) <= DERIVATIVE_TOLERANCE * (1.0 + np.abs(wanted))))
+
+
+GEOMETRY = "GeometryPath"
+PATHS = (GEOMETRY, FUNCTIONAL, OBSTACLES)
+UNREAD = {  # bounds of the control of a muscle: the value that says nothing, and the sign of the direction that binds
+    "min_control": (0.01, 1.0),
+    "max_control": (1.0, -1.0),
+}
+
+
+def has_path(element: Any) -> bool:
+    """Whether a force has a path of a known type."""
+    return _path_in(element) is not None
+
+
+def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported: UnsupportedElements) -> Muscle:
+    """A force along a path of a known type as a muscle."""
+    law, dynamics = read_law(element, unsupported), read_activation_dynamics(element)
+    path = _path_in(element)
+    if path is None:
+        complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
+    wraps: tuple[Wrap, ...] = ()
+    path_wraps: tuple[PathWrap, ...] = ()
+    if path.tag == FUNCTIONAL:
+        points = read_functional(path, unsupported)
+    elif path.tag == OBSTACLES:
+        points, wraps = read_obstacles(path, frames, unsupported)
+    else:
+        points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
+        wraps, path_wraps = surfaces.along(path, len(points), unsupported)
+    name = str(element.get("name"))
+    for tag, (idle, sign) in UNREAD.items():
+        limit = element.find(tag)
+        if limit is not None and sign * (number(element, tag) - idle) > 0:
+            unsupported.count(element, f"{tag}: its activation goes from its least to 1")
+    return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
+
+
+def has_resolved_wraps(element: Any) -> bool:
+    """Whether the file of a force states on which pieces of its path surfaces act, see `is_resolved`."""
+    path = _path_in(element)
+    return path is not None and path.tag not in (FUNCTIONAL, OBSTACLES) and is_resolved(path)
+
+
+def read_groups(
+    model: Any, known: Sequence[str], unsupported: UnsupportedElements, implausible: ImplausibleValues
+) -> tuple[MuscleGroup, ...]:
+    """The groups of a model's <ForceSet>. Members that are not among the muscles `known` are noted and left out."""
+    groups = []
+    for element in model.iterfind("ForceSet/groups/ObjectGroup"):
+        name, named = str(element.get("name")), text(element, "members", "").split()
+        members = tuple(dict.fromkeys(named))
+        if len(members) < len(named):
+            implausible.count("members that a group lists twice, taken once", name)
+        others = [member for member in members if member not in known]
+        if others:
+            unsupported.count(element, f"members of {name} that are no muscles of the model: {', '.join(others)}")
+        groups.append(MuscleGroup(name, tuple(member for member in members if member in known)))
+    return tuple(groups)
+
+
+def _path_in(element: Any) -> Any:
+    """The path of a force, which stands in it or in its <path>; None if there is none."""
+    found = [element.find(f"{holder}{tag}") for tag in PATHS for holder in ("", "path/")]
+    return next((path for path in found if path is not None), None)
+
+
+def _point(element: Any, frames: Frames) -> PathPoint:
+    frame = frames.of(element, "socket_parent_frame")
+    if element.tag == "MovingPathPoint":
+        if not frame.is_body:
+            complain(element, "a moving point of an offset frame is not supported: give it in the body's frame")
+        names, functions, ranges = zip(*(_axis(element, axis) for axis in "xyz"), strict=True)
+        return MovingPoint(frame.body, ZERO, names, functions, ranges)
+    position = frame.point(numbers(element, "location", 3, ZERO))
+    if element.tag == "ConditionalPathPoint":
+        coordinate = last_name(text(element, "socket_coordinate"))
+        return ConditionalPoint(frame.body, position, coordinate, span(element, "range", (0.0, 0.0)))
+    if element.tag != "PathPoint":
+        complain(element, f"the point <{element.tag}> is not supported")
+    return PathPoint(frame.body, position)
+
+
+def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, float]]:
+    """Coordinate, function and the coordinate's range, in which OpenSim keeps what the function sees."""
+    function = function_in(element.find(f"{axis}_location"), element)
+    name = last_name(text(element, f"socket_{axis}_coordinate", ""))
+    found = (c for c in element.getroottree().iter("Coordinate") if c.get("name") == name)
+    coordinate = next(found, None)
+    return name, function, DEFAULT_RANGE if coordinate is None else span(coordinate, "range", DEFAULT_RANGE)
+
+
+# ---- Muscles, written; read back, their laws must be equal ---------------------------------------------------------
+
+
+FALLBACK = "PathActuator"  # for a path whose law OpenSim does not know, or that has none
+READ_BACK_TOLERANCE = 1e-12  # relative, of numbers that are written in another form
+
+
+def force_element(parent: Element, muscle: Muscle, unwritten: UnwrittenParts) -> Element:
+    """The element of a muscle or another force along a path, with all of its numbers but no path yet.
+
+    ModelError if OpenSim's force of this type cannot have them.
+    """
+    muscle = _with_thelen_of_opensim(muscle, unwritten)
+    format_ = format_of(LAWS, muscle.law)
+    if format_ is None:
+        law_name = "without a law" if muscle.law is None else f"with law {muscle.law.kind!r}"
+        unwritten.count(f"muscles {law_name}, written as {FALLBACK}", muscle.name)
+        force = add(parent, FALLBACK, name=muscle.name)
+        strength = getattr(muscle.law, "max_isometric_force", None)
+        if strength is not None:
+            add(force, "optimal_force", strength)
+        return force
+    force = add(parent, format_.tag, name=muscle.name)
+    format_.fill(force, muscle.law)
+    add_activation_dynamics(force, muscle.activation_dynamics)
+    if muscle.activation is not None and force.tag in TIMES:
+        add(force, "default_activation", muscle.activation)
+    _check(force, muscle)
+    return force
+
+
+def _with_thelen_of_opensim(muscle: Muscle, unwritten: UnwrittenParts) -> Muscle:
+    """A muscle by Thelen's law as OpenSim has it: with activation dynamics and an elastic tendon. OpenSim 4.6 opens no
+    file with a Thelen2003Muscle that ignores either."""
+    law = muscle.law
+    if not isinstance(law, Thelen2003):
+        return muscle
+    if law.tendon == "rigid" and law.tendon_slack_length > 0:
+        unwritten.count("rigid tendons of Thelen2003Muscle, written as elastic", muscle.name)
+        muscle = replace(muscle, law=replace(law, tendon="elastic"))
+    if muscle.activation_dynamics is None:
+        unwritten.count("controls that are activations of Thelen2003Muscle, written with its dynamics", muscle.name)
+        up, down, form = TIMES["Thelen2003Muscle"]
+        dynamics = ActivationDynamics(up, down, form, minimum_activation=law.minimum_activation)
+        muscle = replace(muscle, activation_dynamics=dynamics)
+    return muscle
+
+
+def _check(force: Element, muscle: Muscle) -> None:
+    """ModelError unless what is read from the element is what was to be written."""
+    again = etree.fromstring(etree.tostring(force))
+    pairs = {
+        "": (muscle.law, read_law(again, UnsupportedElements())),
+        "activation_dynamics.": (muscle.activation_dynamics, read_activation_dynamics(again)),
+    }
+    wrong = [prefix + name for prefix, (ours, theirs) in pairs.items() for name in _unlike(ours, theirs)]
+    if wrong:
+        raise ModelError(
+            f"OpenSim's {force.tag} cannot have this {', '.join(wrong)}", element=f"muscle {muscle.name!r}"
+        )
+
+
+def _unlike(ours: Any, theirs: Any) -> list[str]:
+    """Names of the fields in which two records differ."""
+    if type(ours) is not type(theirs):
+        return ["type"]
+    if not is_dataclass(ours):
+        return []
+    return [f.name for f in fields(ours) if not _like(getattr(ours, f.name), getattr(theirs, f.name))]
+
+
+def _like(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) <= READ_BACK_TOLERANCE * max(abs(a), abs(b))
+    return bool(a == b)
+
+
+class Paths:
+    """What a path needs to be written: the paths of coordinates in the model, their ranges, and the surfaces."""
+
+    def __init__(
+        self, coordinate_paths: dict[str, str], coordinates: dict[str, Coordinate], wraps: WrittenWraps
+    ) -> None:
+        self._coordinate_paths, self._coordinates, self._wraps = coordinate_paths, coordinates, wraps
+
+    def add(self, parent: Element, muscle: Muscle) -> None:
+        """The path of a muscle; ModelError for a point or a surface that OpenSim cannot have."""
+        element, end = f"muscle {muscle.name!r}", muscle.path[-1]
+        if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
+            self._add_functional(parent, end.coordinates, end.length, element)
+        elif isinstance(end, FittedPoint) and muscle.path == fitted_path(end.length, end.fitted, end.body):
+            # a fitted path of scalar coordinates, without the set of its poses: quaternions became angles before
+            self._add_functional(parent, end.length.variables.coordinates, end.length.polynomial(), element)
+        elif isinstance(end, FittedPoint):
+            message = "OpenSim has no fitted paths with straight pieces or terms of surfaces"
+            raise ModelError(f"{message}; fit with FitSettings(polynomials=True)", element=element)
+        elif muscle.pulleys:
+            raise ModelError("OpenSim has no paths over pulleys", element=element)
+        elif is_hinted(muscle):
+            self._wraps.add_path(parent, muscle)
+        else:
+            path = add(parent, GEOMETRY, name="path")
+            points = add_set(path, "PathPointSet")
+            for k, point in enumerate(muscle.path, start=1):
+                self._add_point(points, point, f"{muscle.name}-P{k}", element)
+            add_path_wraps(path, muscle, self._wraps)
+
+    def _add_functional(self, parent: Element, names: Sequence[str], length: Any, element: str) -> None:
+        path = add(parent, FUNCTIONAL, name="path")
+        add(path, "coordinate_paths", " ".join(self._place(name, element) for name in names))
+        add_function(add(path, LENGTH), length, f"path of {parent.get('name')!r}")
+
+    def _add_point(self, parent: Element, point: PathPoint, name: str, element: str) -> None:
+        if type(point) not in POINT_TAGS:
+            raise ModelError(f"OpenSim has no point like a {type(point).__name__}", element=element)
+        entry = add(parent, POINT_TAGS[type(point)], name=name)
+        add(entry, "socket_parent_frame", path_of(point.body))
+        if isinstance(point, MovingPoint):
+            self._add_motion(entry, point, element)
+            return
+        add(entry, "location", point.position)
+        if isinstance(point, ConditionalPoint):
+            add(entry, "socket_coordinate", self._place(point.coordinate, element))
+            add(entry, "range", point.range)
+
+    def _add_motion(self, entry: Element, point: MovingPoint, element: str) -> None:
+        if any(point.position):
+            raise ModelError(
+                f"OpenSim's moving points have no position beside their functions, this one has {point.position}",
+                element=element,
+            )
+        driving = {  # a constant component has a coordinate in OpenSim too, the same one
+            name: point.ranges[k] if point.ranges else None
+            for k, name in enumerate(point.coordinates)
+            if name and not isinstance(point.functions[k], Constant)
+        }
+        if len(driving) > 1:
+            raise ModelError(
+                f"one coordinate moves a point in OpenSim, not {' and '.join(map(repr, driving))}", element=element
+            )
+        for name, limits in driving.items():
+            self._check_range(name, limits, element)
+        (name,) = driving or (next(iter(self._coordinate_paths), ""),)
+        for k, axis in enumerate("xyz"):
+            add(entry, f"socket_{axis}_coordinate", self._place(name, element))
+            add_function(add(entry, f"{axis}_location"), point.functions[k], element)
+
+    def _check_range(self, name: str, given: tuple[float, float] | None, element: str) -> None:
+        known = self._coordinates.get(name)
+        wanted = DEFAULT_RANGE if known is None or known.range is None else known.range
+        if given is None or tuple(given) != tuple(wanted):
+            raise ModelError(
+                f"a moving point stops at the ends of its coordinate's range in OpenSim: that of {name!r} is "
+                f"{tuple(wanted)}, not {given}",
+                element=element,
+            )
+
+    def _place(self, coordinate: str, element: str) -> str:
+        if coordinate not in self._coordinate_paths:
+            raise ModelError(f"coordinate {coordinate!r} has no place in an .osim file", element=element)
+        return self._coordinate_paths[coordinate]
+
+
+POINT_TAGS: dict[type[PathPoint], str] = {
+    PathPoint: "PathPoint",
+    ConditionalPoint: "ConditionalPathPoint",
+    MovingPoint: "MovingPathPoint",
+}

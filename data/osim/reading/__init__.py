@@ -1,1 +1,0 @@
-"""Elements of an .osim file as parts of a model."""

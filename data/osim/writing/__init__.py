@@ -1,1 +1,0 @@
-"""From models to .osim files: every part is the mirror of what reads it, and is read back before it is believed."""
