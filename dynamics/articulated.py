@@ -20,7 +20,7 @@ from myoquat.joints.motion import Motion, Pair, assembled, kinematics, placement
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.vectors import joined
-from myoquat.kernels.control_flow.map_rows import holds_symbols
+from myoquat.kernels.control_flow.out_of_line_call import holds_symbols
 from myoquat.kernels.control_flow.tree_scan import Member, Pass, tree_scan
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops

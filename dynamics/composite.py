@@ -16,7 +16,7 @@ from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
-from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
+from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
@@ -256,7 +256,7 @@ class _Walk:
         self.nu = nu
         self.cells: list[Any] = [0.0] * (nu * nu)
         self.joints: dict[int, tuple[slice, tuple[tuple[_Numbers, int], tuple[_Numbers, int]]]] = {}
-        self.visits = Visits()
+        self.rows = Rows()
 
     def put_joint(self, i: int, u: slice, numbers: tuple[_Numbers, _Numbers], own: Array) -> None:
         """A joint's subspace and forces, each with its place, and the entries of the joint itself."""
@@ -270,14 +270,14 @@ class _Walk:
         """The blocks of joint i and joint k that it carries."""
         (rows, ((carrier, S_at), _)), (columns, (_, (carried, F_at))) = self.joints[i], self.joints[k]
         key, nu = (carrier.key, carried.key), self.nu
-        if key not in self.visits.tables:
+        if key not in self.rows.types:
             takes = [np.arange(own.count(None)) for own in key]
             blocks = [(nu * np.arange(own.columns)[:, None] + np.arange(other.columns)).ravel()
                       for own, other in ((carrier, carried), (carried, carrier))]  # fmt: skip
-            self.visits.tables[key] = VisitTable(_PairBlock(*key), takes, blocks)
+            self.rows.types[key] = _PairBlock(*key), takes, blocks
         firsts = rows.start * nu + columns.start, columns.start * nu + rows.start
-        self.visits.add(key, [(S_at, F_at, *firsts)])
+        self.rows.add(key, [(S_at, F_at, *firsts)])
 
     def result(self) -> Array:
         """(nu, nu) after the walk."""
-        return self.visits.walked(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)
+        return self.rows.looped(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)

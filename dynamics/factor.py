@@ -15,7 +15,7 @@ from myoquat.dynamics.inverse import inverse
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import components, mirrored
-from myoquat.kernels.control_flow.map_rows import out_of_line_call
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 
 __all__ = [
     "Factors",

@@ -35,7 +35,7 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.kernels.control_flow.cell_walk import Visits, VisitTable
+from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import SymbolArray
 from myoquat.kernels.tracing.context import becomes_loops
 
@@ -130,11 +130,11 @@ class _Walk:
         self.cells: list[Any] = [0.0] * (3 * nu * nu)
         self.columns = [_Column(k, self.put([None] * self.width), ()) for k in range(nu)]
         self.moved = [self.put([None] * 6) for _ in range(nu)]
-        self.visits = Visits()
+        self.rows = Rows()
 
     def result(self) -> Array:
         """The derivatives after the walk."""
-        return self.visits.walked(self.cells, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
+        return self.rows.looped(self.cells, 3 * self.nu * self.nu).reshape(self.nu, 3 * self.nu)
 
     def put(self, numbers: Sequence[Any]) -> int:
         """The first of cells with these numbers."""
@@ -174,18 +174,18 @@ class _Walk:
                 written = [column.at] * bool(visit.kept.size) + self._first_entries(source, column)
                 rows.append((data, column.at, *written))
                 column.zeros = visit.passed_zeros
-            self.visits.add(key, rows)
+            self.rows.add(key, rows)
 
     def _visit(self, key: Hashable, source: Source, numbers: _Numbers) -> "_CrossingVisit":
         """The formula of a type, with its table."""
-        if key not in self.visits.tables:
+        if key not in self.rows.types:
             zeros = key[2]  # type: ignore[index]
             visit = _CrossingVisit(numbers, zeros)
             above, below = self._entries(len(source.indices))
             takes = [np.flatnonzero(~np.array(numbers.zeros)), np.flatnonzero(~np.array(zeros))]
             gives = [visit.kept, above, below]
-            self.visits.tables[key] = VisitTable(visit, takes, [block for block in gives if block.size])
-        return self.visits.tables[key].formula  # type: ignore[return-value]
+            self.rows.types[key] = visit, takes, [block for block in gives if block.size]
+        return self.rows.types[key][0]  # type: ignore[return-value]
 
     def _first_entries(self, source: Source, column: _Column) -> list[int]:
         """The first cells of the entries in the rows of a joint, and of those in its columns."""
@@ -202,20 +202,20 @@ class _Walk:
 
     def visit_apart(self, source: Source, groups: Sequence[tuple[Sequence[int], Any]]) -> None:
         """Columns of different groups meet on a link: each moves it, and the others feel that."""
-        nu, tables, data = self.nu, self.visits.tables, len(self.cells)
+        nu, types, data = self.nu, self.rows.types, len(self.cells)
         self.cells += _Numbers.of(source.mobility).row
         points = []
         for _, p in groups:
             points.append(len(self.cells))
             self.cells += list(np.asarray(p))
-        if "moved" not in tables:
+        if "moved" not in types:
             point, six = np.arange(3), np.arange(6)
-            tables["moved"] = VisitTable(_moved, [np.arange(21), point, np.arange(12, _FORCES)], [six])
-            tables["both"] = VisitTable(_both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)])
-            tables["one"] = VisitTable(_one, [six, point, np.arange(12)], [nu * np.arange(2)])
+            types["moved"] = _moved, [np.arange(21), point, np.arange(12, _FORCES)], [six]
+            types["both"] = _both, [six, point, np.arange(_FORCES)], [nu * point, np.zeros(1, dtype=int)]
+            types["one"] = _one, [six, point, np.arange(12)], [nu * np.arange(2)]
         rows = [(data, at, self.columns[k].at, self.moved[k]) for (group, _), at in zip(groups, points, strict=True)
                 for k in group]  # fmt: skip
-        self.visits.add("moved", rows)
+        self.rows.add("moved", rows)
         both, one = [], []
         for n, (group, _) in enumerate(groups):
             for m, (other, _) in enumerate(groups[:n]):
@@ -223,8 +223,8 @@ class _Walk:
                     there, back = 3 * nu * i + k, 3 * nu * k + i
                     both.append((self.moved[i], points[m], self.columns[k].at, there, back + 2 * nu))
                     one.append((self.moved[k], points[n], self.columns[i].at, back))
-        self.visits.add("both", both)
-        self.visits.add("one", one)
+        self.rows.add("both", both)
+        self.rows.add("one", one)
 
 
 class _CrossingVisit:

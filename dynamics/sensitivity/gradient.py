@@ -19,7 +19,7 @@ from myoquat.dynamics.simulation.schedule import Schedule
 from myoquat.joints.evaluation import SystemLike, kernel_for, traced_once
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, StepLoop, ZeroOrderHold, step_loop
-from myoquat.kernels.control_flow.map_rows import out_of_line_call
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

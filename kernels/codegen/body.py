@@ -176,7 +176,7 @@ def _planned(
         return at_once(tape, ends), [frame] * len(groups)
     emitters = [emitter_of(group[0]) for group in groups]
     schedule = in_time(tape, ends, [emitter.calls_function for emitter in emitters])
-    kept = [emitter.arrays_suffice for emitter in emitters]
+    kept = [emitter.arrays_suffice(group[0]) for emitter, group in zip(emitters, groups, strict=True)]
     offsets, size = arrays_of(tape, ends, kept, schedule)
     first = frame.take(size)
     frames = [Planned(frame, first + offset) if own else frame for own, offset in zip(kept, offsets, strict=True)]

@@ -7,7 +7,7 @@ and writes those of its outputs. Long ones are split into functions that pass va
 selection and register allocation of one huge block would take more than linear time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -17,23 +17,14 @@ from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.elementary import ARITY
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.parts import Call, CallForm, MultiBlock, listed, pointers_of
+from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, listed, pointers_of, price
 from myoquat.kernels.codegen.slots import Frame, Place, Schedule
-from myoquat.kernels.control_flow.map_rows import RowMap
+from myoquat.kernels.control_flow.table_loop import TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = [
-    "RowWriter",
-    "SkippedRegion",
-    "Source",
-    "Target",
-    "emit_straight",
-    "emit_values",
-    "row_of_tables",
-    "skipped_region",
-    "write_table",
-]
+__all__ = ["SkippedRegion", "emit_straight", "emit_values", "skipped_region", "write_rows"]
 
 
 MIN_COST = 60  # of a region, in additions, from which a branch pays
@@ -516,106 +507,143 @@ class _Split:
 # ---- rows of tables ----------------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
-    """Where a row finds an input: a slot behind a pointer, of which it may be known that nothing writes it; or a number
-    of a table that is the same in all lanes."""
+class _Laid(NamedTuple):
+    """The slots (k, m) of a block: the first of each row, and how far the others lie behind it; counted from the frame
+    where the block is the same in all rows. ValueError for slots that lie differently in some rows."""
+
+    first: np.ndarray
+    behind: list[int]
+
+    @classmethod
+    def of(cls, slots: np.ndarray) -> "_Laid":
+        if not slots.size:
+            return cls(np.zeros(len(slots), dtype=np.int64), [])
+        behind = slots - slots[:, :1]
+        if np.any(np.diff(behind, axis=0)):
+            raise ValueError("the slots of a block lie differently in some rows")
+        fixed = not np.any(np.diff(slots[:, 0]))
+        return cls(0 * slots[:, 0], slots[0].tolist()) if fixed else cls(slots[:, 0], behind[0].tolist())
+
+    def overlaps(self, other: "_Laid") -> bool:
+        """Whether the slots of a row may be those of the same row in another block."""
+        if not (self.behind and other.behind):
+            return False
+        apart = self.first - other.first
+        least, most = min(self.behind) - max(other.behind), max(self.behind) - min(other.behind)
+        return bool(np.any((apart + least <= 0) & (apart + most >= 0)))
+
+
+class _Target(NamedTuple):
+    """Where a row leaves a number: so many slots behind a pointer, and by which mode. `late`: it is written last, since
+    the row may take numbers from there."""
 
     pointer: str
     slot: int
-    unchanging: bool = False
-    number: bool = False
+    mode: str
+    late: bool
 
 
-class Target(NamedTuple):
-    """Where a row leaves an output: a slot behind a pointer, by "store", "add" or "least".
+def write_rows(
+    module: Module, name: str, rows: TracedRows, slots: np.ndarray | None = None, once: bool = False
+) -> Cost:
+    """Define `void name(ptr frame, i64 first, i64 last)`: these rows of a type, whose cells are `slots` of the frame;
+    None: its slots themselves.
 
-    A `late` one is written last, since inputs may lie there. `before`: the pointer to what a sum is so far, where that
-    lies elsewhere.
+    once: it is called once, for all rows. With one lane, it then takes as many rows at once as registers have lanes, if
+    neighbouring rows lie side by side, and none takes what another one gives. The last iteration repeats some rows
+    where their number is no multiple of that.
     """
+    tape, count = rewritten(rows.tape, fused=True), len(rows.numbers)
+    takes, gives = (
+        [_Laid.of(block.cells if slots is None else slots[block.cells]) for block in blocks]
+        for blocks in (rows.takes, rows.gives)
+    )
+    width = _rows_at_once(module, rows, [*takes, *gives], count) if once else 1
+    b = module.builder(width if width > 1 else None)
+    firsts = {laid.first.tobytes(): laid.first for laid in (*takes, *gives) if laid.first.any()}
+    numbers = rows.numbers.T if width > 1 else rows.numbers
+    with b.loop("%first", "%last", width) as counter:
+        row = counter
+        if width > 1:
+            over = b.let(f"icmp sgt i64 {counter}, {count - width}")
+            row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
+        pointers = _pointers(b, f"{name}_offsets", row, firsts)
+        own = _own_numbers(b, f"{name}_numbers", row, numbers, 1 if width > 1 else numbers.shape[1])
+        sources = [(pointers.get(laid.first.tobytes(), "%frame"), slot) for laid in takes for slot in laid.behind]
+        targets = list[_Target]()
+        for laid, mode in zip(gives, rows.modes or ["store"] * len(gives), strict=True):
+            late = any(laid.overlaps(other) for other in takes)
+            pointer = pointers.get(laid.first.tobytes(), "%frame")
+            targets += [_Target(pointer, slot, mode, late) for slot in laid.behind]
 
-    pointer: str
-    slot: int
-    mode: str = "store"
-    late: bool = False
-    before: str = ""
+        def read(index: int) -> str:
+            if index < len(sources):
+                return b.load(_address(b, *sources[index]))
+            address = b.offset(own, 8 * (count if width > 1 else 1) * (index - len(sources)))
+            return b.load(address) if width > 1 else b.splat(b.load(address, "double"))
+
+        _write_row(b, tape, counter, read, targets)
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)
+    cost = price(tape)
+    return Cost(cost.operations * count, cost.price * count)
 
 
-class RowWriter:
-    """A row that is written, in a loop over a table or in a function that takes one. `counter` is never negative."""
+def _rows_at_once(module: Module, rows: TracedRows, laid: Sequence[_Laid], count: int) -> int:
+    """How many rows of a kernel for one state are taken at once."""
+    taken, given = (
+        np.concatenate([np.zeros(0), *(block.cells.reshape(-1) for block in blocks)])
+        for blocks in (rows.takes, rows.gives)
+    )
+    beside = all(np.all(np.diff(part.first) == 1) for part in laid if part.behind)
+    width = 1
+    if module.lanes == 1 and beside and not rows.modes and not np.isin(taken, given).any():
+        while 2 * width <= min(module.width, count):
+            width *= 2
+    return width
 
-    def __init__(self, b: Builder, counter: str, sources: Sequence[Source], targets: Sequence[Target]) -> None:
-        self.b, self.counter, self.sources, self.targets = b, counter, sources, targets
-        self.written: set[int] = set()
 
-    def write(self, tape: Tape) -> None:
-        """The code of a tape from the sources to the targets."""
-        values = emit_values(self.b, tape, self._read, self._ready, lambda: self.b.split(self.counter))
-        for number, value in enumerate(values):
-            if number not in self.written:
-                self._store(number, value)
+def _pointers(b: Builder, name: str, row: str, slots: Mapping[bytes, np.ndarray]) -> dict[bytes, str]:
+    """Pointers to slots (k,) of a row."""
+    if not slots:
+        return {}
+    b.module.constants(name, 8 * b.module.lanes * np.stack(list(slots.values()), axis=-1))
+    line = b.offset(f"@{name}", b.let(f"mul i64 {row}, {8 * len(slots)}"))
+    return {key: b.offset("%frame", b.load(b.offset(line, 8 * k), "i64")) for k, key in enumerate(slots)}
 
-    def _read(self, index: int) -> str:
-        b, (pointer, slot, unchanging, number) = self.b, self.sources[index]
-        if number:
-            return b.splat(b.load(b.offset(pointer, 8 * slot), "double"))
-        return b.load_unchanging(b.slot(pointer, slot)) if unchanging else b.load(b.slot(pointer, slot))
 
-    def _ready(self, number: int, value: str) -> None:
-        if not self.targets[number].late:
-            self._store(number, value)
+def _own_numbers(b: Builder, name: str, row: str, numbers: np.ndarray, stride: int) -> str:
+    """Where the numbers of a row begin."""
+    if not numbers.size:
+        return ""
+    b.module.constants(name, numbers)
+    return b.offset(f"@{name}", b.let(f"mul i64 {row}, {8 * stride}"))
 
-    def _store(self, number: int, value: str) -> None:
-        b, target = self.b, self.targets[number]
-        address = b.slot(target.pointer, target.slot)
+
+def _address(b: Builder, pointer: str, slot: int) -> str:
+    return b.offset(pointer, 8 * b.module.lanes * slot)
+
+
+def _write_row(b: Builder, tape: Tape, counter: str, read: Callable[[int], str], targets: Sequence[_Target]) -> None:
+    """The code of a row: numbers are stored as soon as they are known, late ones at the end."""
+    written: set[int] = set()
+
+    def store(number: int, value: str) -> None:
+        target = targets[number]
+        address = _address(b, target.pointer, target.slot)
         if target.mode == "add":
-            value = b.add(b.load(b.slot(target.before, target.slot) if target.before else address), value)
+            value = b.add(b.load(address), value)
         elif target.mode == "least":
             there = b.load(address)
             value = b.select(b.compare("olt", value, there), value, there)
         b.store(value, address)
-        self.written.add(number)
+        written.add(number)
 
+    def ready(number: int, value: str) -> None:
+        if not targets[number].late:
+            store(number, value)
 
-def row_of_tables(b: Builder, name: str, row: str, slots: np.ndarray, numbers: np.ndarray) -> tuple[list[str], str]:
-    """Of row number `row` of the tables @name_offsets and @name_numbers, which are defined here: pointers to the slots
-    (rows, n) of the frame, and where its numbers (rows, c) begin."""
-    offsets, own = slots.astype(np.int64) * (8 * b.lanes), ""
-    if numbers.size:
-        b.module.constants(f"{name}_numbers", numbers)
-        own = b.offset(f"@{name}_numbers", b.let(f"mul i64 {row}, {8 * numbers.shape[1]}"))
-    if not offsets.size:
-        return [], own
-    b.module.constants(f"{name}_offsets", offsets)
-    line = b.offset(f"@{name}_offsets", b.let(f"mul i64 {row}, {8 * offsets.shape[1]}"))
-    return [b.offset("%frame", b.load(b.offset(line, 8 * k), "i64")) for k in range(offsets.shape[1])], own
-
-
-def write_table(module: Module, name: str, element: RowMap, tape: Tape, rows: int, results: int) -> None:
-    """Define `void name(ptr frame)`: the tape, evaluated for every row of an element. Slot rows + i count + k holds
-    entry i of row k; slot results + j count + k receives result j.
-
-    With one lane, as many rows at once as registers have lanes. Where the number of rows is no multiple of that, the
-    last iteration repeats some.
-    """
-    count = element.count
-    width = 1
-    while module.lanes == 1 and 2 * width <= min(module.width, count):
-        width *= 2
-    b = module.builder(width if module.lanes == 1 else None)
-    module.constants(f"{name}_numbers", element.numbers.T)
-    with b.loop(0, count, width) as counter:
-        over = b.let(f"icmp sgt i64 {counter}, {count - width}")
-        row = b.let(f"select i1 {over}, i64 {count - width}, i64 {counter}")
-        own = b.offset("%frame", b.let(f"mul i64 {row}, {8 * module.lanes}"))
-        numbers = b.offset(f"@{name}_numbers", b.let(f"mul i64 {row}, 8"))
-
-        def leaf(index: int) -> str:
-            if index < element.width:
-                return b.load(b.offset(own, 8 * module.lanes * (rows + index * count)))
-            address = b.offset(numbers, 8 * count * (index - element.width))
-            return b.load(address) if module.lanes == 1 else b.splat(b.load(address, "double"))
-
-        for j, value in enumerate(emit_values(b, tape, leaf)):
-            b.store(value, b.offset(own, 8 * module.lanes * (results + j * count)))
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
+    values = emit_values(b, tape, read, ready, lambda: b.split(counter))
+    for number, value in enumerate(values):
+        if number not in written:
+            store(number, value)

@@ -5,7 +5,7 @@ machine code it is a function on the frame of a kernel (`write`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -18,11 +18,11 @@ from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.body import write_formula
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.lower import RowWriter, Source, Target, row_of_tables
-from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, price, take_ports
+from myoquat.kernels.codegen.lower import write_rows
+from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, take_ports
 from myoquat.kernels.codegen.slots import Frame
+from myoquat.kernels.control_flow.table_loop import Block, TracedRows
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
-from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula
 
@@ -212,21 +212,24 @@ class TableStage(Stage):
         return digest(*parts)
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
-        tape, b = rewritten(self.formula.tape, fused=True), module.builder()
+        b = module.builder()
         for key in self.zeroes:
             _zero(b, buffers[key])
-        rows = _Rows(self, buffers, shapes)
-        numbers = np.concatenate(
-            [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())], axis=1
-        )
-        with b.loop(0, self.count) as element:
-            pointers, own = row_of_tables(b, name, element, rows.table, numbers)
-            sources = [*rows.sources(pointers, own, numbers.shape[1])]
-            RowWriter(b, element, sources, rows.targets(pointers)).write(tape)
+        takes = [block for link in self.gathered.values() for block in _blocks(link, buffers, shapes)]
+        for port in map(buffers.__getitem__, self.shared):
+            takes.append(Block(np.full(self.count, port.slot), np.arange(port.length)))
+        gives, modes = list[Block](), list[str]()
+        for key in self.formula.signature.outputs:
+            mode = next(mode for mode, links in self.written.items() if key in links)
+            own = _blocks(self.outputs[key], buffers, shapes)
+            gives, modes = gives + own, modes + [mode] * len(own)
+        numbers = [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())]
+        rows = TracedRows(self.formula.tape, np.concatenate(numbers, axis=1), tuple(takes), tuple(gives), tuple(modes))
+        cost = write_rows(module, f"{name}_rows", rows)
+        b.line(f"call void @{name}_rows(ptr %frame, i64 0, i64 {self.count})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        cost = price(tape)
-        return Cost(cost.operations * self.count, cost.price * self.count)
+        return cost
 
 
 @dataclass(frozen=True)
@@ -338,54 +341,11 @@ def _zero(b: Builder, port: Port) -> None:
         b.store(0.0, b.offset(start, b.let(f"mul i64 {k}, {8 * b.lanes}")))
 
 
-class _Rows:
-    """The rows of buffers that elements gather from and scatter to, as columns of a table of slots; equal columns are
-    shared. `columns`: those of each link, one for every row that an element takes."""
-
-    def __init__(self, stage: TableStage, buffers: Ports, shapes: Shapes) -> None:
-        self.stage, self.buffers, self.shapes = stage, buffers, shapes
-        self._slots: list[np.ndarray] = []
-        self.columns = {key: self._columns(link) for key, link in {**stage.gathered, **stage.outputs}.items()}
-
-    @property
-    def table(self) -> np.ndarray:
-        """(count, columns) slots."""
-        return np.array(self._slots, dtype=np.int64).reshape(len(self._slots), self.stage.count).T
-
-    def _length(self, buffer: str) -> int:
-        return math.prod(self.shapes[buffer][1:])
-
-    def _columns(self, link: Link) -> list[int]:
-        columns = []
-        for column in link.rows.reshape(len(link.rows), -1).T:
-            wanted = self.buffers[link.buffer].slot + column * self._length(link.buffer)
-            found = [k for k, known in enumerate(self._slots) if np.array_equal(known, wanted)]
-            if not found:
-                self._slots.append(wanted)
-            columns.append(found[0] if found else len(self._slots) - 1)
-        return columns
-
-    def sources(self, pointers: Sequence[str], numbers: str, count: int) -> Iterator[Source]:
-        """Where each flat input of an element is: in gathered rows, among its numbers, or in shared buffers."""
-        for key, link in self.stage.gathered.items():
-            for column in self.columns[key]:
-                yield from (Source(pointers[column], k) for k in range(self._length(link.buffer)))
-        yield from (Source(numbers, k, number=True) for k in range(count))
-        for port in map(self.buffers.__getitem__, self.stage.shared):
-            yield from (Source("%frame", port.slot + k) for k in range(port.length))
-
-    def targets(self, pointers: Sequence[str]) -> list[Target]:
-        """Where each flat output of an element goes: last, if an input reads the buffer."""
-        stage, found = self.stage, []
-        gathered = [link.buffer for link in stage.gathered.values()]
-        read = {self.buffers[buffer].slot for buffer in (*stage.shared, *gathered)}
-        for key, shape in stage.formula.signature.outputs.items():
-            mode = next(mode for mode, links in stage.written.items() if key in links)
-            buffer = stage.outputs[key].buffer
-            length, late = self._length(buffer), self.buffers[buffer].slot in read
-            for k in range(math.prod(shape)):
-                found.append(Target(pointers[self.columns[key][k // length]], k % length, mode, late))
-        return found
+def _blocks(link: Link, buffers: Ports, shapes: Shapes) -> list[Block]:
+    """The slots of the rows of a buffer that each element takes or gives."""
+    length = math.prod(shapes[link.buffer][1:])
+    columns = link.rows.reshape(len(link.rows), -1).T
+    return [Block(buffers[link.buffer].slot + column * length, np.arange(length)) for column in columns]
 
 
 @dataclass(frozen=True)

@@ -2,41 +2,29 @@
 
 `tree_scan` runs passes down and up a tree: downwards a member takes what its parent gives, upwards the sum of what its
 children give. While a kernel is traced the members are not unrolled. The code of a member of each type is traced once,
-with the numbers in which the members differ as further inputs. The kernel holds it once for every pass. A number that
-is the same in all members of a type is a constant of their code.
+with the numbers in which the members differ as further inputs, and cut into the stages of the passes. The stages are
+the rows of a loop over tables (`control_flow.table_loop`). A number that is the same in all members of a type is a
+constant of their code.
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.content import digest
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.kernels.control_flow.map_rows import OutOfLineCall, RowMap, partially_evaluated
+from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
+from myoquat.kernels.control_flow.table_loop import Block, TableLoop, TracedRows, in_runs, partially_evaluated
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term
 from myoquat.kernels.tracing.context import entered
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, arguments, interpret
+from myoquat.kernels.tracing.tape import Node, Tape, arguments
 from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
 
-__all__ = [
-    "ROOT",
-    "Member",
-    "MemberType",
-    "Pass",
-    "PassSignature",
-    "PendingTreeScan",
-    "Stage",
-    "TreeScan",
-    "member_by_member",
-    "possibly_nonzero",
-    "split_into_stages",
-    "tree_scan",
-]
+__all__ = ["ROOT", "Member", "Pass", "member_by_member", "tree_scan"]
 
 
 ROOT = -1  # the parent of a member that has none
@@ -86,122 +74,10 @@ def member_by_member(
     return [result(member) for member in made]
 
 
-# ---- scans with traced members -----------------------------------------------------------------------------
-
-
-class PassSignature(NamedTuple):
-    """A pass: how many numbers go from member to member, and what roots take; None for a pass upwards."""
-
-    width: int
-    start: tuple[float, ...] | None
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What a member does in a pass. The tape takes slots of the member's own block, its numbers and what comes, one
-    after the other. It gives `slots` of the block, and then what goes."""
-
-    tape: Tape
-    slots: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class MemberType:
-    """The code of the members (k,) of a type: a stage for every pass, and their numbers (k, c). A stage acts on a block
-    of `block` slots of a member, with its row (n,) first and its result (m,) last."""
-
-    members: tuple[int, ...]
-    stages: tuple[Stage, ...]
-    block: int
-    row: int
-    result: int
-    numbers: Array
-
-    def identity(self) -> str:
-        sizes = str((self.members, self.block, self.row, self.result, self.numbers.shape))
-        stages = [part for stage in self.stages for part in (stage.tape.identity(), str(stage.slots))]
-        return digest(sizes, self.numbers.tobytes(), *stages)
-
-
-@dataclass(frozen=True)
-class TreeScan:
-    """A scan over a tree: its member types, the parent of every member, and its passes."""
-
-    types: tuple[MemberType, ...]
-    parents: tuple[int, ...]
-    ways: tuple[PassSignature, ...]
-    has_solver: ClassVar[bool] = False
-    multi_block: ClassVar[bool] = False
-
-    @property
-    def ends(self) -> Ends:
-        """What it gives and takes."""
-        gives = sum(member_type.result * len(member_type.members) for member_type in self.types)
-        return Ends(gives, sum(member_type.row * len(member_type.members) for member_type in self.types))
-
-    def indices(self) -> list[tuple[int, int]]:
-        """(type, number among its members) of every member."""
-        found = [(0, 0)] * len(self.parents)
-        for k, member_type in enumerate(self.types):
-            for number, member in enumerate(member_type.members):
-                found[member] = k, number
-        return found
-
-    def order(self, way: PassSignature) -> Sequence[int]:
-        """The members as a pass comes to them."""
-        return range(len(self.parents)) if way.start is not None else range(len(self.parents) - 1, -1, -1)
-
-    def identity(self) -> str:
-        """Text that two scans share only if they write the same code."""
-        return digest(
-            "tree scan", str((self.parents, self.ways)), *(member_type.identity() for member_type in self.types)
-        )
-
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
-        """The members one after the other."""
-        return Inner(self._play, *self.ends)
-
-    def _play(self, apply: Apply, operands: list[Any]) -> list[Any]:
-        rows, types = iter(operands), [self.types[k] for k, _ in self.indices()]
-        blocks = [
-            [*itertools.islice(rows, member_type.row), *[None] * (member_type.block - member_type.row)]
-            for member_type in types
-        ]
-        for turn in range(len(self.ways)):
-            self._pass(apply, turn, blocks)
-        return [
-            x
-            for member_type, block in zip(types, blocks, strict=True)
-            for x in block[member_type.block - member_type.result :]
-        ]
-
-    def _pass(self, apply: Apply, turn: int, blocks: list[list[Any]]) -> None:
-        """A pass over the blocks of all members."""
-        way, indices = self.ways[turn], self.indices()
-        start = [apply(Node("const", number=x)) for x in way.start or [0.0] * way.width]
-        come: list[list[Any]] = [start for _ in indices]
-        gone: list[list[Any]] = [[] for _ in indices]
-        for i in self.order(way):
-            member_type, number = self.types[indices[i][0]], indices[i][1]
-            stage, parent = member_type.stages[turn], self.parents[i]
-            if way.start is not None and parent != ROOT:
-                come[i] = gone[parent]
-            fixed = [apply(Node("const", number=x)) for x in member_type.numbers[number].tolist()]
-            given = interpret(stage.tape, [*blocks[i], *fixed, *come[i]], apply)
-            for slot, value in zip(stage.slots, given, strict=False):
-                blocks[i][slot] = value
-            gone[i] = given[len(stage.slots) :]
-            if way.start is None and parent != ROOT:
-                come[parent] = [apply(_SUM, a, b) for a, b in zip(come[parent], gone[i], strict=True)]
-
-
-_SUM = Node("add", 0, 1)
-
-
 # ---- Which numbers that go from member to member of a scan are zero in every state, whatever the rows are ------
 
 
-def possibly_nonzero(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
+def _possibly_nonzero(tapes: Sequence[Tape], row: Sequence[int], starts: Sequence[Array]) -> list[Array]:
     """Which numbers between members may be other than zero, an array (width,) for every pass.
 
     tapes: those of all types. Each takes a row of `row` numbers, then what comes in every pass, and gives first what
@@ -237,64 +113,51 @@ def _living(tape: Tape, row: int, come: Array) -> Array:
     return np.array([lives[i] for i in tape.outputs[: len(come)]])
 
 
-# ---- What a member of a scan over a tree does, cut into the stages of its passes -------------------------------
+# ---- What a member does, cut into the stages of the passes ---------------------------------------------------------
 
 
-def split_into_stages(element: RowMap, members: Sequence[int], row: int, widths: Sequence[int]) -> MemberType:
-    """The type of a tape that takes a row, what comes in every pass, and numbers. It gives what goes in every pass, and
-    the result. A node that needs nothing of what comes is computed from the row, in the first pass that needs it. All
-    others are computed as early as possible, and kept for later passes."""
-    sources = _Sources(element.tape, row, widths)
-    ends = np.cumsum([0, *widths]).tolist()
-    gone = [element.tape.outputs[a:b] for a, b in itertools.pairwise(ends)]
-    results = element.tape.outputs[ends[-1] :]
-    turns = sources.turns(gone, results)
-    kept = sources.kept(turns, gone)
-    first = row + len(kept)
-    slots, block = {node: row + j for j, node in enumerate(kept)}, first + len(results)
-    stages = []
-    for turn, outputs in enumerate(gone):
-        own = [node for node in kept if turns[node] == turn]
-        last = {first + j: node for j, node in enumerate(results) if turns[node] == turn}
-        tape = sources.stage(turn, turns, slots, block)
-        for index, node in enumerate(element.tape.nodes):
-            if turns[index] == turn and not sources.at_hand(node):
-                tape.place(index)  # in the order in which they were recorded
-        stages.append(Stage(tape.finish([*own, *last.values(), *outputs]), (*(slots[i] for i in own), *last)))
-    return MemberType(tuple(members), tuple(stages), block, row, len(results), element.numbers)
+class _Cells(NamedTuple):
+    """The first cells of every member: its result, its row, what it keeps from pass to pass, and what goes on from it
+    to its children or comes from them. Behind the last row are the zeros with which sums begin. parents: -1 for a root.
+    """
+
+    result: Array
+    row: Array
+    kept: Array
+    passed: Array
+    parents: Array
 
 
-@dataclass(frozen=True)
-class _Sources:
-    """The tape of a member, and what its inputs are: a row, what comes in every pass, and numbers."""
+class _Stages:
+    """The members of a type (k,), with their numbers (k, c) and the tape of what they do, cut into a stage for every
+    pass. The tape takes a row, what comes in every pass, and numbers. It gives what goes in every pass, and the result.
 
-    element: Tape
-    row: int
-    widths: Sequence[int]
+    A node that needs nothing of what comes is computed in the first pass that needs it. All others are computed as
+    early as possible, and kept for later passes.
+    """
 
-    @property
-    def first_number(self) -> int:
-        """The first input that is a number of the member."""
-        return self.row + sum(self.widths)
+    def __init__(self, members: Sequence[int], tape: Tape, numbers: Array, row: int, widths: Sequence[int]) -> None:
+        self.members, self.tape, self.row_numbers = np.array(members), tape, numbers
+        at = {int(node.number): index for index, node in enumerate(tape.nodes) if node.operation == "input"}
+        inputs = [at.get(k, -1) for k in range(tape.inputs)]
+        self.row, *self.come, self.numbers = (part.tolist() for part in np.split(inputs, np.cumsum([row, *widths])))
+        *self.gone, self.results = (part.tolist() for part in np.split(tape.outputs, np.cumsum(widths)))
+        self.turns = turns = self._turns()
+        asked = {i for k, node in enumerate(tape.nodes) for i in arguments(node) if turns[i] < turns[k]}
+        asked |= {i for turn, outputs in enumerate(self.gone) for i in outputs if turns[i] < turn}
+        at_hand = {*self.row, *self.numbers, *(k for k, node in enumerate(tape.nodes) if node.operation == "const")}
+        self.kept = sorted(asked - at_hand, key=lambda i: (turns[i], i))
 
-    def comes(self, node: Node) -> int:
-        """The pass in which an input comes; -1 for the row and numbers."""
-        ends = np.cumsum([self.row, *self.widths])
-        index = int(node.number)
-        return -1 if index >= self.first_number else int(np.searchsorted(ends, index, side="right")) - 1
-
-    def turns(self, gone: Sequence[Sequence[int]], results: Sequence[int]) -> list[int]:
-        """The pass to which every node belongs: the one in which its last operand comes. A node that waits for nothing
-        belongs to the first pass that needs it."""
-        nodes = self.element.nodes
+    def _turns(self) -> list[int]:
+        """The pass in which every node is computed."""
+        nodes, comes = self.tape.nodes, {i: turn for turn, inputs in enumerate(self.come) for i in inputs}
         found: list[int] = []
-        for node in nodes:
-            waits = [found[i] for i in arguments(node)]
-            found.append(self.comes(node) if node.operation == "input" else max(waits, default=-1))
-        asked = [len(self.widths) - 1] * len(nodes)
-        for turn, outputs in enumerate(gone):
-            for index in outputs:
-                asked[index] = min(asked[index], turn)
+        for index, node in enumerate(nodes):
+            found.append(comes.get(index, max((found[i] for i in arguments(node)), default=-1)))
+        asked = [len(self.gone) - 1] * len(nodes)
+        for turn, outputs in enumerate(self.gone):
+            for i in outputs:
+                asked[i] = min(asked[i], turn)
         for index in reversed(range(len(nodes))):
             if found[index] < 0:
                 found[index] = asked[index]
@@ -302,60 +165,60 @@ class _Sources:
                 asked[i] = min(asked[i], found[index])
         return found
 
-    def kept(self, turns: Sequence[int], gone: Sequence[Sequence[int]]) -> list[int]:
-        """The nodes that a later pass asks for."""
-        nodes = self.element.nodes
-        asked = {i for index, node in enumerate(nodes) for i in arguments(node) if turns[i] < turns[index]}
-        asked |= {i for turn, outputs in enumerate(gone) for i in outputs if turns[i] < turn}
-        return [i for i in sorted(asked) if not self.at_hand(nodes[i])]
+    def rows(self, turn: int, down: bool, cells: _Cells) -> TracedRows:
+        """The rows of a pass, in its order. A sum begins with zeros at the last child of a parent."""
+        here = self.members if down else self.members[::-1]
+        above = cells.parents[here]
+        root, leaf = above[0] == ROOT, here[0] not in cells.parents
+        own, of_parent = cells.passed[here], cells.passed[above]
+        come, gone = (of_parent, own) if down else (own, of_parent)
+        last = np.isin(here, list({parent: i for i, parent in enumerate(cells.parents.tolist())}.values()))
+        known, then = (sum(self.turns[i] < later for i in self.kept) for later in (turn, turn + 1))
+        now = [k for k, i in enumerate(self.results) if self.turns[i] == turn]
+        outputs = [*self.kept[known:then], *(self.results[k] for k in now)]
+        takes = [(cells.row[here], self.row), (cells.kept[here], self.kept[:known])]
+        gives = [Block(cells.kept[here], np.arange(known, then)), Block(cells.result[here], np.array(now, dtype=int))]
+        width = np.arange(len(self.gone[turn]))
+        if not (root if down else leaf):
+            takes.append((come, self.come[turn]))
+        inputs, sums = [i for _, own in takes for i in own], list[int]()
+        if not (leaf if down else root):
+            outputs += self.gone[turn]
+            gives.append(Block(gone, width))
+            if not (down or last.all()):
+                sums = [len(inputs) + k for k in range(len(width))]
+                takes.append((np.where(last, cells.row[-1], gone), [-1] * len(width)))
+        tape = _cut(self.tape, [*inputs, *[-1] * len(sums), *self.numbers], outputs)
+        blocks = tuple(Block(first, np.arange(len(own))) for first, own in takes)
+        return TracedRows(_added(tape, sums), self.row_numbers[:: 1 if down else -1], blocks, tuple(gives))
 
-    def at_hand(self, node: Node) -> bool:
-        """Whether every pass finds a node: a constant, a number, or one of the row."""
-        return node.operation == "const" or (node.operation == "input" and self.comes(node) < 0)
 
-    def stage(self, turn: int, turns: Sequence[int], slots: Mapping[int, int], block: int) -> "_StageTape":
-        """The tape of a pass under construction: `slots` are those of a block where nodes are kept."""
-        known = {index: slot for index, slot in slots.items() if turns[index] < turn}
-        return _StageTape(self, turn, known, block)
+def _added(tape: Tape, inputs: Sequence[int]) -> Tape:
+    """A tape whose last outputs are added to inputs."""
+    nodes, outputs = list(tape.nodes), tape.outputs[: len(tape.outputs) - len(inputs)]
+    for number, index in zip(inputs, tape.outputs[len(outputs) :], strict=True):
+        nodes += [Node("input", number=number), Node("add", len(nodes), index)]
+        outputs.append(len(nodes) - 1)
+    return Tape(nodes, outputs, tape.inputs)
 
 
-class _StageTape:
-    """The tape of a pass, from the slots of a block, numbers, and what comes."""
-
-    def __init__(self, sources: _Sources, turn: int, known: Mapping[int, int], block: int) -> None:
-        self.sources, self.turn, self.known, self.block = sources, turn, known, block
-        self.numbers = sources.element.inputs - sources.first_number
-        self.nodes: list[Node] = []
-        self.moved = {-1: -1}
-
-    def place(self, index: int) -> int:
-        """Where a node is in the new tape."""
-        if index not in self.moved:
-            node = self._node(index, self.sources.element.nodes[index])
-            self.nodes.append(node)
-            self.moved[index] = len(self.nodes) - 1
-        return self.moved[index]
-
-    def _node(self, index: int, node: Node) -> Node:
-        sources = self.sources
-        if index in self.known:
-            return Node("input", number=self.known[index])
-        if node.operation == "const":
-            return node
-        if node.operation != "input":
-            return Node(node.operation, self.place(node.a), self.place(node.b), self.place(node.c), node.number)
-        place = int(node.number)
-        if place >= sources.first_number:
-            return Node("input", number=self.block + place - sources.first_number)
-        if place < sources.row:
-            return node
-        before = sources.row + sum(sources.widths[: self.turn])
-        return Node("input", number=self.block + self.numbers + place - before)
-
-    def finish(self, outputs: Sequence[int]) -> Tape:
-        """The tape that gives these nodes."""
-        width = self.sources.widths[self.turn]
-        return Tape(self.nodes, [self.place(i) for i in outputs], self.block + self.numbers + width)
+def _cut(tape: Tape, inputs: Sequence[int], outputs: Sequence[int]) -> Tape:
+    """The part of a tape from some of its nodes, which become inputs, to others."""
+    at = {index: k for k, index in enumerate(inputs)}
+    needed, waiting = set[int](), list(outputs)
+    while waiting:
+        index = waiting.pop()
+        if index not in needed:
+            needed.add(index)
+            waiting += () if index in at else arguments(tape.nodes[index])
+    moved, nodes = {-1: -1}, list[Node]()
+    for index in sorted(needed):
+        operation, a, b, c, number = tape.nodes[index]
+        moved[index] = len(nodes)
+        nodes.append(
+            Node("input", number=at[index]) if index in at else Node(operation, moved[a], moved[b], moved[c], number)
+        )
+    return Tape(nodes, [moved[i] for i in outputs], len(inputs))
 
 
 # ---- scans met while a formula is traced -------------------------------------------------------------------
@@ -373,12 +236,19 @@ class PendingTreeScan:
 
     @property
     def operands(self) -> list[Scalar]:
-        """What goes in, member by member."""
-        return [x for member in self.members for x in np.asarray(member.row).flat]
+        """What goes in, member by member, and zeros for sums to begin with."""
+        zeros = max((p.width for p in self.passes if not p.down), default=0) * self._branches
+        return [*(x for member in self.members for x in np.asarray(member.row).flat), *[0.0] * zeros]
 
-    def traced(self) -> TreeScan | OutOfLineCall:
-        """The scan with the traced members of each type, traced again where some numbers that go are zero in every
-        state. With a loop inside a member, a function that goes from member to member."""
+    @property
+    def _branches(self) -> bool:
+        """Whether a member has several children."""
+        carrying = [parent for parent in self.parents if parent != ROOT]
+        return len(set(carrying)) < len(carrying)
+
+    def traced(self) -> TableLoop | OutOfLineCall:
+        """The scan as a loop, with the traced members of each type, traced again where some numbers that go are zero in
+        every state. With a loop inside a member, a function that goes from member to member."""
         types = self.types()
         rows = [len(self.members[members[0]].row) for members in types]
         starts = [np.zeros(p.width) if p.start is None else p.start for p in self.passes]
@@ -387,20 +257,42 @@ class PendingTreeScan:
         if any(tape is None for tape, _ in found):
             sizes = {"given": len(self.operands)}, {"result": len(self.results)}
             return OutOfLineCall(trace(self._by_members, *sizes, name_of(self.members[0].make)))
-        here = possibly_nonzero([tape for tape, _ in found if tape], rows, starts)
+        here = _possibly_nonzero([tape for tape, _ in found if tape], rows, starts)
         if not all(map(np.all, here)):
             found = [self._tape_of_type(members, here) for members in types]
         widths = [int(lives.sum()) for lives in here]
-        cuts = [
-            split_into_stages(partially_evaluated(tape, row + sum(widths), numbers), members, row, widths)
+        stages = [
+            _Stages(members, *partially_evaluated(tape, numbers), row, widths)
             for members, row, (tape, numbers) in zip(types, rows, found, strict=True)
             if tape
         ]
-        ways = [
-            PassSignature(width, tuple(start[lives].tolist()) if p.down else None)
-            for p, width, start, lives in zip(self.passes, widths, starts, here, strict=True)
-        ]
-        return TreeScan(tuple(cuts), self.parents, tuple(ways))
+        return self._loop(stages, max(widths))
+
+    def _loop(self, types: list[_Stages], width: int) -> TableLoop:
+        """The loop over the stages of all members. The first cells hold the results, and the next what goes in."""
+        members, size, given = range(len(self.members)), len(self.results), len(self.operands)
+        place = {int(i): (k, n) for k, own in enumerate(types) for n, i in enumerate(own.members)}
+        of = [types[place[i][0]] for i in members]
+
+        def laid(first: int, lengths: Sequence[int]) -> Array:
+            return first + np.cumsum([0, *lengths])
+
+        kept = laid(size + given, [len(own.kept) for own in of])
+        cells = _Cells(
+            laid(0, [len(own.results) for own in of]),
+            laid(size, [len(own.row) for own in of]),
+            kept,
+            laid(int(kept[-1]), [width] * len(of)),
+            np.array(self.parents),
+        )
+        rows, order = list[TracedRows](), list[tuple[int, int]]()
+        for turn, p in enumerate(self.passes):
+            rows += [own.rows(turn, p.down, cells) for own in types]
+            for i in members if p.down else reversed(members):
+                k, n = place[i]
+                order.append((turn * len(types) + k, n if p.down else len(types[k].members) - 1 - n))
+        known = tuple(range(size, size + given))
+        return TableLoop(tuple(rows), in_runs(order), int(cells.passed[-1]), known, tuple(range(size)))
 
     def _by_members(self, given: Array) -> Array:
         """The results, member by member, of what goes in, member by member."""
@@ -409,10 +301,10 @@ class PendingTreeScan:
         members = [member._replace(row=row) for member, row in zip(self.members, rows, strict=True)]
         return np.concatenate(member_by_member(members, self.parents, self.passes, self.result))
 
-    def _tape_of_type(self, members: list[int], possibly_nonzero: list[Array]) -> tuple[Tape | None, Array]:
+    def _tape_of_type(self, members: list[int], here: list[Array]) -> tuple[Tape | None, Array]:
         """The tape of the members of a type, None with a loop inside, and the numbers (k, c) in which they differ."""
-        first, (formula, numbers) = self.members[members[0]], self.formula_of_type(members, possibly_nonzero)
-        shapes = {"row": len(first.row), **{f"come{k}": int(here.sum()) for k, here in enumerate(possibly_nonzero)}}
+        first, (formula, numbers) = self.members[members[0]], self.formula_of_type(members, here)
+        shapes = {"row": len(first.row), **{f"come{k}": int(lives.sum()) for k, lives in enumerate(here)}}
         shapes["numbers"] = numbers.shape[1]
         return tape_inside_loop(formula, shapes, None, name_of(first.make)), numbers
 

@@ -146,8 +146,7 @@ class Program:
         tables = {key: self._parameter(count, key, value) for key, value in (parameters or {}).items()}
         whole = {key: self._buffer(key) for key in shared}
         inputs: dict[str, Shape] = {key: link.element_shape for key, link in gathered.items()}
-        inputs.update({key: value.shape[1:] for key, value in tables.items()})
-        inputs.update(whole)
+        inputs |= whole | {key: value.shape[1:] for key, value in tables.items()}
         names = list(inputs)
         stage = self._stage_name(element)
         with unrolled_constructs():

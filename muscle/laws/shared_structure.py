@@ -15,7 +15,7 @@ from myoquat.core.records import Record, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.laws.base import ForceLaw
 

@@ -16,7 +16,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import joined, matvec, vecmat
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import carried_force
@@ -127,7 +127,7 @@ def cut(system: ArticulatedSystem, paths: Sequence[Sequence[Stop]]) -> list[Segm
 # Seen from the ancestor of a segment, its length l depends on the poses of the other bodies and on points that move
 # in them. With their velocities x its rate is g . x, g = dl/dx. A tension F acts on them by -F g, which the joints
 # below the ancestor take. Segments of one type stand once in a kernel, as a table
-# (`myoquat.kernels.control_flow.map_rows`), whose element differentiates the length of one.
+# (`myoquat.kernels.control_flow.table_loop`), whose element differentiates the length of one.
 
 
 _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that place each

@@ -1,7 +1,7 @@
 """Contact of single surfaces: each one is the only surface between two path points. One formula serves each type.
 
 The contact follows from the two ends, in the frame of the surface's body. In a traced kernel, the surfaces of one type
-and quadrant share their code. Those with a closed form are a table (`control_flow.map_rows`), the others call a solver.
+and quadrant share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.contact_solve import solve_contact
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap

@@ -11,7 +11,7 @@ from packed_loop import iterate
 from myoquat import kernels
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.slots import arrays_of, at_once, in_time
-from myoquat.kernels.control_flow.map_rows import out_of_line_call
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.tracing.tape import Ends, Node, Tape, arguments
 
 SIZES = [1, 2, 7, 8, 9, 8 * BLOCKS_PER_CALL - 1, 8 * BLOCKS_PER_CALL, 8 * BLOCKS_PER_CALL + 1, 203]

@@ -5,7 +5,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels.codegen.lower import skipped_region
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.trace import trace
 
 ROWS = np.linspace(0.5, 1.5, 5)[:, None]

@@ -5,7 +5,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import constant, root, while_loop
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
 from myoquat.kernels.tracing.derivatives import jacobian_at
 

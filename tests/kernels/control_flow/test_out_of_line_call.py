@@ -8,7 +8,7 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.map_rows import out_of_line_call
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 

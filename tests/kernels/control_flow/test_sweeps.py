@@ -9,7 +9,7 @@ import pytest
 from myoquat import kernels
 from myoquat.kernels.control_flow import jacobian_entries
 from myoquat.kernels.control_flow.jacobian_entries import Edge, contracted
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.terms import Term, Tracer
 
 X = np.random.default_rng(1).normal(size=(11, 6))

@@ -8,7 +8,7 @@ from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
 from myoquat.joints.functions.splines import MAX_COMPARED_KNOTS, chosen
 from myoquat.kernels import LinearInterpolation
-from myoquat.kernels.control_flow.map_rows import map_rows
+from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 

@@ -7,7 +7,6 @@ import pytest
 from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.codegen.constructs import rows_of
 from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
 from myoquat.kernels.tracing.context import becomes_loops
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -93,7 +92,7 @@ def test_code_does_not_grow_with_the_members():
     def lines(n):
         formula = formula_of([*range(-1, n - 1)], np.ones((n, 4)), 1)
         passes = kernels.compile(formula, {"x": 2 * n}, lanes=1).ir.split("define")
-        return sum(len(text.splitlines()) for text in passes if "_pass" in text.split("(")[0])
+        return sum(len(text.splitlines()) for text in passes if "_type" in text.split("(")[0])
 
     assert 0 < lines(16) == lines(64)
 
@@ -101,15 +100,8 @@ def test_code_does_not_grow_with_the_members():
 def test_numbers_of_all_members_are_constants_and_zeros_stay_at_home(rng):
     numbers = np.array([[0.5, 0.7, 0.8, 0.9]] * 9) + [[0.1 * i, 0, 0, 0] for i in range(9)]
     (inner,) = trace(formula_of([*range(-1, 8)], numbers, 1), {"x": 18}, None, "nodes").inner
-    assert [member_type.numbers.shape for member_type in inner.types] == [(1, 0), (7, 1), (1, 0)]  # root, middle, leaf
-    assert [way.width for way in inner.ways] == [2, 1, 1]
-
-
-def test_rows_of_what_goes_are_used_again():
-    (inner,) = trace(formula_of([*range(-1, 29)], np.ones((30, 4)), 1), {"x": 60}, None, "nodes").inner
-    rows = [rows_of(inner, way) for way in inner.ways]
-    assert all(max(max(row) for row in own) <= 3 for own in rows)
-    assert all(row.take != row.give for own in rows for row in own)
+    assert [rows.numbers.shape for rows in inner.types] == 3 * [(1, 0), (7, 1), (1, 0)]  # root, middle, leaf
+    assert [len(inner.types[3 * turn + 1].gives[-1].behind) for turn in range(3)] == [2, 1, 1]
 
 
 def test_a_recursion_without_any_use_is_left_out():

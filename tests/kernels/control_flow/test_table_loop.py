@@ -1,20 +1,20 @@
-"""Walks over cells: the same numbers in loops, one by one, and in what they stand for."""
+"""Loops over tables: the same numbers in loops, one by one, and in what they stand for."""
 
 import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.cell_walk import Block, Run, Visits, VisitTable, VisitType, cell_walk
+from myoquat.kernels.control_flow.table_loop import Block, Rows, RowType, Run, table_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
 
 # cells 0 and 1: results; 2 ... 5: a chain, each entry from the one before; 6: a factor
-STEP = VisitType(
+STEP = RowType(
     lambda before, own, factor: factor * np.sin(before) + own,
     tuple(Block(np.array(first), np.arange(1)) for first in ([2, 3, 4], [3, 4, 5], [6, 6, 6])),
     (Block(np.array([3, 4, 5]), np.arange(1)),),
 )  # fmt: skip
-ENDS = VisitType(
+ENDS = RowType(
     lambda ends: np.concatenate([ends * ends[::-1]]),
     (Block(np.array([2]), np.array([0, 3])),),
     (Block(np.array([0]), np.arange(2)),),
@@ -25,7 +25,7 @@ ORDER = (Run(0, 0, 2), Run(0, 2, 3), Run(1, 0, 1))
 def walked(x):
     cells = np.empty(7, dtype=object)
     cells[2:] = np.asarray(x)
-    return cell_walk(cells, (STEP, ENDS), ORDER, 2)
+    return table_loop(cells, (STEP, ENDS), ORDER, 2)
 
 
 def expected(x):
@@ -35,7 +35,7 @@ def expected(x):
     return np.array([x[0] * last, x[0] * last])
 
 
-def test_a_walk_is_the_recursion_that_it_stands_for():
+def test_a_loop_is_the_recursion_that_it_stands_for():
     x = np.random.default_rng(0).normal(size=(9, 5))
     kernel = kernels.compile(walked, {"x": 5}, ["y"])
     wanted = np.stack([expected(row) for row in x])
@@ -66,7 +66,7 @@ def test_long_results_are_the_same_past_the_caches_and_through_them():
     """Rows of whole lines of memory, from the begin of a line on, take another way into it."""
     rows, eight = 2049, np.arange(8)
     first = 8 * np.arange(rows - 1)
-    adding = VisitType(
+    adding = RowType(
         lambda before, x: before + x,
         (Block(first, eight), Block(np.full(rows - 1, 8 * rows), eight)),
         (Block(first + 8, eight),),
@@ -75,7 +75,7 @@ def test_long_results_are_the_same_past_the_caches_and_through_them():
     def multiples(x):
         cells = np.empty(8 * (rows + 1), dtype=object)
         cells[:8] = cells[-8:] = np.asarray(x)
-        return cell_walk(cells, (adding,), (Run(0, 0, rows - 1),), 8 * rows)
+        return table_loop(cells, (adding,), (Run(0, 0, rows - 1),), 8 * rows)
 
     kernel = kernels.compile(multiples, {"x": 8}, ["y"])
     x = np.random.default_rng(0).integers(-9, 9, (19, 8)).astype(float)
@@ -88,15 +88,15 @@ def test_long_results_are_the_same_past_the_caches_and_through_them():
 def outer(x, rows=4):
     """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k."""
     x = list(np.asarray(x))
-    visits, cells = Visits(), [0.0] * (rows * rows) + x
+    rows_of, cells = Rows(), [0.0] * (rows * rows) + x
     one, none = np.arange(1), np.zeros(1, dtype=int)
-    visits.tables["twice"] = VisitTable(lambda a, b: 2.0 * a * b, [one, one], [none])
+    rows_of.types["twice"] = (lambda a, b: 2.0 * a * b), [one, one], [none]
     for k in range(rows):
         cells[rows * k + k] = x[k]
         for j in range(rows):
             if j not in (k, k + 1):
-                visits.add("twice", [(rows * rows + k, rows * rows + j, rows * k + j)])
-    return visits.walked(cells, rows * rows).reshape(rows, rows)
+                rows_of.add("twice", [(rows * rows + k, rows * rows + j, rows * k + j)])
+    return rows_of.looped(cells, rows * rows).reshape(rows, rows)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])

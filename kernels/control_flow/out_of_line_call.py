@@ -1,0 +1,108 @@
+"""Formulas inside formulas that are written once, as a function: `out_of_line_call`.
+
+While a kernel is traced, the formula is not written where it stands. The outer formula goes on with fresh symbols for
+the results, and the kernel holds the inner one once, for any number of calls with other arguments.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.content import digest
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, symbols_of
+from myoquat.kernels.symbolic.terms import Scalar, Term
+from myoquat.kernels.tracing.context import entered, shared_trace
+from myoquat.kernels.tracing.tape import Ends, Inner, OfLoop, Traced, interpret
+from myoquat.kernels.tracing.trace import name_of, trace
+
+__all__ = ["OutOfLineCall", "PendingCall", "holds_symbols", "out_of_line_call"]
+
+
+MAX_FORMULAS_KEPT = 8  # traced formulas, which are long, and asked for again by the other bodies of a step loop
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call met while a formula was traced: of what, what goes in, and the symbols that stand for what comes out."""
+
+    formula: "partial[Any]"
+    operands: list[Scalar]
+    results: list[Term]
+
+    def traced(self) -> "OutOfLineCall":
+        """The call with its formula traced, once for all calls in the kernels of a model."""
+        sizes = len(self.operands), len(self.results)
+        key = (self.formula.func, *map(id, self.formula.args), *sizes)
+        traced, _ = shared_trace("formulas", key, MAX_FORMULAS_KEPT, lambda: (self._trace(), self.formula))
+        return OutOfLineCall(
+            traced
+        )  # beside the trace its formula is kept, so that the identities in the key stay its own
+
+    def _trace(self) -> Traced:
+        sizes = {"given": len(self.operands)}, {"result": len(self.results)}
+        return trace(self.formula, *sizes, name_of(self.formula))
+
+
+@dataclass(frozen=True)
+class OutOfLineCall:
+    """A formula of one input and one output inside another as a function; see `out_of_line_call`."""
+
+    formula: Traced
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        (gives,), (takes,) = self.formula.signature.output_sizes, self.formula.signature.input_sizes
+        return Ends(gives, takes)
+
+    @property
+    def has_solver(self) -> bool:
+        """Whether a step is repeated inside."""
+        return self.formula.has_solver
+
+    @property
+    def multi_block(self) -> bool:
+        """Whether a kernel evaluates several blocks of states together for it."""
+        return self.formula.multi_block
+
+    def identity(self) -> str:
+        """Text that two calls share only if they are of the same formula."""
+        return digest("called", self.formula.identity())
+
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+        """The formula in its place."""
+        formula = self.formula
+        return Inner(
+            lambda apply, operands: interpret(formula.tape, operands, apply, formula.unrolled(of_loop)), *self.ends
+        )
+
+
+def out_of_line_call(formula: Callable[..., Any], own: tuple[Any, ...], x: Array, size: int) -> Array:
+    """(..., size) formula(*own, x (..., n)): the formula depends on nothing else, and calls of the same formula with
+    the same objects `own` are one function.
+
+    Beside floats and symbols of SymPy and CasADi, derivatives too, and formulas whose `own` hold symbols, as in a
+    study, see the formula itself.
+    """
+    entry = None if holds_symbols(own) else entered(x)
+    if entry is None:
+        result: Array = formula(*own, x)
+        return result
+    pending, tracer = entry
+    symbols = symbols_of(tracer, (size,))
+    pending.append(PendingCall(partial(formula, *own), list(np.asarray(x).flat), list(np.asarray(symbols).flat)))
+    return symbols.view(SymbolArray)
+
+
+def holds_symbols(value: Any) -> bool:
+    """Whether there are symbols in a value, the items of a tuple or the fields of a record."""
+    if isinstance(value, tuple):
+        return any(map(holds_symbols, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return any(holds_symbols(getattr(value, f.name)) for f in fields(value))
+    return is_symbolic(value)

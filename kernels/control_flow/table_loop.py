@@ -1,0 +1,350 @@
+"""Formulas on the rows of tables, one row after the other: maps and recursions whose code does not grow with them.
+
+A loop acts on an array of cells. A row of a type takes the numbers of some cells and numbers of its own, and its
+formula gives those of others. The first cells of its blocks stand in a table. Rows run in an order that is given, so
+that a row may take what an earlier one gave. While a kernel is traced the rows are not unrolled. The kernel holds the
+formula of every type once, in a loop over its table, on cells that stay where they are.
+
+`map_rows` is the loop of one type whose rows depend on each other in nothing; `tree_scan` makes one of passes over a
+tree.
+"""
+
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from myoquat.core.content import digest
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
+from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
+from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
+from myoquat.kernels.tracing.context import entered
+from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, arguments, interpret
+from myoquat.kernels.tracing.trace import name_of, tape_inside_loop, trace
+
+__all__ = [
+    "Block",
+    "RowType",
+    "Rows",
+    "Run",
+    "TableLoop",
+    "TracedRows",
+    "in_runs",
+    "map_rows",
+    "partially_evaluated",
+    "table_loop",
+]
+
+
+class Block(NamedTuple):
+    """Cells of every row of a type: the first one (k,), and how far the others lie behind it (m,)."""
+
+    first: Array
+    behind: Array
+
+    @property
+    def cells(self) -> Array:
+        """(k, m)."""
+        found: Array = self.first[:, None] + self.behind
+        return found
+
+
+class RowType(NamedTuple):
+    """formula(what each block of `takes` holds (m,), in order) -> (n,) what those of `gives` hold afterwards, one after
+    the other. With `numbers` (k, c), it takes those of the row (c,) last."""
+
+    formula: Callable[..., Array]
+    takes: tuple[Block, ...]
+    gives: tuple[Block, ...]
+    numbers: Array | None = None
+
+    @property
+    def widths(self) -> list[int]:
+        """How many numbers each argument of the formula has."""
+        own = [] if self.numbers is None else [self.numbers.shape[1]]
+        return [*(len(block.behind) for block in self.takes), *own]
+
+
+class Run(NamedTuple):
+    """Rows first ... last - 1 of a type, by its number."""
+
+    row_type: int
+    first: int
+    last: int
+
+
+def in_runs(rows: Sequence[tuple[int, int]]) -> tuple[Run, ...]:
+    """Rows, each as (number of its type, its own number), in runs of neighbours."""
+    found: list[Run] = []
+    for row_type, row in rows:
+        if found and found[-1].row_type == row_type and found[-1].last == row:
+            found[-1] = found[-1]._replace(last=row + 1)
+        else:
+            found.append(Run(row_type, row, row + 1))
+    return tuple(found)
+
+
+class Rows:
+    """The rows of a loop while they are collected in their order. `types` has, by a key, the formula of a type with the
+    offsets of the cells from the first one, for each block that it takes or gives."""
+
+    def __init__(self) -> None:
+        self.types: dict[Hashable, tuple[Callable[..., Array], Sequence[Array], Sequence[Array]]] = {}
+        self._firsts: dict[Hashable, list[tuple[int, ...]]] = {}
+        self._order: list[tuple[int, int]] = []
+
+    def add(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
+        """Rows of a type next, by the first cells of their blocks."""
+        firsts, row_type = self._firsts.setdefault(key, []), list(self.types).index(key)
+        self._order += [(row_type, k) for k in range(len(firsts), len(firsts) + len(rows))]
+        firsts += rows
+
+    def looped(self, cells: Sequence[Any], size: int) -> Array:
+        """(size,) what the first cells hold after all rows, by `table_loop`. Those that a row gives before any takes
+        them are None."""
+        flat, types = np.empty(len(cells), dtype=object), []
+        flat[:] = cells
+        for key, (formula, takes, gives) in self.types.items():
+            firsts = np.array(self._firsts[key], dtype=np.int64).T
+            blocks = [Block(first, behind) for first, behind in zip(firsts, [*takes, *gives], strict=True)]
+            types.append(RowType(formula, tuple(blocks[: len(takes)]), tuple(blocks[len(takes) :])))
+            for block in blocks[len(takes) :]:
+                flat[block.cells[block.cells < size]] = None
+        return table_loop(flat, types, in_runs(self._order), size)
+
+
+def table_loop(cells: Array, types: Sequence[RowType], order: Sequence[Run], size: int) -> Array:
+    """(size,) what the first cells hold after all rows. cells (n,): floats and symbols at the start, None where a row
+    gives numbers before any takes them.
+
+    Beside floats and symbols of SymPy and CasADi, derivatives too see every row by itself. A formula with a loop inside
+    is a function, which is called for each row."""
+    flat = np.asarray(cells)
+    known = np.array([x is not None for x in flat])
+    entry = entered(flat[known])
+    if entry is None:
+        return _row_by_row(flat.copy(), types, order)[:size].view(SymbolArray)
+    pending, tracer = entry
+    result = symbols_of(tracer, (size,))
+    outputs = dict(enumerate(np.asarray(result).flat))
+    pending.append(PendingTableLoop(flat, np.flatnonzero(known), tuple(types), tuple(order), outputs))
+    return result
+
+
+def map_rows(formula: Callable[[Any, Any], Any], rows: Array, numbers: Array, size: int) -> Array:
+    """(..., k, m) what formula(row (..., n), numbers (c,)) -> (..., m) gives for each of the rows (..., k, n).
+
+    numbers (k, c) are floats, and size is m. What the formula computes from them alone is computed while tracing.
+    Beside floats and symbols of SymPy and CasADi, where the rows are taken one after the other, derivatives too see
+    every row by itself. A kernel for one state takes as many rows at once as its registers have lanes.
+    """
+    if entered(rows) is None:
+        return np.stack([formula(rows[..., i, :], numbers[i]) for i in range(len(numbers))], axis=-2)
+    (count, width), each = rows.shape, np.arange(len(numbers))
+    cells = np.empty(count * (size + width), dtype=object)  # column by column
+    cells[count * size :] = np.asarray(rows).T.reshape(-1)
+    takes, gives = Block(each + count * size, count * np.arange(width)), Block(each, count * np.arange(size))
+    row_type = RowType(formula, (takes,), (gives,), np.asarray(numbers, dtype=float))
+    found: Array = table_loop(cells, [row_type], [Run(0, 0, count)], count * size).reshape(size, count).T
+    return found
+
+
+def _row_by_row(cells: Array, types: Sequence[RowType], order: Sequence[Run]) -> Array:
+    """The cells after all rows."""
+    for run in order:
+        formula, takes, gives, numbers = types[run.row_type]
+        for row in range(run.first, run.last):
+            own = [] if numbers is None else [numbers[row]]
+            given = formula(*(cells[block.first[row] + block.behind].view(SymbolArray) for block in takes), *own)
+            cells[np.concatenate([block.first[row] + block.behind for block in gives])] = np.asarray(given)
+    return cells
+
+
+# ---- loops met while a formula is traced -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PendingTableLoop:
+    """A loop met while a formula was traced: its cells, those known at the start, and the symbols that stand for the
+    cells of the result. `kept`: of each type, which numbers its formula gives, where not all are needed."""
+
+    cells: Array
+    known: Array
+    types: tuple[RowType, ...]
+    order: tuple[Run, ...]
+    outputs: dict[int, Term]
+    kept: tuple[Array, ...] = ()
+
+    @property
+    def operands(self) -> list[Scalar]:
+        """What goes in."""
+        return list(self.cells[self.known])
+
+    @property
+    def results(self) -> list[Term]:
+        """What comes out."""
+        return list(self.outputs.values())
+
+    def pruned(self, live: Set[Term]) -> "PendingTableLoop | None":
+        """The loop without what no row and no term that is needed takes from any row of a type; None if no term is."""
+        if live.isdisjoint(self.outputs.values()):
+            return None
+        needed, given = (np.zeros(len(self.cells), dtype=bool) for _ in range(2))
+        needed[[cell for cell, term in self.outputs.items() if term in live]] = True
+        for block in (block for row_type in self.types for block in row_type.takes):
+            needed[block.cells] = True
+        kept = tuple(
+            np.flatnonzero(np.concatenate([needed[block.cells].any(axis=0) for block in row_type.gives]))
+            for row_type in self.types
+        )
+        given[self.known] = True
+        for row_type, columns in zip(self.types, kept, strict=True):
+            given[np.concatenate([block.cells for block in row_type.gives], axis=1)[:, columns]] = True
+        return replace(self, outputs={cell: term for cell, term in self.outputs.items() if given[cell]}, kept=kept)
+
+    def traced(self) -> "TableLoop | OutOfLineCall":
+        """The loop with the formula of each type traced, or a function of calls where one has a loop inside."""
+        types = [self._traced_rows(*pair) for pair in zip(self.types, self.kept, strict=True)]
+        found = tuple(rows for rows in types if rows is not None)
+        if len(found) == len(types):
+            known, outputs = map(tuple, (self.known.tolist(), self.outputs))
+            return TableLoop(found, self.order, len(self.cells), known, outputs)
+        sizes = {"given": len(self.known)}, {"result": len(self.outputs)}
+        return OutOfLineCall(trace(self._by_calls, *sizes, name_of(self.types[0].formula)))
+
+    def _traced_rows(self, row_type: RowType, kept: Array) -> "TracedRows | None":
+        """The traced rows of a type; None with a loop inside."""
+        formula, takes, gives, numbers = row_type
+        shapes = {f"argument{k}": width for k, width in enumerate(row_type.widths)}
+        tape = tape_inside_loop(lambda *given: formula(*given)[kept], shapes, None, name_of(formula))
+        ends = np.cumsum([0, *(len(block.behind) for block in gives)])
+        given = [
+            Block(block.first, block.behind[kept[(first <= kept) & (kept < last)] - first])
+            for block, first, last in zip(gives, ends, ends[1:], strict=False)
+        ]
+        count = len(gives[0].first)
+        own = np.zeros((count, 0)) if numbers is None else numbers
+        return None if tape is None else TracedRows(*partially_evaluated(tape, own), takes, tuple(given))
+
+    def _by_calls(self, given: Array) -> Array:
+        """The result of what goes in, by calls of a function for every type."""
+        cells = self.cells.copy()
+        cells[self.known] = np.asarray(given)
+        types = [row_type._replace(formula=partial(_by_call, row_type)) for row_type in self.types]
+        return _row_by_row(cells, types, self.order)[list(self.outputs)].view(SymbolArray)
+
+
+def _by_call(row_type: RowType, *given: Array) -> Array:
+    """What a row gives, by a call of the function of its type."""
+    size = sum(len(block.behind) for block in row_type.gives)
+    return out_of_line_call(_of_joined, (row_type.formula, row_type), np.concatenate(given), size)
+
+
+def _of_joined(formula: Callable[..., Array], row_type: RowType, given: Array) -> Array:
+    """A formula of its arguments one after the other (..., n)."""
+    return formula(*np.split(given, np.cumsum(row_type.widths)[:-1], axis=-1))
+
+
+def partially_evaluated(tape: Tape, numbers: Array) -> tuple[Tape, Array]:
+    """A tape whose last inputs are the numbers (k, c) of the rows, with what these alone decide as numbers (k, d) in
+    their place; where it is the same in all rows, a constant."""
+    width, columns = tape.inputs - numbers.shape[1], list[Array]()
+    fixed: dict[int, Any] = {}  # of nodes that nothing else enters, the values, (k,) or one for all
+    moved: dict[int, int] = {-1: -1}
+    nodes: list[Node] = []
+
+    def place(index: int) -> int:
+        """Where a node is in the new tape."""
+        if index not in moved:
+            moved[index] = len(nodes)
+            flat = np.atleast_1d(np.asarray(fixed[index], dtype=float))
+            if all(x.tobytes() == flat[0].tobytes() for x in flat):
+                nodes.append(Node("const", number=float(flat[0])))
+            else:
+                nodes.append(Node("input", number=width + len(columns)))
+                columns.append(flat)
+        return moved[index]
+
+    for index, node in enumerate(tape.nodes):
+        if node.operation == "const":
+            fixed[index] = node.number
+        elif node.operation == "input" and node.number >= width:
+            fixed[index] = numbers[:, int(node.number) - width]
+        elif node.operation != "input" and all(i in fixed for i in arguments(node)):
+            fixed[index] = number_of(node.operation, *(fixed[i] for i in arguments(node)))
+        else:
+            a, b, c = place(node.a), place(node.b), place(node.c)
+            moved[index] = len(nodes)
+            nodes.append(Node(node.operation, a, b, c, node.number))
+    outputs = [place(i) for i in tape.outputs]
+    table = np.stack(columns, axis=-1) if columns else np.zeros((len(numbers), 0))
+    return Tape(nodes, outputs, width + len(columns)), table
+
+
+# ---- traced loops ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TracedRows:
+    """The rows of a type: the tape of their formula, their numbers (k, c), and the blocks that they take and give.
+
+    modes: how each block receives its numbers, by "store", "add" or "least"; by default all are stored."""
+
+    tape: Tape
+    numbers: Array
+    takes: tuple[Block, ...]
+    gives: tuple[Block, ...]
+    modes: tuple[str, ...] = ()
+
+    def identity(self) -> str:
+        """Text that two types share only if they do the same to the same cells."""
+        parts = [part.tobytes() for block in (*self.takes, *self.gives) for part in (*block, self.numbers)]
+        sizes = str((len(self.takes), self.gives and len(self.gives[0].first), self.numbers.shape, self.modes))
+        return digest(self.tape.identity(), sizes, *parts)
+
+
+@dataclass(frozen=True)
+class TableLoop:
+    """A loop over so many cells: the rows of its types and their order, which cells are known at the start, and which
+    are the result."""
+
+    types: tuple[TracedRows, ...]
+    order: tuple[Run, ...]
+    cells: int
+    known: tuple[int, ...]
+    outputs: tuple[int, ...]
+    has_solver: ClassVar[bool] = False
+    multi_block: ClassVar[bool] = False
+
+    @property
+    def ends(self) -> Ends:
+        """How many numbers it gives and takes."""
+        return Ends(len(self.outputs), len(self.known))
+
+    def identity(self) -> str:
+        """Text that two loops share only if they write the same code."""
+        numbers = np.array([len(self.known), *self.known, *self.outputs], dtype=np.int64).tobytes()
+        return digest("table loop", str((self.order, self.cells)), numbers, *(rows.identity() for rows in self.types))
+
+    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
+        """The rows one after the other."""
+        return Inner(self._play, *self.ends)
+
+    def _play(self, apply: Apply, operands: list[Any]) -> list[Any]:
+        cells: list[Any] = [None] * self.cells
+        for cell, value in zip(self.known, operands, strict=True):
+            cells[cell] = value
+        blocks = [[[block.cells for block in own] for own in (rows.takes, rows.gives)] for rows in self.types]
+        for run in self.order:
+            (takes, gives), rows = blocks[run.row_type], self.types[run.row_type]
+            for row in range(run.first, run.last):
+                given = [cells[i] for block in takes for i in block[row]]
+                given += [apply(Node("const", number=x)) for x in rows.numbers[row].tolist()]
+                written = [i for block in gives for i in block[row]]
+                for cell, value in zip(written, interpret(rows.tape, given, apply), strict=True):
+                    cells[cell] = value
+        return [cells[i] for i in self.outputs]
