@@ -74,15 +74,13 @@ class ModelFormat:
         """The module, if it reads; ModelError otherwise."""
         if not self.reads:
             raise ModelError(f"{self.name} files are written, not read", file=path)
-        module: Reads = importlib.import_module(self.module)
-        return module
+        return importlib.import_module(self.module)
 
     def writer(self, path: Path) -> Writes:
         """The module, if it writes; ModelError otherwise."""
         if not self.writes:
             raise ModelError(f"{self.name} files are read, not written", file=path)
-        module: Writes = importlib.import_module(self.module)
-        return module
+        return importlib.import_module(self.module)
 
 
 MODEL_FORMATS = {

@@ -164,5 +164,4 @@ def fans(corners: Array, starts: Array) -> Array:
     first = np.repeat(starts, triangles)
     before = np.repeat(np.cumsum(triangles) - triangles, triangles)
     second = first + np.arange(len(first)) - before + 1
-    found: Array = np.stack([corners[first], corners[second], corners[second + 1]], axis=-1).astype(int)
-    return found
+    return np.stack([corners[first], corners[second], corners[second + 1]], axis=-1).astype(int)

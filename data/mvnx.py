@@ -148,8 +148,7 @@ def _elements(path: Path) -> Iterator[Element]:
 
 def _name(element: Element) -> str:
     """The tag without its namespace."""
-    name: str = str(element.tag).rpartition("}")[2]
-    return name
+    return str(element.tag).rpartition("}")[2]
 
 
 def _label(path: Path, element: Element, known: list[str], name: str) -> str:

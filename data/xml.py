@@ -113,8 +113,7 @@ def parse(
 
 def _root(text: str) -> Element:
     parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    root: Element = etree.fromstring(text.encode(), parser)
-    return root
+    return etree.fromstring(text.encode(), parser)
 
 
 def described(element: Element | None) -> str:

@@ -70,8 +70,7 @@ class ActivationDynamics(Record):
         k1 = self.rate(start, activation)
         k2 = self.rate(middle, activation + h / 2 * k1)
         k3 = self.rate(middle, activation + h / 2 * k2)
-        after: Array = activation + h / 6 * (k1 + 2 * k2 + 2 * k3 + self.rate(end, activation + h * k3))
-        return after
+        return activation + h / 6 * (k1 + 2 * k2 + 2 * k3 + self.rate(end, activation + h * k3))
 
     def rate(self, excitation: Array, activation: Array) -> Array:
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
@@ -79,15 +78,12 @@ class ActivationDynamics(Record):
         a = np.maximum(activation, self.minimum_activation)
         if self.form == "quadratic":
             faster = np.where(e >= a, e / self.activation_time, 0.0)
-            quadratic: Array = (e - a) * (faster + 1 / self.deactivation_time)
-            return quadratic
+            return (e - a) * (faster + 1 / self.deactivation_time)
         if self.form == "integral":
             drift = e / self.activation_time - (1.0 - e) / self.deactivation_time
-            integral: Array = np.where(((a >= 1.0) & (drift > 0)) | ((a <= 0.0) & (drift < 0)), 0.0, drift)
-            return integral
+            return np.where(((a >= 1.0) & (drift > 0)) | ((a <= 0.0) & (drift < 0)), 0.0, drift)
         if self.form == "linear":
-            linear: Array = np.where(e > a, 1 / self.activation_time, 1 / self.deactivation_time) * (e - a)
-            return linear
+            return np.where(e > a, 1 / self.activation_time, 1 / self.deactivation_time) * (e - a)
         z = 0.5 + 1.5 * a
         rising, falling = 1 / (self.activation_time * z), z / self.deactivation_time
         rate: Array

@@ -285,8 +285,7 @@ class IntegratingCoordinateActuator(CoordinateActuator):
         rate = control + 0.0 * activation
         low, high = self.activation_bounds
         outwards = ((activation >= high) & (rate > 0)) | ((activation <= low) & (rate < 0))
-        stopped: Array = np.where(outwards, 0.0, rate)
-        return stopped
+        return np.where(outwards, 0.0, rate)
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)

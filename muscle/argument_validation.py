@@ -108,10 +108,9 @@ class MuscleCall(Call):
                         f"muscle {muscle.name!r}: the curves of its law {muscle.law.kind!r} are found by an iteration, "
                         "which takes numbers and CasADi symbols, not SymPy's"
                     )
-        result: Array = self.run(
+        return self.run(
             quantity, formula, axes, variant=self.model.content_key, out=out, backend=backend, program=program
         )
-        return result
 
 
 def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
@@ -176,8 +175,7 @@ def eliminated_components(system: ArticulatedSystem, q: Array, eliminated: Array
     if isinstance(eliminated, str):
         if is_symbolic(q):
             raise TypeError("eliminated='largest' depends on the values of q: with symbols give 0, 1, 2 or 3")
-        largest: Array = np.argmax(np.abs(Q), axis=-1)
-        return largest
+        return np.argmax(np.abs(Q), axis=-1)
     check_unmasked("eliminated", eliminated)
     index = np.asarray(eliminated)
     if index.dtype.kind not in "iu" or np.any((index < 0) | (index > 3)):

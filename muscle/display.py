@@ -94,14 +94,12 @@ def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array
 def _cubic(t: Array, ends: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
     """The cubic with these ends and rates at t = 0 and t = 1."""
     x = (2 * t**3 - 3 * t**2 + 1) * ends[0] + (t**3 - 2 * t**2 + t) * rates[0]
-    whole: Array = x + (3 * t**2 - 2 * t**3) * ends[1] + (t**3 - t**2) * rates[1]
-    return whole
+    return x + (3 * t**2 - 2 * t**3) * ends[1] + (t**3 - t**2) * rates[1]
 
 
 def _direction(v: Array) -> Array:
     length = np.linalg.norm(v, axis=-1, keepdims=True)
-    unit: Array = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
-    return unit
+    return np.divide(v, length, out=np.zeros_like(v), where=length > 0)
 
 
 # ---- A model as lines in space --------------------------------------------------------------------------------------
@@ -179,11 +177,9 @@ def up_of(model: Model) -> Array:
 def _at(i: int, values: ArrayLike, ndim: int) -> Array:
     """The entry of pose i: values with an axis of poses have `ndim` axes, others are the same at every pose."""
     values = np.asarray(values)
-    found: Array = values[i] if values.ndim == ndim else values
-    return found
+    return values[i] if values.ndim == ndim else values
 
 
 def _distinct(line: Array) -> Array:
     """A line (k, 3) without the points that repeat the one before."""
-    kept: Array = line[np.r_[True, (np.diff(line, axis=0) != 0).any(axis=-1)]]
-    return kept
+    return line[np.r_[True, (np.diff(line, axis=0) != 0).any(axis=-1)]]

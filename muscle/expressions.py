@@ -59,8 +59,7 @@ OPERATORS: dict[type, Function] = {
 
 def evaluate(text: str, values: Mapping[str, Array]) -> Array:
     """An expression at the values of its names: the formula. ModelError as `check_expression`."""
-    result: Array = _value(_parsed(text), values) + 0.0 * sum(values.values())  # of the shape of all of them
-    return result
+    return _value(_parsed(text), values) + 0.0 * sum(values.values())  # of the shape of all of them
 
 
 def check_expression(text: str, names: Sequence[str], element: str) -> None:

@@ -225,8 +225,7 @@ class PoseFunction(Record):
     def value(self, system: ArticulatedSystem, q: Array) -> Array:
         """(...) f at coordinates q (..., nq): the formula, on floats and symbols."""
         x = self.variables.values(system, q)
-        result: Array = horner(dict(zip(self.powers, self.coefficients, strict=True)), x) + np.zeros(q.shape[:-1])
-        return result
+        return horner(dict(zip(self.powers, self.coefficients, strict=True)), x) + np.zeros(q.shape[:-1])
 
     def polynomial(self) -> MultivariatePolynomial:
         """The same function as a polynomial of the coordinates themselves; ValueError with ball joints.
@@ -283,8 +282,7 @@ class FittedSet(Record):
             entry = sum((c * f for f, c in zip(phi[: k + 1], rows, strict=False)), np.zeros(q.shape[:-1]))
             square = square + entry * entry
         beyond = [np.abs(scalar) > 1.0 + DOMAIN_TOLERANCE for scalar in x[4 * len(self.variables.balls) :]]
-        result: Array = reduce(or_, beyond, square > 1.0)
-        return result
+        return reduce(or_, beyond, square > 1.0)
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError as `PoseVariables.check`, and for a factor that does not fit."""

@@ -66,8 +66,7 @@ class InputsOverTime:
         """(..., n) the values at times t (...) [s], with `numbers` (..., t, n) at t (t,); zero where the inputs say
         nothing."""
         p = () if self.numbers is None else (self.numbers[..., None, :],)
-        result: Array = self._kernel(real_array("t", t), *p)
-        return result
+        return self._kernel(real_array("t", t), *p)
 
     @cached_property
     def _kernel(self) -> "kernels.Compiled":

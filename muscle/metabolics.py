@@ -190,8 +190,7 @@ class Bhargava2004(MetabolicCost):
         long = self._maintained(fiber.length)
         activation = self.slow_activation * slow + self.fast_activation * fast
         maintenance = long * (self.slow_maintenance * slow + self.fast_maintenance * fast)
-        result: Array = fiber.mass * (activation + maintenance) - self._alpha(fiber) * fiber.speed
-        return result
+        return fiber.mass * (activation + maintenance) - self._alpha(fiber) * fiber.speed
 
     def _maintained(self, length: Array | float) -> Array:
         """(...) L of the normalized length."""
@@ -199,8 +198,7 @@ class Bhargava2004(MetabolicCost):
             return np.maximum(np.minimum(np.maximum(length, 0.5), 3 - 2 * length), 0.0)
         d = self.length_rounding
         above = [(y + np.sqrt(y * y + d * d)) / 2 for y in (length - 0.5, length - 1.0, length - 1.5)]
-        result: Array = 0.5 + above[0] - 3 * above[1] + 2 * above[2]
-        return result
+        return 0.5 + above[0] - 3 * above[1] + 2 * above[2]
 
     def corners(self, fiber: Fiber) -> list[Array]:
         return [np.asanyarray(fiber.active_force + fiber.passive_force)]
@@ -218,8 +216,7 @@ class Bhargava2004(MetabolicCost):
         if not may_be_nonzero(self.speed_rounding):
             return np.where(fiber.speed <= 0, shortening, lengthening)
         speed = fiber.speed / (self.speed_rounding * fiber.optimal_length)
-        result: Array = lengthening + (shortening - lengthening) * (0.5 - 0.5 * np.tanh(speed))
-        return result
+        return lengthening + (shortening - lengthening) * (0.5 - 0.5 * np.tanh(speed))
 
 
 # ---- Umberger's model of metabolic power ----------------------------------------------------------------------------
@@ -277,8 +274,7 @@ class Umberger2010(MetabolicCost):
             * -w
         )
         moving = np.where(w >= 0, shortening, lengthening) * np.where(long, f_L, 1.0)
-        result: Array = fiber.mass * self.aerobic_factor * (keeping + moving)
-        return result
+        return fiber.mass * self.aerobic_factor * (keeping + moving)
 
     def work(self, fiber: Fiber) -> Array:
         return super().work(fiber._replace(active_force=np.maximum(fiber.active_force, 0.0)))
@@ -289,5 +285,4 @@ class Umberger2010(MetabolicCost):
             return fiber.slow
         slow, fast = recruited(fiber.excitation, fiber.slow)
         none = slow + fast <= 0
-        share: Array = np.where(none, 1.0, slow / np.where(none, 1.0, slow + fast))
-        return share
+        return np.where(none, 1.0, slow / np.where(none, 1.0, slow + fast))

@@ -394,8 +394,7 @@ def check_rows(
     def near(row: Array) -> Model | ArticulatedSystem:
         """The model of a row, from that of the first row: only what differs is made again."""
         changed = {locations[k].steps: float(row[k]) for k in np.flatnonzero(row != rows[0]).tolist()}
-        found: Model | ArticulatedSystem = with_values(first, changed) if changed else first
-        return found
+        return with_values(first, changed) if changed else first
 
     for i in sorted({*rows.argmin(axis=0).tolist(), *rows.argmax(axis=0).tolist()}):
         _check_row(rows, i, near)
@@ -443,13 +442,11 @@ def _completed(
 def _possible(system: ArticulatedSystem, inertia: Array) -> Array:
     """Where principal moments are not negative and satisfy the triangle inequality, as `check_inertia` asks."""
     a, b, c = np.linalg.eigvalsh(full(inertia)).T
-    possible: Array = (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
-    return possible
+    return (a >= -INERTIA_TOLERANCE * np.maximum(c, 0.0)) & (c - b - a <= INERTIA_TOLERANCE * c)
 
 
 def _unit(system: ArticulatedSystem, Q: Array) -> Array:
-    unit: Array = np.abs(np.sqrt(np.sum(Q * Q, axis=-1)) - 1) <= UNIT_TOLERANCE
-    return unit
+    return np.abs(np.sqrt(np.sum(Q * Q, axis=-1)) - 1) <= UNIT_TOLERANCE
 
 
 def _unit_parts(system: ArticulatedSystem, q: Array) -> Array:

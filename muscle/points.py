@@ -138,8 +138,7 @@ class MovingPoint(DrivenPoint):
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
         offsets = [function.value(self._seen(system, q, i)) for i, function in enumerate(self.functions)]
-        result: Array = as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
-        return result
+        return as_array(self.position) + np.stack(np.broadcast_arrays(*offsets, subok=True), axis=-1)
 
     def scaled(self, factors: Array) -> "MovingPoint":
         """Its functions are stretched too."""

@@ -140,8 +140,7 @@ class Stretch:
     def placed(self, part: Part) -> Part:
         """Something between two bodies, its points on the stretched ones."""
         first, second = self.of(part.first) * part.first_point, self.of(part.second) * part.second_point
-        found: Part = replace(part, first_point=_vector(first), second_point=_vector(second))
-        return found
+        return replace(part, first_point=_vector(first), second_point=_vector(second))
 
     def growth(self, old: Any, new: Any) -> float:
         """By which factor the distance of two points grows at the start; 1 where they meet there."""
@@ -246,8 +245,7 @@ _SIZES: dict[type[ContactSurface], Callable[[Any, Array], dict[str, Any]]] = {
 
 def _along(s: Array, R: Array) -> Array:
     """(3,) by how much the axes of a frame R on a body grow that is stretched by s."""
-    grown: Array = np.linalg.norm(s[:, None] * R, axis=0)
-    return grown
+    return np.linalg.norm(s[:, None] * R, axis=0)
 
 
 def _vector(x: Array) -> tuple[float, float, float]:

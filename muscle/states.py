@@ -117,8 +117,7 @@ def forces_of_laws(model: Model, l: Array, speed: Array, activation: Array, stat
 def _force(law: ForceLaw, row: Array) -> Array:
     """(..., 1) the tension of a law from length, speed, activation and states (..., 3 + ns)."""
     state = row[..., 3:] if row.shape[-1] > 3 else None
-    result: Array = law.force(row[..., 0], row[..., 1], row[..., 2], state)[..., None]
-    return result
+    return law.force(row[..., 0], row[..., 1], row[..., 2], state)[..., None]
 
 
 def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:

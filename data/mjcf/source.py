@@ -89,8 +89,7 @@ class Source:
 
     def name(self, word: str, i: int) -> str:
         """The name of part i of a type; empty without one."""
-        found: str = getattr(self.m, word)(i).name
-        return found
+        return getattr(self.m, word)(i).name
 
     def part(self, word: str, i: int) -> Any:
         """The element of the specification, whose numbers are those of the file; None without a specification."""

@@ -178,5 +178,4 @@ class _Film:
         return self.lines
 
     def _line(self, points: np.ndarray, **style: Any) -> Line2D:
-        line: Line2D = self.axes.plot(*points.T, **style)[0]
-        return line
+        return self.axes.plot(*points.T, **style)[0]

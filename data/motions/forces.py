@@ -83,8 +83,7 @@ class Forces:
     @property
     def numbers(self) -> Array:
         """(t, 9 n) force, torque and point of each load, one after the other."""
-        rows: Array = np.stack([self.force, self.torque, self.point], axis=2).reshape(len(self.time), -1)
-        return rows
+        return np.stack([self.force, self.torque, self.point], axis=2).reshape(len(self.time), -1)
 
     def applied_to(self, bodies: Mapping[str, str]) -> "Forces":
         """The loads on these bodies, load -> body; others stay where they are. ValueError for an unknown load."""

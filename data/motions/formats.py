@@ -30,8 +30,7 @@ class MotionFormat:
     @property
     def reader(self) -> "Callable[..., pd.DataFrame]":
         """The function that reads: (path, strict=False) -> DataFrame over the index `time` [s]."""
-        found: Callable[..., pd.DataFrame] = getattr(importlib.import_module(self.module), self.reads)
-        return found
+        return getattr(importlib.import_module(self.module), self.reads)
 
     @property
     def writer(self) -> Callable[..., None]:
@@ -39,8 +38,7 @@ class MotionFormat:
         one."""
         if not self.writes:
             raise ValueError(f"tables are not written in the format {self.name}; `save_bvh` writes motions as .bvh")
-        found: Callable[..., None] = getattr(importlib.import_module(self.module), self.writes)
-        return found
+        return getattr(importlib.import_module(self.module), self.writes)
 
 
 B3D = (

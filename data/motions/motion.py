@@ -53,8 +53,7 @@ class Shown:
     def plot(self) -> "Figure":
         """A matplotlib Figure over time: coordinates, angles in degrees, velocities, activations and tensions, as far
         as they are known."""
-        figure: Figure = importlib.import_module("myoquat.data.motions.figures").plot_motion(self)
-        return figure
+        return importlib.import_module("myoquat.data.motions.figures").plot_motion(self)
 
     def animate(
         self,
@@ -67,8 +66,7 @@ class Shown:
         """A film of bodies and muscles, as `Trajectory.animate` makes it; model: the Model whose muscles are shown
         where the motion itself knows none."""
         animate = importlib.import_module("myoquat.data.motions.figures").animate
-        film: FuncAnimation = animate(self, file, (), speed, overwrite, model)
-        return film
+        return animate(self, file, (), speed, overwrite, model)
 
 
 SystemT = TypeVar("SystemT", bound=SystemLike)
@@ -440,5 +438,4 @@ def check_motion(motion: Any, name: str = "motion") -> MotionLike:
     """The argument `name` itself; TypeError where it is not `MotionLike`."""
     if not hasattr(type(motion), "to_motion"):
         check_type(name, motion, (Motion, "Trajectory", "Redundancy"))
-    found: MotionLike = motion
-    return found
+    return motion

@@ -209,8 +209,7 @@ def _with_near_signs(Q: Array) -> Array:
     """(t, ..., 4) quaternions without NaN, with the sign that is nearer to the one before."""
     signs = np.ones(Q.shape[:-1])
     signs[1:] = np.where(np.sum(Q[1:] * Q[:-1], axis=-1) < 0, -1.0, 1.0)
-    result: Array = Q * np.cumprod(signs, axis=0)[..., None]
-    return result
+    return Q * np.cumprod(signs, axis=0)[..., None]
 
 
 def _product(P: Array, Q: Array) -> Array:

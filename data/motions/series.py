@@ -42,14 +42,12 @@ def cut(record: Record, start: float, end: float, names: Iterable[str]) -> Recor
     """A record over `time` with its rows from `start` to `end` [s], both included; `names` are its other arrays."""
     rows = rows_within(record.time, start, end)
     parts = {name: getattr(record, name)[rows] for name in names}
-    result: Record = replace(record, time=record.time[rows], **parts)
-    return result
+    return replace(record, time=record.time[rows], **parts)
 
 
 def rows_within(time: Array, start: float, end: float) -> Array:
     """(t,) whether times lie from `start` to `end` [s], both included, to TIME_TOLERANCE_S."""
-    result: Array = (time >= start - TIME_TOLERANCE_S) & (time <= end + TIME_TOLERANCE_S)
-    return result
+    return (time >= start - TIME_TOLERANCE_S) & (time <= end + TIME_TOLERANCE_S)
 
 
 def row_at(time: Array, at: float) -> int:

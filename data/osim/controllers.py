@@ -91,8 +91,7 @@ def _through(element: Element, times: tuple[float, ...], values: tuple[float, ..
 def _functions(element: Any) -> list[Any]:
     for holder in element.iterchildren("*"):
         if "ControlFunctions" in (holder.tag, holder.get("name")):
-            functions: list[Any] = holder.findall("objects/*") or holder.findall("FunctionSet/objects/*")
-            return functions
+            return holder.findall("objects/*") or holder.findall("FunctionSet/objects/*")
     return []
 
 

@@ -263,8 +263,7 @@ class Contacts(Frames):
         """The surface of a name, which is used by that."""
         self._used.add(name)
         element = self.geometry(owner, name)
-        surface: ContactSurface = SURFACES[element.tag].read(element, self)
-        return surface
+        return SURFACES[element.tag].read(element, self)
 
     def supports(self, force: Element) -> bool:
         """Whether there are formulas for all surfaces of a force; ModelError for a surface that does not exist."""

@@ -313,8 +313,7 @@ def read_law(element: Element, unsupported: UnsupportedElements) -> ForceLaw | N
     if element.tag not in LAWS:
         unsupported.count(element, "force law; its path is read")
         return None
-    law: ForceLaw = _checked(LAWS[element.tag].read(element), element)
-    return law
+    return _checked(LAWS[element.tag].read(element), element)
 
 
 def _checked(record: Any, element: Element) -> Any:
@@ -352,8 +351,7 @@ def read_activation_dynamics(element: Element) -> ActivationDynamics | None:
             number(element, "activation_dynamics_smoothing", 0.1),
             number(element, "minimum_activation", 0.01) if form == "piecewise" else 0.0,
         )
-    checked: ActivationDynamics = _checked(dynamics, element)
-    return checked
+    return _checked(dynamics, element)
 
 
 def add_activation_dynamics(force: Element, dynamics: ActivationDynamics | None) -> None:

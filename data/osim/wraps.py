@@ -208,8 +208,7 @@ def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
         _with_wrap_ranges(model.system, muscle, q, poses) if _is_open(muscle, resolved) else muscle
         for muscle in model.muscles
     )
-    resolved_model: Model = unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
-    return resolved_model
+    return unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
 
 
 def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
@@ -251,8 +250,7 @@ def _with_wrap_ranges(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, 
         return muscle  # as it is written: a file that tells the pieces tells the order on them
     order = sorted(range(len(placed)), key=lambda k: placed[k][0])
     wraps = tuple(unchecked(placed[k][2], {"points": spans[k]}) for k in order)
-    changed: Muscle = unchecked(muscle, {"wraps": wraps, "path_wraps": _reordered(muscle.path_wraps, order)})
-    return changed
+    return unchecked(muscle, {"wraps": wraps, "path_wraps": _reordered(muscle.path_wraps, order)})
 
 
 def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:

@@ -70,8 +70,7 @@ class PathLengthConstraint(Holonomic):
         if self.other is None:
             return J
         _, slope = self._followed(lengths(system, self._paths, q))
-        result: Array = (J[..., 0, :] - slope[..., None] * J[..., 1, :])[..., None, :]
-        return result
+        return (J[..., 0, :] - slope[..., None] * J[..., 1, :])[..., None, :]
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         return matvec(self.position_jacobian(system, q, t), u)

@@ -119,8 +119,7 @@ def _filled(search: _Search, k: int, rows: Array, new: Array) -> Array:
 
 
 def _mean(weights: Array, rows: Array) -> Array:
-    mean: Array = (weights[..., None] * rows).sum(axis=-2)
-    return mean
+    return (weights[..., None] * rows).sum(axis=-2)
 
 
 def _nearest(corners: Array) -> tuple[Array, Array]:

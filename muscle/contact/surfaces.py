@@ -69,8 +69,7 @@ def _farthest_of_ellipsoid(direction: Array, sizes: Array) -> Array:
     stretched = radii * direction
     size, length = np.sqrt(dot(stretched, stretched)), np.sqrt(dot(direction, direction))
     on_surface = radii * stretched / np.maximum(size, TINY)[..., None]
-    core: Array = on_surface - (sizes[..., 3] / np.maximum(length, TINY))[..., None] * direction
-    return core
+    return on_surface - (sizes[..., 3] / np.maximum(length, TINY))[..., None] * direction
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,7 @@ class PassiveForce(Record, ABC):
         slope = jacobian_at(
             lambda motion: self.energy(system, system.displaced(q, motion))[..., None], np.zeros(system.nu), like=q
         )
-        result: Array = np.sum(slope[..., 0, :] * u, axis=-1)
-        return result
+        return np.sum(slope[..., 0, :] * u, axis=-1)
 
     @property
     def element(self) -> str:
@@ -148,16 +147,14 @@ class MeasuredForce(PassiveForce):
         f = self.force(self.measures(system, q), matvec(self._along(system, q), u))
 
         def work(motion: Array) -> Array:
-            result: Array = np.sum(f * self.measures(separate_bodies(system, motion), q), axis=-1)
-            return result
+            return np.sum(f * self.measures(separate_bodies(system, motion), q), axis=-1)
 
         return wrenches_of_work(system, q, work)
 
     def _along(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., k, nu) J with dx/dt = J u."""
         still = np.zeros(system.nu)
-        J: Array = jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
-        return J
+        return jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
 
     def check(self, system: ArticulatedSystem) -> None:
         for f in fields(self):
@@ -188,8 +185,7 @@ def wrenches_of_work(system: ArticulatedSystem, q: Array, work: Callable[[Array]
     count = len(system.bodies)
     zero = np.zeros((*q.shape[:-1], 6 * count))
     gradient = jacobian_at(lambda motion: work(motion)[..., None], zero, like=q)[..., 0, :]
-    result: Array = gradient.reshape((*gradient.shape[:-1], count, 6))
-    return result
+    return gradient.reshape((*gradient.shape[:-1], count, 6))
 
 
 def separate_bodies(system: ArticulatedSystem, displacement: Array | None = None) -> ArticulatedSystem:
@@ -256,8 +252,7 @@ class _Placed(FixedJoint):
         vars(self)["_where"] = where
 
     def placed(self, R_frame: Array, p_frame: Array, q: Array) -> Pair:
-        pose: Pair = vars(self)["_where"](q)
-        return pose
+        return vars(self)["_where"](q)
 
     def transform(self, q: Array) -> Pair:
         return self.placed(np.eye(3), np.zeros(3), q)

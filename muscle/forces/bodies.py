@@ -153,12 +153,10 @@ class Bushing(FrameForce):
 
     def force(self, x: Array, rate: Array) -> Array:
         k = six(self.rotational_stiffness, self.translational_stiffness)
-        result: Array = -k * x - six(self.rotational_damping, self.translational_damping) * rate
-        return result
+        return -k * x - six(self.rotational_damping, self.translational_damping) * rate
 
     def stored(self, x: Array) -> Array:
-        result: Array = np.sum(six(self.rotational_stiffness, self.translational_stiffness) / 2 * x * x, axis=-1)
-        return result
+        return np.sum(six(self.rotational_stiffness, self.translational_stiffness) / 2 * x * x, axis=-1)
 
 
 def six(rotational: Vector, translational: Vector) -> Array:
@@ -195,8 +193,7 @@ class BushingFunctions(FrameForce):
 
     def force(self, x: Array, rate: Array) -> Array:
         elastic = vector([g.value(x[..., i]) for i, g in enumerate((*self.moments, *self.forces))])
-        result: Array = -elastic - six(self.rotational_damping, self.translational_damping) * rate
-        return result
+        return -elastic - six(self.rotational_damping, self.translational_damping) * rate
 
     def stored(self, x: Array) -> Array:
         total: Array = 0.0 * x[..., 0]
@@ -280,8 +277,7 @@ class BushingExpressions(FrameForce):
     def force(self, x: Array, rate: Array) -> Array:
         values = {name: x[..., i] for i, name in enumerate(DEFLECTIONS)}
         elastic = vector([evaluate(text, values) for text in (*self.moments, *self.forces)])
-        result: Array = -elastic - six(self.rotational_damping, self.translational_damping) * rate
-        return result
+        return -elastic - six(self.rotational_damping, self.translational_damping) * rate
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)

@@ -97,8 +97,7 @@ class Friction:
         r2 = square / self.transition**2
         mu = self.dynamic + 2 * (self.static - self.dynamic) / (1 + r2)
         least = self.transition**2
-        result: Array = mu / np.sqrt(square + least if rounded else np.maximum(square, least)) + self.viscous
-        return result
+        return mu / np.sqrt(square + least if rounded else np.maximum(square, least)) + self.viscous
 
 
 class ContactForce(LoadingForce):
@@ -177,8 +176,7 @@ def raised(x: Array) -> Array:
     """(...) max(x, 0)^(3/2), whose derivative is finite at and below 0."""
     deep = x > 0
     y = np.where(deep, x, 1.0)
-    result: Array = np.where(deep, y * np.sqrt(y), 0.0)
-    return result
+    return np.where(deep, y * np.sqrt(y), 0.0)
 
 
 # ---- Hunt-Crossley contact ------------------------------------------------------------------------------------------
@@ -300,8 +298,7 @@ FRICTION = ("static_friction", "dynamic_friction", "viscous_friction")
 
 def _hertz(k: float, place: Touch) -> Array:
     """(...) 4/3 k sqrt(R k) d^(3/2) [N], zero where the surfaces are apart."""
-    result: Array = 4.0 / 3.0 * k * np.sqrt(place.radius * k) * raised(place.depth)
-    return result
+    return 4.0 / 3.0 * k * np.sqrt(place.radius * k) * raised(place.depth)
 
 
 def _together(first: float, second: float) -> float:
@@ -451,8 +448,7 @@ class SmoothSphereHalfSpace(ContactForce):
         k = 0.5 * self.stiffness ** (2.0 / 3.0)
         soft = np.sqrt(depth * depth + self.constant_contact_force)
         smooth = 0.5 + 0.5 * np.tanh(self.hertz_smoothing * depth)
-        result: Array = 4.0 / 3.0 * k * np.sqrt(radius * k) * soft * np.sqrt(soft) * smooth
-        return result
+        return 4.0 / 3.0 * k * np.sqrt(radius * k) * soft * np.sqrt(soft) * smooth
 
     def stored(self, pair: int, place: Touch) -> Array:
         """(...) [J] the integral of the pressure at rest, by Gauss's quadrature: to 1e-10 of it.
@@ -471,8 +467,7 @@ class SmoothSphereHalfSpace(ContactForce):
                 total = total + weight * np.cosh(v) * self._hertz(a * np.sinh(v), place.radius)
         c = self.dissipation
         at_rest = 0.5 + 0.5 * np.tanh(self.hunt_crossley_smoothing * 2 / (3 * c)) if may_be_nonzero(c) else 1.0
-        result: Array = total * at_rest * a * width / 2
-        return result
+        return total * at_rest * a * width / 2
 
     def check(self, system: ArticulatedSystem) -> None:
         check_ranges(self, self.element)

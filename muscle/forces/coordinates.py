@@ -150,16 +150,14 @@ class RotationLimit(MeasuredForce):
         above = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] + 1.0) / 2  # 1 + the cosine
         less = above > 0  # than half a turn
         half = np.where(less, np.arctan(sine / np.where(less, above, 1.0)), np.pi / 2)
-        result: Array = 2.0 * half[..., None]
-        return result
+        return 2.0 * half[..., None]
 
     def force(self, x: Array, rate: Array) -> Array:
         beyond = x - self.upper
         return -engaged(beyond, self.transition) * (self.stiffness * beyond + self.damping * rate)
 
     def stored(self, x: Array) -> Array:
-        result: Array = self.stiffness * engaged_energy(x - self.upper, self.transition)[..., 0]
-        return result
+        return self.stiffness * engaged_energy(x - self.upper, self.transition)[..., 0]
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
@@ -177,8 +175,7 @@ def joint_rotation(system: ArticulatedSystem, name: str, q: Array) -> Array:
     body = system.bodies[system.indices.body(name)]
     poses = system.poses(q)
     frame = poses[body.parent][0] @ rotation_matrix(as_array(body.orientation))
-    result: Array = np.swapaxes(frame, -1, -2) @ poses[body.name][0]
-    return result
+    return np.swapaxes(frame, -1, -2) @ poses[body.name][0]
 
 
 # ---- Limits of a ball joint -----------------------------------------------------------------------------------------
@@ -265,8 +262,7 @@ class SwingTwistLimit(MeasuredForce):
 
     def stored(self, x: Array) -> Array:
         e = engaged_energy(x, self.transition)
-        result: Array = np.sum(as_array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
-        return result
+        return np.sum(as_array([self.swing_stiffness, self.twist_stiffness]) * e, axis=-1)
 
     def sample(self, count: int, rng: "np.random.Generator") -> Array:
         """(count, 4) unit quaternions of rotations that lie within the cone and the range, all of them equally likely.

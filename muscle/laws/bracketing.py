@@ -102,5 +102,4 @@ def _share(a: Array, b: Array, c: Array, fa: Array, fb: Array, fc: Array, least:
         alpha = (c - a) / (b - a)
         t = fa / (fb - fa) * fc / (fb - fc) + alpha * fa / (fc - fa) * fb / (fc - fb)
     t = np.where(quadratic & (np.abs(t) < np.inf), t, 0.5)
-    found: Array = np.minimum(np.maximum(t, least), 1 - least)
-    return found
+    return np.minimum(np.maximum(t, least), 1 - least)

@@ -119,8 +119,7 @@ def _chosen(level: Array, edges: list[Number], values: tuple[Any, ...]) -> Array
 def _run(s: Array, a: Array, b: Array, c: Array) -> Array:
     """a (1 - (1 - s)^5) + b s^3 (10 - 15 s + 6 s^2) + c s^5: how far a section has come."""
     r = 1 - s
-    result: Array = a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
-    return result
+    return a * (1 - (r * r) * (r * r) * r) + (s * s * s) * (b * (10 + s * (6 * s - 15)) + c * (s * s))
 
 
 def _parameter(t: Array, steps: tuple[Array, ...]) -> Array:

@@ -66,15 +66,13 @@ class DeGrooteFregly2016(HillLaw):
     def tendon_force(self, length: Array) -> Array:
         """f_T = c1 exp(kT (l~_T - c2)) - c3 (S1); slightly negative when slack, as in the paper."""
         k = np.log((1 + C3) / C1) / (1 + self.tendon_strain - C2)
-        result: Array = C1 * np.exp(k * (length - C2)) - C3
-        return result
+        return C1 * np.exp(k * (length - C2)) - C3
 
     def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - o) / (exp(kPE) - o), kPE = 4, zero at l~_M = 0.2 (S3)."""
         k, e0 = 4.0, self.passive_strain
         offset = np.exp(k * (UNLOADED_LENGTH - 1) / e0)
-        result: Array = self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
-        return result
+        return self.passive_scale * (np.exp(k * (length - 1) / e0) - offset) / (np.exp(k) - offset)
 
     def active_force(self, length: Array) -> Array:
         """f_L, the sum of three bells b1 exp(-(l~_M - b2)^2 / (2 (b3 + b4 l~_M)^2)) (S2)."""
@@ -82,8 +80,7 @@ class DeGrooteFregly2016(HillLaw):
         first, second, third = (
             b1 * np.exp(-0.5 * ((x - b2) / (b3 + b4 * x)) ** 2) for b1, b2, b3, b4 in ACTIVE_CURVE_GAUSSIANS
         )
-        result: Array = first + second + third
-        return result
+        return first + second + third
 
     def velocity_force(self, speed: Array) -> Array:
         """f_V = d1 log(w + sqrt(w^2 + 1)) + d4, w = d2 v~_M + d3 (S4)."""

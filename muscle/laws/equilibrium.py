@@ -85,8 +85,7 @@ def _excess(law_type: LawType, names: list[str]) -> Callable[..., Array]:
     def formula(rows: Array) -> Array:
         law = law_of(law_type, names, [rows[..., 3 + i] for i in range(len(names))])
         state = rows[..., :1]
-        result: Array = law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
-        return result
+        return law.state_residual(rows[..., 1], 0.0, rows[..., 2], state, 0.0 * state)[..., 0]
 
     kernel = kernel_for(
         (
@@ -100,10 +99,9 @@ def _excess(law_type: LawType, names: list[str]) -> Callable[..., Array]:
 
     def excess(fiber: Array, *given: Array) -> Array:
         values = kernel(np.stack(np.broadcast_arrays(fiber, *given), axis=-1))
-        clipped: Array = np.clip(
+        return np.clip(
             values, -MAX_EXCESS_FORCE, MAX_EXCESS_FORCE
         )  # an exponential curve may overflow far from the root
-        return clipped
 
     return excess
 

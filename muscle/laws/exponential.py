@@ -65,5 +65,4 @@ class CubicExponentialMuscle(ForceLaw):
         x = length / self.optimal_length
         passive = x * x * x * np.exp(8 * x - 12.9)
         active = np.exp(-((x - 1) ** 2) / 0.25) * activation
-        result: Array = (passive + active) * self.max_isometric_force
-        return result
+        return (passive + active) * self.max_isometric_force

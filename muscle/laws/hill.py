@@ -106,20 +106,17 @@ class HillLaw(ForceLaw):
     @property
     def width(self) -> Array:
         """l_M0 sin(alpha_0) [m]."""
-        result: Array = self.optimal_fiber_length * np.sin(self.pennation)
-        return result
+        return self.optimal_fiber_length * np.sin(self.pennation)
 
     @property
     def shortest(self) -> Array:
         """The shortest fiber [m]: its pennation is the greatest, or its length 1 % of the optimal one."""
-        result: Array = np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
-        return result
+        return np.maximum(self.width / np.sin(self.maximum_pennation), 0.01 * self.optimal_fiber_length)
 
     @property
     def shortest_along(self) -> Array:
         """The shortest fiber [m], along the tendon."""
-        result: Array = np.sqrt(self.shortest**2 - self.width**2)
-        return result
+        return np.sqrt(self.shortest**2 - self.width**2)
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         """(...) F [N].
@@ -248,8 +245,7 @@ class HillLaw(ForceLaw):
         """(...) l_M [m] as the state has it."""
         if state is None:
             raise ValueError("a muscle with an elastic tendon needs its state, the fiber length")
-        length: Array = state[..., 0]
-        return length
+        return state[..., 0]
 
     def _fiber(self, state: Array | None) -> tuple[Array, Array]:
         """(l_M, cos alpha), no shorter than the shortest fiber."""

@@ -94,8 +94,7 @@ class Blankevoort1991(ForceLaw):
         z = np.minimum(strain / FULL_DAMPING_STRAIN, 1.0)
         engaged = z * z * z * (10 - z * (15 - 6 * z))
         rate = np.maximum(speed / self.slack_length, 0.0)
-        result: Array = self.linear_stiffness * spring + self.damping_coefficient * engaged * rate
-        return result
+        return self.linear_stiffness * spring + self.damping_coefficient * engaged * rate
 
     def stored(self, length: Array) -> Array:
         strain, e = np.maximum(length / self.slack_length - 1, 0.0), self.transition_strain

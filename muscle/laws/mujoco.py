@@ -77,10 +77,9 @@ class MujocoMuscle(ForceLaw):
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         L, V = self.fiber(length), speed * (1.0 / self.optimal_length) * (1.0 / self.max_speed)
         active = activation * self.active_force_length(L) * self.force_velocity(V)
-        result: Array = self.max_isometric_force * (
+        return self.max_isometric_force * (
             active + self.passive_force_length(self.passive_scale * L + self.passive_offset)
         )
-        return result
 
     def active_force_length(self, L: Array) -> Array:
         """(...) f_L at the fiber length L (...)."""
@@ -94,14 +93,12 @@ class MujocoMuscle(ForceLaw):
         left = np.maximum(rise - V, 0.0)
         shortening = np.maximum(np.minimum(V, 0.0) + 1.0, 0.0)
         lengthening = self.eccentric_force - left * left * (1.0 / np.where(rise > 0.0, rise, 1.0))
-        result: Array = np.where(V > 0.0, lengthening, shortening * shortening)
-        return result
+        return np.where(V > 0.0, lengthening, shortening * shortening)
 
     def passive_force_length(self, L: Array) -> Array:
         """(...) f_P at the fiber length L (...)."""
         x = np.maximum(L - 1.0, 0.0) * (1.0 / (0.5 * (self.active_to - 1.0)))
-        result: Array = self.passive_force * np.where(x > 1.0, x - 0.5, 0.5 * x * x)
-        return result
+        return self.passive_force * np.where(x > 1.0, x - 0.5, 0.5 * x * x)
 
     def check(self, element: str) -> None:
         super().check(element)
@@ -133,5 +130,4 @@ def _two_parabolas(x: Array) -> Array:
     """(...) from 0 at x <= 0 to 1 at x >= 1 by two parabolas that meet at 1/2."""
     x = np.minimum(np.maximum(x, 0.0), 1.0)
     rest = 1.0 - x
-    result: Array = np.where(x > 0.5, 1.0 - 2.0 * rest * rest, 2.0 * x * x)
-    return result
+    return np.where(x > 0.5, 1.0 - 2.0 * rest * rest, 2.0 * x * x)

@@ -61,8 +61,7 @@ class AffinePath(ForceLaw):
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         gain = self.gain_0 + self.gain_1 * length + self.gain_2 * speed
-        result: Array = gain * activation + self.bias_0 + self.bias_1 * length + self.bias_2 * speed
-        return result
+        return gain * activation + self.bias_0 + self.bias_1 * length + self.bias_2 * speed
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ class ClippedForce(ForceLaw):
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         force = super().force(length, speed, activation, state)  # type: ignore[safe-super]
-        result: Array = np.minimum(np.maximum(force, self.least_force), self.greatest_force)
-        return result
+        return np.minimum(np.maximum(force, self.least_force), self.greatest_force)
 
     def check(self, element: str) -> None:
         super().check(element)
@@ -142,8 +140,7 @@ class SlackSpring(_BetweenLengths):
 
     def _stretch(self, length: Array) -> Array:
         above = np.maximum(length - self.longest_length, 0.0)
-        result: Array = above - np.maximum(self.shortest_length - length, 0.0)
-        return result
+        return above - np.maximum(self.shortest_length - length, 0.0)
 
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         return self.stiffness * self._stretch(length) + self.damping * speed
@@ -181,8 +178,7 @@ class PathLimit(_BetweenLengths):
         above, below = length - self.longest_length, self.shortest_length - length
         s_above, s_below = (engaged(depth, self.transition_length) for depth in (above, below))
         elastic = self.stiffness * (s_above * above - s_below * below)
-        result: Array = elastic + self.damping * (s_above + s_below) * speed
-        return result
+        return elastic + self.damping * (s_above + s_below) * speed
 
     def stored(self, length: Array) -> Array:
         depths = length - self.longest_length, self.shortest_length - length
@@ -249,8 +245,7 @@ def dry_friction(rate: Array, friction: float, slip_speed: float) -> Array:
 
     Nothing sticks: under a force below F the path moves with a speed below v_s atanh(force / F).
     """
-    result: Array = -friction * np.tanh(rate / slip_speed)
-    return result
+    return -friction * np.tanh(rate / slip_speed)
 
 
 @dataclass(frozen=True)

@@ -69,5 +69,4 @@ class RigidTendonMuscle(ForceLaw):
         v = speed / (self.optimal_fiber_length * self.max_contraction_velocity)
         passive = np.clip(self.passive_curve.value(x), 0.0, MAX_PASSIVE_FORCE)
         force = activation * self.active_curve.value(x) * self.velocity_curve.value(v) + passive
-        result: Array = self.max_isometric_force * force * (1.0 if straight else along / fiber)
-        return result
+        return self.max_isometric_force * force * (1.0 if straight else along / fiber)

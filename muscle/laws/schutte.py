@@ -67,8 +67,7 @@ class Schutte1993(HillLaw):
     def passive_force(self, length: Array) -> Array:
         """f_PE: the curve, or exp(8 (l~_M - 1) - 4)."""
         if self.passive_curve is None:
-            exponential: Array = np.exp(8 * (length - 1) - 4)
-            return exponential
+            return np.exp(8 * (length - 1) - 4)
         return self.passive_curve.value(length)
 
     def active_force(self, length: Array) -> Array:
@@ -104,8 +103,7 @@ class Schutte1993(HillLaw):
         shortening = 2 * k * (less - isometric) / (b + np.sqrt(b * b - 4 * k * (less - isometric)))
         b = more - MAX_ECCENTRIC_FORCE * isometric - s
         lengthening = (b + np.sqrt(b * b + 4 * s * (more - isometric))) / 2
-        result: Array = shortening + lengthening
-        return result
+        return shortening + lengthening
 
     def open_parameters(self) -> tuple[str, ...]:
         """None: a passive fiber without a curve is exponential."""

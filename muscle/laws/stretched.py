@@ -66,8 +66,7 @@ def tendon_strain(law_type: LawType, names: list[str], force: Array, longest: Ar
 
 def _pull(law_type: LawType, names: list[str], strain: Array, own: Array) -> Array:
     law = law_of(law_type, names, [own[..., i] for i in range(len(names))])
-    result: Array = law.tendon_force(1 + strain)
-    return result
+    return law.tendon_force(1 + strain)
 
 
 def _evaluated(
@@ -83,5 +82,4 @@ def _evaluated(
         (name, law_type.law, law_type.settings, tuple(numbers)),
         lambda content: kernels.compile(formula, {"rows": rows.shape[-1]}, [name], name=name, content=content),
     )
-    found: Array = kernel(rows)
-    return found
+    return kernel(rows)

@@ -50,14 +50,12 @@ class Thelen2003(HillLaw):
         toe = 99 * e0 * e3 / (166 * e3 - 67)
         strain = length - 1
         bent = TOE_FORCE / (e3 - 1) * (np.exp(TOE_EXPONENT * np.clip(strain, 0.0, toe) / toe) - 1)
-        result: Array = bent + (1 - TOE_FORCE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
-        return result
+        return bent + (1 - TOE_FORCE) / (e0 - toe) * np.maximum(strain - toe, 0.0)
 
     def passive_force(self, length: Array) -> Array:
         """f_PE = (exp(kPE (l~_M - 1) / e0) - 1) / (exp(kPE) - 1), zero below the optimal length (eq. 3)."""
         k = self.passive_shape
-        result: Array = (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
-        return result
+        return (np.exp(k * np.maximum(length - 1, 0.0) / self.passive_strain) - 1) / (np.exp(k) - 1)
 
     def active_force(self, length: Array) -> Array:
         """f_L = exp(-(l~_M - 1)^2 / gamma) (eq. 4)."""
@@ -79,8 +77,7 @@ class Thelen2003(HillLaw):
         v = (shortening - 1) / (1 + shortening / self.concentric_shape)
         v = v + (lengthening - 1) / (c * (flen - lengthening))
         below = (1 + 1 / self.concentric_shape) * np.minimum(ratio, 0.0)
-        result: Array = k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
-        return result
+        return k * (v + below + (flen - 1) / (c * (flen - top) ** 2) * np.maximum(ratio - top, 0.0))
 
     def check(self, element: str) -> None:
         super().check(element)

@@ -277,11 +277,9 @@ def itself(*, value: Array) -> Array:
 
 def _entries(*, pull: Array, axes: Array) -> Array:
     """(n,) what a force (k,) does along axes (n, k)."""
-    result: Array = np.sum(axes * pull, axis=-1)
-    return result
+    return np.sum(axes * pull, axis=-1)
 
 
 def _strained(*, strain: Array, joint: Array) -> Array:
     """(4,) what a strain (6,) does along the components of a quaternion: of W and Q (10,) that of W times Q."""
-    result: Array = joint[6:] * np.sum(joint[:6] * strain, axis=-1)
-    return result
+    return joint[6:] * np.sum(joint[:6] * strain, axis=-1)

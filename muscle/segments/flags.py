@@ -91,8 +91,7 @@ def _of(
         PathFlag.OPEN: _open(system, muscle, q),
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
-    total: Array = sum(columns[1:], start=columns[0])
-    return total
+    return sum(columns[1:], start=columns[0])
 
 
 def lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:

@@ -106,8 +106,7 @@ def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, t
 
     size = 6 * len(system.bodies)
     gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
-    result: Array = -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
-    return result
+    return -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
 
 
 def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:
@@ -137,25 +136,20 @@ def carried_wrenches(
         columns = [length + 0.0 * step[..., 0] for length in own]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
-    result: Array = -jacobian_at(measured, np.zeros(6), like=q)
-    return result
+    return -jacobian_at(measured, np.zeros(6), like=q)
 
 
 @memoize
 def velocity_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose q (..., nq)."""
     touching = contacts(system, muscles, q)
-    result: Array = jacobian_at(
-        lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q
-    )
-    return result
+    return jacobian_at(lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q)
 
 
 def coordinate_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
     """(..., m, nq) dl/dq for the system's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
     touching = contacts(system, muscles, q)
-    result: Array = jacobian_at(lambda x: lengths(system, muscles, x, touching=touching), q)
-    return result
+    return jacobian_at(lambda x: lengths(system, muscles, x, touching=touching), q)
 
 
 def constrained_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, eliminated: Array) -> Array:
@@ -167,8 +161,7 @@ def constrained_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...],
     def measured(x: Array) -> Array:
         return lengths(system, muscles, chart.coordinates(x), touching=touching)
 
-    result: Array = jacobian_at(measured, chart.start)
-    return result
+    return jacobian_at(measured, chart.start)
 
 
 JACOBIANS: dict[str, Callable[..., Array]] = {

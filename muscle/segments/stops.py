@@ -174,8 +174,7 @@ def _moved(poses: Poses, moved: Poses, body: str, local: Array) -> Array:
     if body not in moved:
         return position
     rotation, translation = moved[body]
-    result: Array = position + (translation + cross(rotation, arm))
-    return result
+    return position + (translation + cross(rotation, arm))
 
 
 class _Span(NamedTuple):

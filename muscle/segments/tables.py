@@ -254,15 +254,13 @@ def _laid(
     on: list[Array | bool] = []
 
     def taken(name: str) -> Array:
-        row: Array = given[name][next(numbered[name])]
-        return row
+        return given[name][next(numbered[name])]
 
     def placed(body: int, x: Array) -> Array:
         if alone:
             return x
         pose = given["poses"][body - segment_type.met.start]
-        there: Array = pose[9:] + matvec(pose[:9].reshape(3, 3), x)
-        return there
+        return pose[9:] + matvec(pose[:9].reshape(3, 3), x)
 
     for sort, body, conditional in segment_type.stops:
         if sort == SURFACE:
@@ -323,8 +321,7 @@ def _strain(x: Array, f: Array) -> Array:
 
 def _pulled(segment_type: SegmentType, *, tension: Array, **given: Array) -> Array:
     """(bodies, 6) what a tension () of a segment does to each of the bodies that have stops."""
-    result: Array = -tension * _wrenches(segment_type, False, segment_type.met, False, **given)["pulls"]
-    return result
+    return -tension * _wrenches(segment_type, False, segment_type.met, False, **given)["pulls"]
 
 
 def _about(*, wrench: Array, origin: Array) -> Array:

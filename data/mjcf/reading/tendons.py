@@ -359,7 +359,7 @@ INNER_SURFACES: dict[str, dict[str, Any]] = {
 
 
 def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:
-    found: Wrap = surface(
+    return surface(
         body=geom.body,
         position=geom.place.position,
         orientation=tuple(float(x) for x in orientation),
@@ -367,7 +367,6 @@ def _wrap(geom: Geom, surface: Any, quadrant: str, orientation: Array) -> Wrap:
         radius=geom.sizes[0],
         name=geom.name,
     )
-    return found
 
 
 def _quadrant(side: Array, Q: Array) -> tuple[str, Array]:

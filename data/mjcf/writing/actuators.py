@@ -112,8 +112,7 @@ class Mobilities:
     @cached_property
     def _inverse(self) -> Array:
         """(nu, nu) M^-1, the pseudo-inverse where bodies without mass make M singular."""
-        inverse: Array = np.linalg.pinv(self._mass_matrix(), hermitian=True)
-        return inverse
+        return np.linalg.pinv(self._mass_matrix(), hermitian=True)
 
     def _mass_matrix(self) -> Array:
         """(nu, nu): twice the kinetic energy of unit speeds."""

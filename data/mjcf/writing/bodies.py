@@ -43,8 +43,7 @@ __all__ = ["Bodies", "Joints", "Sites", "add", "why_no_tendon"]
 def add(parent: Element, tag: str, **attributes: Any) -> Element:
     """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
     texts = {key: written(value) for key, value in attributes.items() if value is not None}
-    element: Element = etree.SubElement(parent, tag, **texts)
-    return element
+    return etree.SubElement(parent, tag, **texts)
 
 
 # ---- Our joints as MuJoCo's: balls, free joints, and rows of slides and hinges on one body ------------------------
