@@ -5,6 +5,7 @@ Other solvers have tests elsewhere:
 - recruitment and `assemble` in `tests/analysis/recruitment/test_batch_independence.py`
 - inverse kinematics without constraints in `tests/analysis/motion/test_continuity.py`
 - environments in `tests/environments`
+- simulations and forward dynamics: the law of batches in `tests/pairs`
 
 Results of a whole trial are no functions of one frame. These are smoothing, the Kalman filter, scales, computed muscle
 control, redundancy with activation dynamics, and problems of optimal control. Inverse kinematics without a start for
@@ -19,10 +20,7 @@ import pytest
 from myoquat.analysis.motion import Sensor, inverse_kinematics
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Markers, Motion, Orientations
-from myoquat.dynamics import forward_dynamics, inverse_dynamics, joint_reactions, simulate
 from myoquat.dynamics.constraints import ConstrainedMotion, Distance, assemble
-from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.types import FloatingJoint, RevoluteJoint
@@ -78,30 +76,6 @@ def paths(*names):
     model, q = replace(model, muscles=(muscle,)), RNG(3).uniform(-2.0, 2.0, (4 * FRAMES, 3))
     assert len(np.unique(path_flags(model, q))) > 1
     return lambda rows: (path_lengths(model, q[rows]), path_jacobian(model, q[rows]), path_flags(model, q[rows]))
-
-
-def simulated(**options):
-    model, q, u = states()
-    if options.get("method") == "variational":  # takes no constraints
-        model = replace(model, constraints=())
-
-    def solve(rows):
-        found = simulate(model, q[rows], u[rows], 0.05, output_step=0.025, project_start=True, **options)
-        return found.q, found.u
-
-    return solve
-
-
-def dynamic():
-    model, q, u = states()
-    tau = RNG(4).normal(size=u.shape)
-
-    def solve(rows):
-        udot = forward_dynamics(model, q[rows], u[rows], tau[rows])
-        given = model, q[rows], u[rows], udot
-        return udot, inverse_dynamics(*given), joint_reactions(*given)
-
-    return solve
 
 
 def held():
@@ -173,9 +147,6 @@ SOLVERS = {
     "paths through a bore": lambda: paths("bore"),
     "fitted paths": fitted_lengths,
     "contacts of convex solids": touching,
-    **{f"simulation, {method}": lambda method=method: simulated(step=5e-3, method=method) for method in FIXED_STEP},
-    **{f"simulation, {method}": lambda method=method: simulated(rtol=1e-5, method=method) for method in ADAPTIVE},
-    "forward and inverse dynamics, reactions": dynamic,
     "forces of constraints, loads of joints": held,
     "inverse kinematics with constraints": fitted,
     "inverse kinematics of sensors": sensed,

@@ -12,11 +12,9 @@ from myoquat.dynamics import (
     Inputs,
     articulated,
     constraints,
-    forward_dynamics,
     forward_dynamics_derivatives,
     forward_dynamics_hvp,
     inverse,
-    inverse_dynamics,
     inverse_dynamics_derivatives,
     inverse_dynamics_hvp,
     linearize,
@@ -30,7 +28,6 @@ from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters
-from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 
 RNG = np.random.default_rng(2)
@@ -38,7 +35,6 @@ SYSTEM = random_system(3, RNG, ("spherical", "revolute"), passive=True)
 Q = SYSTEM.random(6, RNG)
 U, TAU = RNG.normal(size=(2, 6, SYSTEM.nu))
 WRENCHES = RNG.normal(size=(6, len(SYSTEM.bodies), 6))
-FUNCTIONS = [(forward_dynamics, forward_dynamics_derivatives), (inverse_dynamics, inverse_dynamics_derivatives)]
 
 
 def complex_step(system, dynamics, q, u, w, f_ext):
@@ -108,48 +104,9 @@ def test_columns_cross_the_joints_of_a_chain_in_a_kernel(monkeypatch):
     assert close(kernel(q, u, tau, f_ext), expected, 1e-13)
 
 
-@pytest.mark.parametrize(("dynamics", "derivatives"), FUNCTIONS)
-def test_they_are_slopes_along_motions_of_the_group(dynamics, derivatives):
-    """Central differences of poses that `integrate` moves, by Richardson's extrapolation."""
-    found = derivatives(SYSTEM, Q, U, TAU, WRENCHES)
-    v = RNG.normal(size=(3, SYSTEM.nu))
-
-    def moved(t):
-        return dynamics(SYSTEM, SYSTEM.integrate(Q, t * v[0]), U + t * v[1], TAU + t * v[2], WRENCHES)
-
-    def slope(h):
-        return (moved(h) - moved(-h)) / (2 * h)
-
-    expected = (4 * slope(1e-4) - slope(2e-4)) / 3
-    along = sum(part @ x for part, x in zip(found[:3], v, strict=True))
-    assert np.abs(along - expected).max() < 1e-7 * np.abs(expected).max()
-
-
-def test_identities_of_forward_and_inverse_dynamics():
-    """M is the derivative by udot, M^-1 that by tau, and -M times those of udot are those of tau at that motion."""
-    udot = forward_dynamics(SYSTEM, Q, U, TAU, WRENCHES)
-    forward = forward_dynamics_derivatives(SYSTEM, Q, U, TAU, WRENCHES)
-    backward = inverse_dynamics_derivatives(SYSTEM, Q, U, udot, WRENCHES)
-    M = mass_matrix(SYSTEM, Q)
-    assert np.abs(backward.udot - M).max() < 1e-12 * np.abs(M).max()
-    assert np.abs(forward.tau @ M - np.eye(SYSTEM.nu)).max() < 1e-10
-    for a, b in ((forward.q, backward.q), (forward.u, backward.u)):
-        assert np.abs(M @ a + b).max() < 1e-10 * np.abs(b).max()
-
-
-def test_wrenches_act_linearly():
-    """The derivative by a wrench is that of the difference of two, and for tau it is -J^T."""
-    other = RNG.normal(size=WRENCHES.shape)
-    for dynamics, derivatives in FUNCTIONS:
-        found = derivatives(SYSTEM, Q, U, TAU, WRENCHES).f_ext
-        step = dynamics(SYSTEM, Q, U, TAU, WRENCHES + other) - dynamics(SYSTEM, Q, U, TAU, WRENCHES)
-        assert close(np.sum(found * other[:, None], axis=(-1, -2)), step, 1e-10)
-
-
 # ---- with the model's own forces: against CasADi ---------------------------------------------------------------------
 
 MODEL = mq.load_model("two_link")
-NAMES = ("bodies.A.mass", "bodies.B.center_of_mass.z", "muscles.m1.path.1.position.x", "muscles.m2.max_isometric_force")
 POSE, SPEED, TORQUE = MODEL.system.random(1, RNG)[0], RNG.normal(size=6), RNG.normal(size=6)
 ACTIVATION, PUSH = RNG.uniform(0.1, 0.9, 6), RNG.normal(size=(2, 6))
 
@@ -161,26 +118,6 @@ def by_casadi(function, sizes):
     y = as_casadi_vector(function(*(x[i:j] for i, j in pairwise(ends))))
     x = as_casadi_vector(x)
     return np.array(casadi.Function("J", [x], [casadi.jacobian(y, x)])(np.zeros(sum(sizes))))
-
-
-def acting(forward, dq, du, dw, df, da, dp):
-    """Forward or inverse dynamics of the model with its muscles and springs after changes of everything."""
-    p = Parameters.of(MODEL, NAMES)
-    bound, q, u, f_ext = p.bind(p.defaults + dp), MODEL.system.displaced(POSE, dq), SPEED + du, PUSH + df.reshape(2, 6)
-    force = torques(bound, Instant(q, u, np.zeros(()), ACTIVATION + da))
-    if forward:
-        return articulated.forward(bound.system, q, u, TORQUE + dw + force, f_ext)
-    return inverse.inverse(bound.system, q, u, TORQUE + dw, f_ext) - force
-
-
-@pytest.mark.parametrize("derivatives", [forward_dynamics_derivatives, inverse_dynamics_derivatives])
-def test_muscles_wrenches_and_numbers_of_the_model_by_casadi(derivatives):
-    forward = derivatives is forward_dynamics_derivatives
-    found = derivatives(MODEL, POSE, SPEED, TORQUE, PUSH, inputs=Inputs(ACTIVATION), parameters=NAMES)
-    numbers = np.stack([found.parameters[name] for name in NAMES], axis=-1)
-    together = [*found[:3], found.f_ext.reshape(6, 12), found.inputs["activation"], numbers]
-    expected = by_casadi(lambda *d: acting(forward, *d), (6, 6, 6, 12, 6, 4))
-    assert close(np.concatenate(together, axis=-1), expected)
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -229,61 +166,6 @@ def test_forces_of_constraints_leave_no_part_of_what_they_can_carry():
 
 
 # ---- second order ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("product", "derivatives"),
-    [(forward_dynamics_hvp, forward_dynamics_derivatives), (inverse_dynamics_hvp, inverse_dynamics_derivatives)],
-)
-def test_hessian_products_are_symmetric_and_slopes_of_gradients(product, derivatives):
-    """a . H b = b . H a; by u and the force, H b is the slope of the first derivatives along the flow of b."""
-    weights, a, b = RNG.normal(size=SYSTEM.nu), *RNG.normal(size=(2, 3, SYSTEM.nu))
-    q, u, w = Q[0], U[0], TAU[0]
-    Ha, Hb = (np.concatenate(product(SYSTEM, q, u, w, weights, tuple(x))[:3]) for x in (a, b))
-    assert abs(b.ravel() @ Ha - a.ravel() @ Hb) < 1e-11 * np.abs(Ha).max()
-
-    def gradient(t):
-        found = derivatives(SYSTEM, SYSTEM.integrate(q, t * b[0]), u + t * b[1], w + t * b[2])
-        return weights @ np.concatenate(found[1:3], axis=-1)
-
-    slope = (8 * (gradient(1e-3) - gradient(-1e-3)) - gradient(2e-3) + gradient(-2e-3)) / 12e-3
-    assert np.abs(slope - Hb[SYSTEM.nu :]).max() < 1e-7 * np.abs(Hb).max()
-
-
-@pytest.mark.parametrize(
-    ("product", "derivatives"),
-    [(forward_dynamics_hvp, forward_dynamics_derivatives), (inverse_dynamics_hvp, inverse_dynamics_derivatives)],
-)
-def test_hessian_products_under_constraints(product, derivatives):
-    """Symmetric; and along the force, in which the dynamics are affine, differences of first derivatives."""
-    hinge, bobs = mq.joints.RevoluteJoint((0, 1, 0)), []
-    for i, parent in enumerate(("ground", "b0")):
-        bobs.append(mq.Body(f"b{i}", parent, hinge, (0, 0, -0.5), mass=2.0, center_of_mass=(0, 0, -0.25)))
-    system, q, u, w = mq.ArticulatedSystem(tuple(bobs)), [0.4, -0.3], [-0.4, 0.3], np.array([1.0, 2.0])
-    acting = {"inputs": Inputs(), "constraints": [constraints.CoordinateCoupler("b1.angle", "b0.angle", Linear(-0.75))]}
-    weights, a, b = RNG.normal(size=2), *RNG.normal(size=(2, 3, 2))
-    Ha, Hb = (np.concatenate(product(system, q, u, w, weights, tuple(x), **acting)[:3]) for x in (a, b))
-    assert abs(b.ravel() @ Ha - a.ravel() @ Hb) < 1e-11 * np.abs(Ha).max()
-    along = product(system, q, u, w, weights, (np.zeros(2), np.zeros(2), b[2]), **acting)
-    there, here = (derivatives(system, q, u, x, **acting) for x in (w + b[2], w))
-    for part in range(3):
-        assert np.abs(along[part] - weights @ (there[part] - here[part])).max() < 1e-11 * np.abs(Hb).max()
-    alone = product(system, q, u, w, weights, tuple(b))
-    assert np.abs(np.concatenate(alone[:3]) - Hb).max() > 0.1 * np.abs(Hb).max()
-
-
-def test_hessian_products_by_the_pose_are_those_along_geodesics():
-    """b . H b is the second derivative of weights . udot along the flow of b."""
-    weights, b = RNG.normal(size=SYSTEM.nu), RNG.normal(size=SYSTEM.nu)
-    zero = np.zeros(SYSTEM.nu)
-
-    def value(t):
-        return weights @ forward_dynamics(SYSTEM, SYSTEM.integrate(Q[0], t * b), U[0], TAU[0])
-
-    h = 1e-3
-    second = (16 * (value(h) + value(-h)) - value(2 * h) - value(-2 * h) - 30 * value(0.0)) / (12 * h * h)
-    found = b @ forward_dynamics_hvp(SYSTEM, Q[0], U[0], TAU[0], weights, (b, zero, zero)).q
-    assert abs(found - second) < 1e-6 * abs(second)
 
 
 def test_what_is_wrong_is_named():

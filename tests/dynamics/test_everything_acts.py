@@ -1,7 +1,7 @@
-"""All that acts on a model: power is the rate of energy, and momentum changes by forces on bodies and in joints.
+"""All that acts on a trajectory: power is the rate of energy, momentum changes by forces on bodies and in joints.
 
-The models have one part of every type. Expected values are Newton's and Euler's equations of every body on its own, and
-difference quotients of energies; both know no part by name.
+The formulas are held to these laws by `tests/pairs`. Expected values are Newton's and Euler's equations of every body
+on its own, and difference quotients of energies; both know no part by name.
 """
 
 from dataclasses import replace
@@ -12,37 +12,18 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.fits import FitSettings, fit_paths, range_poses
 from myoquat.analysis.recruitment import joint_loads
-from myoquat.dynamics import external_force, kinetic_energy, potential_energy
+from myoquat.dynamics import kinetic_energy, potential_energy
 from myoquat.joints import frame_acceleration, frame_pose, frame_velocity
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint, WrapEllipsoid, WrapSphere, elastic_energy, laws
+from myoquat.muscle import PathPoint, WrapEllipsoid, elastic_energy, laws
 from myoquat.muscle.acting import energy_rate
 from myoquat.muscle.actuators import (
-    ActivationCoordinateActuator,
-    BodyActuator,
-    CoordinateActuator,
     PointActuator,
-    PointToPointActuator,
-    TorqueActuator,
 )
 from myoquat.muscle.forces import (
-    Bushing,
-    BushingExpressions,
-    ContactEllipsoid,
-    ContactHalfSpace,
-    ContactMaterial,
-    ContactSphere,
-    CoordinateFriction,
     CoordinateSpring,
-    GravityCompensation,
-    HuntCrossley,
-    LinearContact,
-    PointExpression,
     PointSpring,
     PrescribedForce,
-    RotationLimit,
-    SmoothSphereHalfSpace,
-    SwingTwistLimit,
 )
 
 PART = {"mass": 1.3, "inertia": (0.1, 0.12, 0.14, 0.01, 0.0, 0.02), "center_of_mass": (0.05, 0.02, -0.3)}
@@ -53,57 +34,22 @@ SYSTEM = mq.ArticulatedSystem(
                 damping=0.2, **PART),
     )
 )  # fmt: skip
-SOLE = ContactSphere("sole", "shank", (0.0, 0.0, -0.6), radius=0.1)
-FLOOR = ContactHalfSpace("floor", "ground", (0, 0, -1.25), (0, 0, 1.0))
-STIFF = {"rotational_stiffness": (5.0, 4.0, 3.0), "translational_stiffness": (70.0, 80.0, 90.0)}
 WORLD = "ground"
 FORCES = (
     PrescribedForce("push", "shank", forces=(Linear(20.0, 5.0), Constant(-7.0), Constant(9.0)),
                     points=(Constant(0.1), Constant(0.0), Constant(-0.2)), torques=(Constant(1.0),) * 3),
     PointSpring("spring", WORLD, "shank", (0.2, 0.1, 0.0), (0.0, 0.1, -0.2), 200.0, 0.3),
-    PointExpression("strap", WORLD, "thigh", (0.3, 0.0, 0.0), expression="30*(d-0.1)+2*ddot"),
-    Bushing("disc", WORLD, "shank", (0.0, 0.0, -0.5), rotational_damping=(0.1,) * 3, **STIFF),
-    BushingExpressions("ring", "thigh", "shank", moments=("3*theta_x", "0", "0"), forces=("20*delta_z", "0", "0")),
-    SmoothSphereHalfSpace("smooth", SOLE, FLOOR, 1e5, 1.0, 0.8, 0.5, 0.3, 0.1),
-    HuntCrossley("rubber", (ContactMaterial((SOLE, FLOOR), 1e5, 1.0, 0.8, 0.5, 0.3),), 0.1),
-    LinearContact("stone", ContactEllipsoid("toe", "shank", (0, 0, -0.6), radii=(0.1, 0.12, 0.15)),
-                  ContactEllipsoid("rock", WORLD, (-0.4, 0, -1.25), radii=(0.2, 0.3, 0.15)), 1e4, 10.0, 0.5),
-    CoordinateSpring("closer", "knee", stiffness=3.0, rest=0.1, damping=0.2),
-    CoordinateFriction("brake", "knee", friction=0.5),
-    GravityCompensation("light", "shank", fraction=0.7),
-    RotationLimit("turn", "thigh", upper=0.1, stiffness=20.0, transition=0.05, damping=0.3),
-    SwingTwistLimit("cone", "thigh", swing=0.1, twist=(-0.05, 0.05), axis=(0.0, 0.0, 1.0)),
 )  # fmt: skip
-LIMITS = (CoordinateLimit("stop", "knee", -0.2, 0.2, 30.0, 40.0, 0.05, 0.7),)
-ACTUATORS = (
-    PointActuator("thruster", "shank", (0.1, 0.2, 0.1), (1.0, 0.5, 0.0), optimal_force=20.0),
-    PointToPointActuator("piston", WORLD, "shank", (0.3, 0.1, 0.0), (0.0, 0.0, -0.2), optimal_force=15.0),
-    TorqueActuator("wheel", "thigh", WORLD, (0.2, 0.3, 1.0), optimal_force=4.0),
-    BodyActuator("tug", "thigh", (0.0, 0.1, -0.2)),
-    CoordinateActuator("motor", "knee", optimal_force=3.0),
-    ActivationCoordinateActuator("slow", "knee", optimal_force=2.0),
-)
+ACTUATORS = (PointActuator("thruster", "shank", (0.1, 0.2, 0.1), (1.0, 0.5, 0.0), optimal_force=20.0),)
 LAW = laws.Thelen2003(80.0, 0.3, 0.3, tendon="rigid")
 MUSCLES = (
     mq.Muscle("straight", (PathPoint(WORLD, (0.1, 0, 0.05)), PathPoint("shank", (0.05, 0, -0.1))), LAW),
     mq.Muscle("ligament", (PathPoint(WORLD, (0.1, 0.1, 0.0)), PathPoint("shank", (0, 0.1, -0.1))),
               laws.PathSpring(500.0, 0.3, 0.1)),
-    mq.Muscle("round", (PathPoint(WORLD, (0.1, 0, 0.2)), PathPoint("thigh", (0.1, 0, -0.3))), LAW,
-              wraps=(WrapSphere(body=WORLD, position=(0.1, 0, 0), radius=0.08),)),
-    mq.Muscle("sliding", (PathPoint("thigh", (0.1, 0, -0.2)), MovingPoint("shank", (0.0, 0.05, 0.0), ("knee", "", ""),
-              (Linear(0.05, 0.05), Constant(0.0), Constant(-0.1)))), LAW),
 )  # fmt: skip
 FIT = FitSettings(1e-4, 1e-3)
-EVERYTHING = mq.Model(SYSTEM, MUSCLES, limits=LIMITS, forces=FORCES, actuators=ACTUATORS)
+MODEL = mq.Model(SYSTEM, MUSCLES, forces=FORCES, actuators=ACTUATORS)
 STRAIGHT = mq.Model(SYSTEM, MUSCLES[:1])
-PARTS = {  # of one size, so that no part hides in the rounding of another
-    "at points and between bodies": mq.Model(SYSTEM, forces=FORCES[:5]),
-    "contact": mq.Model(SYSTEM, forces=FORCES[5:8]),
-    "at joints": mq.Model(SYSTEM, forces=FORCES[8:], limits=LIMITS),
-    "actuators": mq.Model(SYSTEM, actuators=ACTUATORS),
-    "muscles": mq.Model(SYSTEM, MUSCLES),
-    "everything": EVERYTHING,
-}
 START, SPEED = mq.joints.normalize([1.0, 0.1, 0.05, -0.08]), np.array([0.4, -0.3, 0.5, 0.6])
 
 
@@ -129,11 +75,9 @@ def momentum_rates(system, motion, i):
     return force, torque + np.cross(R @ np.array(body.center_of_mass), force)
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_power_is_the_rate_of_energy(name):
+def test_power_is_the_rate_of_energy():
     """Against the difference quotient of all energies along the motion that the model's own equations give."""
-    model = PARTS[name]
-    motion = run(model)
+    model, motion = MODEL, run(MODEL)
     q, u, h = motion.q, motion.u, 1e-6
     ends = [(SYSTEM.integrate(q, s * h * (u + s * h / 2 * motion.udot)), u + s * h * motion.udot) for s in (1, -1)]
     after, before = (
@@ -142,16 +86,12 @@ def test_power_is_the_rate_of_energy(name):
     np.testing.assert_allclose(motion.power, (after - before) / (2 * h), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_momentum_changes_by_forces_on_bodies_and_in_joints(name):
+def test_momentum_changes_by_forces_on_bodies_and_in_joints():
     """Trajectory.reactions and joint_loads against the equations of every body on its own."""
-    model = PARTS[name]
-    motion = run(model)
+    model, motion = MODEL, run(MODEL)
     acting = mq.muscle.acting_wrenches(
-        model, motion.q, motion.u, motion.time,
-        tensions=motion.forces if model.muscles else None,
-        controls=motion.controls if motion.actuation is None else motion.actuation,
-    )  # fmt: skip
+        model, motion.q, motion.u, motion.time, tensions=motion.forces, controls=motion.controls
+    )
     wrench = motion.reactions + acting
     _, knee = frame_pose(SYSTEM, motion.q, "shank")
     through = motion.reactions[:, 1]
@@ -160,23 +100,9 @@ def test_momentum_changes_by_forces_on_bodies_and_in_joints(name):
     for i in range(2):
         force, torque = momentum_rates(SYSTEM, motion, i)
         np.testing.assert_allclose(wrench[:, i], np.concatenate([force, torque], 1), rtol=1e-9, atol=1e-9)
-    controls = motion.controls if motion.actuation is None else motion.actuation
-    found = joint_loads(model, motion.to_motion(), motion.force, controls=controls)
+    found = joint_loads(model, motion.to_motion(), motion.force, controls=motion.controls)
     np.testing.assert_allclose(found.wrench, motion.reactions, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.residual, 0.0, atol=1e-8)  # these forces alone cause the motion
-
-
-def test_forces_on_bodies_do_the_work_of_the_generalized_forces():
-    """J^T of the wrenches is all of the generalized force where nothing acts within joints."""
-    on_bodies = replace(
-        EVERYTHING, muscles=MUSCLES[:3], limits=(), forces=tuple(f for f in FORCES if not f.in_joints),
-        actuators=tuple(a for a in ACTUATORS if not a.in_joints),
-    )  # fmt: skip
-    motion = run(on_bodies)
-    acting = mq.muscle.acting_wrenches(
-        on_bodies, motion.q, motion.u, motion.time, tensions=motion.forces, controls=motion.controls
-    )
-    np.testing.assert_allclose(external_force(SYSTEM, motion.q, acting), motion.torques, rtol=1e-9, atol=1e-9)
 
 
 # ---- fitted paths ---------------------------------------------------------------------------------------------
@@ -246,9 +172,8 @@ def test_quantities_of_a_run_follow_its_own_numbers():
     """Each run against a model that is built with its numbers."""
     names = ("forces.spring.stiffness", "muscles.ligament.stiffness", "actuators.thruster.optimal_force")
     values = {name: np.array([0.5, 2.0]) * size for name, size in zip(names, (100.0, 300.0, 20.0), strict=True)}
-    model = replace(EVERYTHING, forces=FORCES[:2], muscles=MUSCLES[:2], actuators=ACTUATORS[:1])
-    both = run(model, parameters=values)
-    binding = mq.muscle.Parameters.of(model, names)
+    both = run(MODEL, parameters=values)
+    binding = mq.muscle.Parameters.of(MODEL, names)
     for i in range(2):
         alone = run(binding.bind(np.array([values[name][i] for name in names])))
         for quantity in ("lengths", "forces", "torques", "udot", "energy", "power", "loads", "reactions"):

@@ -18,7 +18,6 @@ from myoquat.joints import (
     SphericalJoint,
     Turn,
 )
-from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 
 AXES = ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
@@ -97,18 +96,6 @@ def test_forward_dynamics_undo_inverse_dynamics(state, method):
         np.testing.assert_allclose(mq.inverse_dynamics(system, q, u, udot, wrenches), tau, atol=1e-11)
 
 
-def test_derivatives_of_forward_dynamics_are_difference_quotients(state):
-    system, q, u, tau = state
-    found, h = mq.dynamics.forward_dynamics_derivatives(system, q, u, tau), 1e-6
-
-    def moved(v):
-        return mq.forward_dynamics(system, system.integrate(q, v), u, tau)
-
-    quotients = np.array([(moved(h * v) - moved(-h * v)) / (2 * h) for v in np.eye(system.nu)]).T
-    np.testing.assert_allclose(found.q, quotients, atol=1e-6 * np.abs(quotients).max())
-    np.testing.assert_allclose(found.tau @ hessian_of_energy(system, q), np.eye(system.nu), atol=1e-11)
-
-
 def test_velocities_that_move_a_body_include_those_of_its_leaders():
     system = two_levels()  # u: finger, arm (3), wrist (3), elbow
     assert system.velocities_moving("finger") == (1, 2, 3, 4, 5, 6, 0)
@@ -131,16 +118,3 @@ def test_marker_and_loop_on_a_hand_move_the_leader():
     for name, (R, p) in system.poses(found.q[0]).items():
         np.testing.assert_allclose(p, poses[name][1], atol=1e-8)
         np.testing.assert_allclose(R, poses[name][0], atol=1e-8)
-
-
-def test_a_path_to_a_hand_on_a_follower_crosses_the_leader():
-    system = SYSTEMS["hinge"]
-    muscle = Muscle("m", (PathPoint("ground", (0.0, 0.3, 0.0)), PathPoint("hand", (0.1, 0.2, 0.1))))
-    model = mq.Model(system, (muscle,))
-    q, h = system.random(1, np.random.default_rng(3))[0], 1e-6
-
-    def lengths(v):
-        return mq.path_lengths(model, system.integrate(q, v))
-
-    quotients = np.array([(lengths(h * v) - lengths(-h * v)) / (2 * h) for v in np.eye(system.nu)]).T
-    np.testing.assert_allclose(mq.path_jacobian(model, q), quotients, atol=1e-9)

@@ -7,7 +7,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, kinetic_energy, mass_matrix
-from myoquat.joints import convert_coordinates, convert_velocities, with_rotations
+from myoquat.joints import convert_velocities
 from myoquat.joints.kinematics import frame_acceleration, frame_velocity
 from myoquat.joints.multibody.sampling import random_system
 
@@ -71,18 +71,3 @@ def test_back_and_forth(pair):
         convert_velocities(parent, child, q, convert_velocities(child, parent, q, u)), u, atol=1e-14
     )
     np.testing.assert_allclose(child.rates(q, u), parent.rates(q, convert_velocities(child, parent, q, u)), atol=1e-14)
-
-
-@pytest.mark.parametrize("frame", ["child", "parent"])
-def test_euler_angles_move_alike(frame):
-    rng = np.random.default_rng(6)
-    balls = random_system(4, rng, ("spherical",), velocity_frame=frame)
-    balls = balls.with_body("b0", damping=0.3)
-    angles = with_rotations(balls, "YZX")
-    q, u = balls.random(COUNT, rng), rng.normal(size=(COUNT, balls.nu))
-    phi, phidot = convert_coordinates(balls, angles, q), convert_velocities(balls, angles, q, u)
-    A = _matrix(balls, angles, q)
-    tau = rng.normal(size=(COUNT, balls.nu))
-    tau_angles = np.linalg.solve(np.swapaxes(A, -1, -2), tau[..., None])[..., 0]
-    udot, phiddot = forward_dynamics(balls, q, u, tau), forward_dynamics(angles, phi, phidot, tau_angles)
-    _same_motion(balls, angles, q, phi, u, phidot, udot, phiddot)

@@ -74,14 +74,6 @@ def _turns(q, ball, there):
     return back
 
 
-def test_an_euler_joint_in_place_of_a_custom_one(system, rng):
-    euler = with_rotations(system, {"femur": "YZY"})
-    q, u = states(system, 10, rng)
-    there, v = convert_coordinates(system, euler, q), convert_velocities(system, euler, q, u)
-    np.testing.assert_allclose(euler.poses(there)["tibia"][0], system.poses(q)["tibia"][0], atol=1e-14)
-    np.testing.assert_allclose(dynamics.kinetic_energy(euler, there, v), dynamics.kinetic_energy(system, q, u))
-
-
 def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
     q, _ = states(system, 10, rng)
     ball = with_rotations(system, "quaternion")

@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment import ReserveActuator, joint_loads, moment_arms, redundancy
+from myoquat.analysis.recruitment import moment_arms
 from myoquat.data import Motion, load_motion, save_table
 from myoquat.joints import CoordinateWarning, convert_coordinates, with_branches
 from myoquat.muscle import ExponentialMuscle, PathFlag, path_flags
-from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
 from tests.joints.phantom_arm import arm
 
@@ -64,25 +62,6 @@ def test_a_motion_in_the_files_angles_is_the_same_in_both_descriptions(tmp_path,
     arms = [moment_arms(m, motion.q, names).to_numpy() for m, motion in ((model, x), (ours, z))]
     np.testing.assert_allclose(arms[1], arms[0], atol=1e-12)
     assert not (path_flags(ours, z.q) & PathFlag.OPEN).any()
-
-
-def test_forces_of_a_motion_are_those_of_its_branch(tmp_path):
-    """The limit pushes the elevation, which is negative, up; the other triple is past it too, but less."""
-    model, ball = both(WIDE)
-    x, z = motions(tmp_path, model, ball, -0.1 - 0.5 * TIME)
-    still = [replace(motion, u=np.zeros((41, 6)), udot=np.zeros((41, 6))) for motion in (x,)]
-    still += [replace(motion, u=np.zeros((41, 5)), udot=np.zeros((41, 5))) for motion in (z,)]
-    pairs = list(zip((model, ball), still, strict=True))
-    reserves = [ReserveActuator(CoordinateActuator(name, name, optimal_force=50.0))
-                for name in ("plane", "elev", "axial", "elbow", "glide")]  # fmt: skip
-    needed = [inverse_dynamics_of_motion(m, motion).of_coordinates()["elbow_moment"] for m, motion in pairs]
-    np.testing.assert_allclose(needed[1], needed[0], atol=1e-12)
-    solved = [redundancy(m, motion, reserves=reserves) for m, motion in pairs]
-    np.testing.assert_allclose(solved[1].activation, solved[0].activation, atol=1e-12)
-    np.testing.assert_allclose(solved[1].reserve, solved[0].reserve, atol=1e-10)
-    assert np.abs(solved[0].activation).max() > 1e-3
-    loads = [joint_loads(m, motion, s.force).of("arm").force for (m, motion), s in zip(pairs, solved, strict=True)]
-    np.testing.assert_allclose(loads[1], loads[0], atol=1e-9)
 
 
 def test_a_pose_that_leaves_the_branch_open_is_flagged():

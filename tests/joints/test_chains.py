@@ -17,7 +17,6 @@ from myoquat.joints import (
     Body,
     CustomJoint,
     FollowerJoint,
-    GimbalJoint,
     RevoluteJoint,
     SphericalJoint,
     Turn,
@@ -25,7 +24,6 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
-from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.chains import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import PathFlag, PathPoint, path_flags
@@ -97,33 +95,6 @@ def _accelerations(model, ball, q, u, udot, h=1e-5):
         for s in (1, -1)
     ]
     return (ends[0] - ends[1]) / (2 * h)
-
-
-def test_inverse_dynamics_agrees_with_the_file_s_joints_to_rounding(rng):
-    """At the same accelerations: those of the gimbal joint, whose coordinates are the file's."""
-    ball = arm(0.05).with_rotations("quaternion").system
-    gimbal = in_angles(ball, ["plane"])
-    assert isinstance(gimbal.bodies[3].joint, GimbalJoint)
-    q, u, udot = (x[:, [0, 1, 2, 4, 5]] for x in states(arm(), 6, rng))
-    Q, v = convert_coordinates(gimbal, ball, q), convert_velocities(gimbal, ball, q, u)
-    joint = gimbal.bodies[3].joint
-    S, _ = joint.subspace(q[:, 1:4])
-    drift, _ = joint.drift(q[:, 1:4], u[:, 1:4])
-    vdot = udot.copy()
-    vdot[:, 1:4] = np.einsum("nij,nj->ni", S, udot[:, 1:4]) + drift
-    tau, expected = mq.inverse_dynamics(ball, Q, v, vdot), mq.inverse_dynamics(gimbal, q, u, udot)
-    tau[:, 1:4] = np.einsum("ni,nij->nj", tau[:, 1:4], S)
-    np.testing.assert_allclose(tau, expected, atol=1e-12)
-
-
-def test_simulations_agree(rng):
-    """With the coupler of the blade as a constraint, the limit and the phantoms' inertia."""
-    for phantom in (0.0, 0.05):
-        model = replace(arm(phantom), muscles=())
-        ball = model.with_rotations("quaternion")
-        ways = [mq.simulate(m, duration=0.2, step=2e-4, output_step=0.05, project_start=True) for m in (model, ball)]
-        back = convert_coordinates(ball.system, model.system, ways[1].q)
-        np.testing.assert_allclose(back, ways[0].q, atol=1e-12)
 
 
 def test_frames_with_inertia_that_follow_locked_angles_are_named():
@@ -227,12 +198,6 @@ def test_moment_arms_answer_to_the_file_s_names(rng):
         expected = moment_arms(model, q, coordinates=[name])
         found = moment_arms(ball, Q, coordinates=[name])
         np.testing.assert_allclose(np.asarray(found.values), np.asarray(expected.values), atol=1e-12)
-
-
-def test_a_saved_model_loads_again(tmp_path):
-    ball = arm(0.05).with_rotations("quaternion")
-    ball.save(tmp_path / "arm.toml")
-    assert mq.load_model(tmp_path / "arm.toml").system == ball.system
 
 
 def test_what_stands_in_the_way_of_a_chain_is_said():

@@ -18,7 +18,6 @@ from myoquat.joints import (
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
-    joint_table,
 )
 from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.multibody.sampling import KINDS, random_joint
@@ -81,26 +80,6 @@ def test_the_origin_lies_on_the_ellipsoid(rng):
     np.testing.assert_allclose(p / joint.radii, R[..., 2], atol=1e-15)
     with pytest.raises(ValueError, match="three positive numbers"):
         EllipsoidJoint((0.1, 0.0, 0.1))
-
-
-def test_sizes_of_the_issue():
-    sizes = {row["joint"]: (row["|u|"], row["|q|"]) for row in joint_table()}
-    assert sizes == {
-        "fixed": (0, 0),
-        "floating": (6, 7),
-        "revolute": (1, 1),
-        "prismatic": (1, 1),
-        "spherical": (3, 4),
-        "euler": (3, 3),
-        "planar": (3, 3),
-        "universal": (2, 2),
-        "custom": (6, 6),
-        "ellipsoid": (3, 3),
-        "constant_curvature": (3, 3),
-        "reversed": (6, 6),
-        "gimbal": (3, 3),
-        "follower": (0, 0),  # it moves with another joint's coordinates
-    }
 
 
 def test_neutral_is_the_joint_frame(joint):

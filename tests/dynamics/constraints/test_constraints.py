@@ -243,16 +243,6 @@ def test_a_rolling_ball_on_a_turntable_circles():
     np.testing.assert_allclose(way.q[:, :2], exact, atol=1e-7)
 
 
-def test_a_formula_of_one_s_own_is_as_good_as_the_built_in_one():
-    def phi(system, q, t):
-        return system.poses(q)["b0"][1]
-
-    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
-    mine = simulate(free(), q0, u0, 0.2, constraints=[PositionFormula(phi)])
-    built_in = simulate(free(), q0, u0, 0.2, constraints=[PointLoop("b0", "ground")])
-    np.testing.assert_allclose(mine.q, built_in.q, atol=1e-13)
-
-
 def test_redundant_constraints_go_through_the_rank_revealing_form():
     q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
     twice = [PointLoop("b0", "ground"), PointLoop("b0", "ground")]
@@ -306,13 +296,6 @@ def contradicting():
     """a = b and a = b + b^2."""
     functions = (("line", Linear(1.0)), ("curve", Polynomial((0.0, 1.0, 1.0))))
     return [CoordinateCoupler("a.angle", "b.angle", f, name=n) for n, f in functions]
-
-
-def test_the_acceleration_obeys():
-    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
-    way = simulate(free(), q0, u0, 0.01, constraints=[PointLoop("b0", "ground")])
-    rate = np.gradient(way.u, way.time, axis=0, edge_order=2)
-    np.testing.assert_allclose(rate[1:-1], way.acceleration[1:-1], atol=1e-3)
 
 
 def test_starts_off_the_constraints_are_refused_or_moved():

@@ -12,7 +12,7 @@ import pytest
 import myoquat as mq
 from myoquat.data.reports import UnwrittenWarning
 from myoquat.dynamics import Inputs, forward_dynamics_derivatives
-from myoquat.dynamics.constraints import assemble, constraints_of
+from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.functions import Linear, Sine
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -46,11 +46,6 @@ def test_simulations_move_as_opensim_does(mode, solver):
     np.testing.assert_allclose(way.q[:, 1], second, atol=5.1e-5)
 
 
-def test_a_batch_is_locked_where_each_run_starts():
-    way = mq.simulate(LOCKED, [[0.1, 0.0], [0.7, 0.0]], duration=0.1)
-    np.testing.assert_array_equal(way.q[..., 0], np.broadcast_to([[0.1], [0.7]], way.q.shape[:2]))
-
-
 def test_the_reaction_of_a_lock_is_within_its_joint():
     """The force is that of a weld, as a lock pulls on no body from outside."""
     way = mq.simulate(LOCKED, duration=0.1, output_step=0.1)
@@ -69,28 +64,12 @@ def test_linear_motion_and_derivatives_leave_a_lock_in_place():
         np.testing.assert_allclose(block[0], 0.0, atol=1e-12)
 
 
-def test_a_free_copy_moves():
-    free = replace(LOCKED, coordinates=tuple(replace(c, locked=False) for c in LOCKED.coordinates))
-    assert constraints_of(free) == ()
-    assert mq.simulate(free, duration=0.1).q[-1, 0] < 0.29
-
-
 def test_poses_are_assembled_at_their_time_and_carry_couplers_along():
     double = replace(PRESCRIBED, couplers=(Coupler("double", "q2", "q1", Linear(2.0)),))
     at = WAVE.value(np.array(0.3))
     np.testing.assert_allclose(assemble(double, [0.0, 0.0], time=0.3), [at, 2 * at], atol=1e-10)
     way = mq.simulate(double, duration=0.1, output_step=0.1)
     np.testing.assert_allclose(way.q[:, 1], 2 * way.q[:, 0], atol=1e-12)
-
-
-@pytest.mark.parametrize("suffix", ["toml", "osim"])
-@pytest.mark.parametrize("mode", OPENSIM)
-def test_files_keep_modes(tmp_path, suffix, mode):
-    model, _ = OPENSIM[mode]
-    model.save(tmp_path / f"m.{suffix}")
-    first, second = mq.load_model(tmp_path / f"m.{suffix}").coordinates
-    assert (first.locked, first.prescribed) == (model.coordinates[0].locked, model.coordinates[0].prescribed)
-    assert second.free
 
 
 @pytest.mark.peers

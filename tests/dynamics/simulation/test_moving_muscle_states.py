@@ -144,32 +144,7 @@ def test_a_held_muscle_relaxes_to_its_equilibrium(thelen, twice):
     np.testing.assert_allclose(way.muscle_states[-1], equilibrium_states(thelen, [START], [0.8]), atol=1e-6)
 
 
-@pytest.mark.parametrize("stabilization", ["projection", "baumgarte"])
-def test_constraints_leave_the_muscles_states_alone(thelen, stabilization):
-    """Held where it is, by compiled steps: the same fiber length as by an adaptive method."""
-    held = [Prescribed(thelen.system.coordinate_names[0], lambda t: START + 0.0 * t)]
-    given = {"duration": 0.1, "output_step": 0.1, "excitation": [0.8], "activation": [0.1], "constraints": held}
-    steps = simulate(thelen, step=1e-4, stabilization=stabilization, **given)
-    adaptive = simulate(thelen, rtol=1e-9, **given)
-    np.testing.assert_allclose(steps.muscle_states, adaptive.muscle_states, atol=1e-8)
-    np.testing.assert_allclose(steps.activation, adaptive.activation, atol=1e-8)
-
-
 # ---- shapes, files, refusals -------------------------------------------------------------------------------
-
-
-def test_batches_start_from_their_own_equilibria(thelen):
-    a = np.array([[0.1], [0.5], [0.9]])
-    many = simulate(thelen, duration=0.02, output_step=0.01, excitation=a)
-    assert many.muscle_states.shape == (3, 3, 1)
-    one = simulate(thelen, duration=0.02, output_step=0.01, excitation=a[1])
-    assert np.array_equal(many.muscle_states[1], one.muscle_states)
-    given = simulate(thelen, duration=0.02, output_step=0.01, excitation=a, muscle_states=[0.11], rtol=1e-6)
-    assert (given.muscle_states[:, 0] == 0.11).all()
-    table = many.to_dataframe()
-    for column, values in (("m.fiber_length", many.muscle_states), ("m.excitation", np.repeat(a[:, None], 3, 1))):
-        np.testing.assert_array_equal(table[column], values.ravel())
-    np.testing.assert_array_equal(table["m.activation"], many.activation.ravel())
 
 
 def test_diverging_state_is_reported_with_its_acceleration(thelen):
