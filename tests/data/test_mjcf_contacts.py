@@ -13,7 +13,7 @@ from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import open_source
 from myoquat.dynamics import linearize
 from myoquat.joints import ModelError
-from myoquat.muscle import elastic_energy, limit_torques
+from myoquat.muscle import limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
@@ -281,19 +281,6 @@ def test_ball_joints_are_limited_where_mujocos_are(tmp_path, rng):
         strength = np.linalg.norm(torque)
         np.testing.assert_allclose(torque, strength * data.efc_J.ravel()[:3], atol=1e-9 * max(strength, 1.0))
     assert active > 10
-
-
-def test_the_torque_of_a_ball_joints_limit_is_the_gradient_of_its_energy(tmp_path, rng):
-    path = tmp_path / "x.xml"
-    path.write_text(BALL.format(60))
-    model, h = load_model(path), 1e-6
-    for Q in rng.normal(size=(5, 4)):
-        q = Q / np.linalg.norm(Q)
-        around = [model.system.integrate(q, s * h * np.eye(3)[k]) for k in range(3) for s in (1, -1)]
-        energy = elastic_energy(model, np.array(around)).reshape(3, 2)
-        slope = (energy[:, 0] - energy[:, 1]) / (2 * h)
-        np.testing.assert_allclose(limit_torques(model, q, np.zeros(3)), -slope, rtol=1e-6, atol=1e-5)
-    assert not limit_torques(model, model.start, np.ones(3)).any()
 
 
 def test_ball_joints_that_may_turn_at_will_have_no_limit(tmp_path):

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import pairwise
 
 import casadi
 import numpy as np
@@ -26,7 +25,6 @@ from myoquat.muscle import (
     PoseVariables,
     SurfaceTerm,
     fitted_path,
-    muscle_torques,
     path_flags,
     path_jacobian,
     path_lengths,
@@ -119,28 +117,6 @@ def product(P, R):
     return np.concatenate([p * r - np.sum(v * w, axis=-1, keepdims=True), vector], axis=-1)
 
 
-def test_power_is_balanced_along_a_random_motion():
-    """Power of the torques -J^T F against -F dl/dt, dl/dt by Richardson's extrapolation."""
-    u, a = RNG.normal(size=(20, 5)), np.full(3, 0.4)
-    l = path_lengths(MODEL, Q)
-    F = 100.0 * (0.4 * np.exp(-((l - 1) ** 2) / 0.25) + np.expm1(5 * (l - 1) / 0.6) / np.expm1(5.0))
-    power = np.sum(muscle_torques(MODEL, Q, u, np.broadcast_to(a, (20, 3))) * u, axis=-1)
-
-    def moved(t):
-        Q_t = quaternion_multiply(Q[:, :4], quaternion_exp(t * u[:, :3]))
-        return np.stack(
-            [by_hand(f, np.concatenate([Q_t, Q[:, 4:] + t * u[:, 3:]], axis=-1)) for f in LENGTHS.values()], -1
-        )
-
-    h = 2.0**-5
-    slopes = [(moved(h / 2**k) - moved(-h / 2**k)) / (2 * h / 2**k) for k in range(6)]
-    for order in range(1, 6):
-        slopes = [(4**order * fine - coarse) / (4**order - 1) for coarse, fine in pairwise(slopes)]
-    assert np.abs(power + np.sum(F * slopes[0], axis=-1)).max() < 1e-12 * np.abs(F).max() * np.abs(u).max() * 20
-    rates = np.einsum("nmk,nk->nm", path_jacobian(MODEL, Q), u)
-    assert np.abs(power + np.sum(F * rates, axis=-1)).max() < 1e-12 * np.abs(power).max()
-
-
 def test_symbols_and_second_derivatives():
     """CasADi's expression has the value, and the kernel's second derivative is CasADi's."""
     x = symbols_casadi("q", (6,))
@@ -187,14 +163,6 @@ def test_straight_pieces_and_surfaces_add_to_the_length(backend):
         slope = (length(SYSTEM.integrate(Q, v)) - length(SYSTEM.integrate(Q, -v))) / (2 * h)
         assert np.abs(J[:, k] - slope).max() < 1e-8
     assert set(FULL[1].driving(SYSTEM)) == set(SYSTEM.coordinate_names) - {"wrist"}
-
-
-def test_toml_files_keep_them(tmp_path):
-    chosen = FittedSet(BALL, 1, tuple(RNG.normal(size=10).tolist()))
-    others = Muscle("m", fitted_path(LENGTHS["ball"], chosen), LAW), Muscle("full", FULL)
-    model = Model(SYSTEM, (*MODEL.muscles, *others))
-    model.save(tmp_path / "arm.toml")
-    assert load_model(tmp_path / "arm.toml").muscles == model.muscles
 
 
 def test_a_function_of_scalar_coordinates_is_a_polynomial_of_them():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import moment_arms
-from myoquat.data import load_model
 from myoquat.dynamics import linearize
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
@@ -110,11 +109,6 @@ def test_a_point_that_is_there_at_the_edge(model):
     knees = np.array([-1.1e-5, -0.9e-5, 0.0, 1.0 + 0.9e-5, 1.0 + 1.1e-5])
     there = [model.muscles[2].path[1].active(model.system, np.array([*q[:4], x])) for x in knees]
     assert there == [False, True, True, True, False]
-
-
-def test_points_go_through_a_file(model, tmp_path):
-    model.save(tmp_path / "x.toml")
-    assert load_model(tmp_path / "x.toml") == model
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import simulate
 from myoquat.muscle import (
     equilibrium_states,
     muscle_forces,
     muscle_state_rates,
     muscle_state_residuals,
-    muscle_torques,
-    path_jacobian,
     path_lengths,
     state_names,
 )
@@ -52,15 +49,6 @@ def test_equilibria_balance_every_muscle(model, rng):
     assert np.abs(rate).max() < 1e-8
 
 
-@pytest.mark.parametrize("function", [muscle_forces, muscle_torques, muscle_state_rates])
-def test_kernels_and_numpy_agree(model, rng, function):
-    q, u, a = near(model, 10, rng)
-    state = equilibrium_states(model, q, a) * rng.uniform(0.99, 1.01, (10, 2))
-    mine = function(model, q, u, a, state)
-    reference = function(model, q, u, a, state, backend="numpy")
-    np.testing.assert_allclose(mine, reference, rtol=1e-11, atol=1e-11)
-
-
 def test_the_implicit_form_is_solved_by_the_rates(model, rng):
     """And only by them: where the rate is another, the residual tells by how much the fiber pulls too hard."""
     q, u, a = near(model, 10, rng)
@@ -78,27 +66,9 @@ def test_the_implicit_form_is_solved_by_the_rates(model, rng):
     np.testing.assert_allclose(residual[:, :1], wanted, rtol=1e-11, atol=1e-13)
 
 
-def test_torques_are_those_of_the_forces(model, rng):
-    q, u, a = near(model, 5, rng)
-    state = equilibrium_states(model, q, a)
-    F = muscle_forces(model, q, u, a, state)
-    wanted = -np.einsum("nm,nmi->ni", F, path_jacobian(model, q))
-    np.testing.assert_allclose(muscle_torques(model, q, u, a, state), wanted, atol=1e-12)
-    law = model.muscles[0].law
-    np.testing.assert_allclose(F[:, 0], law.force(path_lengths(model, q)[:, 0], 0.0, a[:, 0], state[:, :1]), rtol=1e-12)
-
-
 def test_missing_and_misshapen_states_are_named(model):
     q, u, a = np.array(model.start_q), np.zeros(6), np.full(6, 0.5)
     with pytest.raises(ValueError, match=r"state \(\.\.\., 2\) is needed: 'm1.fiber_length'"):
         muscle_forces(model, q, u, a)
     with pytest.raises(ValueError, match="state has shape"):
         muscle_forces(model, q, u, a, np.zeros(3))
-
-
-def test_rigid_tendons_simulate(model):
-    stiff = [replace(m, law=replace(m.law, tendon="rigid")) for m in model.muscles[:3]]
-    rigid = replace(model, muscles=(*stiff, *model.muscles[3:]))
-    way = simulate(rigid, duration=0.05, activation=np.full(6, 0.3))
-    assert way.complete
-    assert np.isfinite(way.forces).all()

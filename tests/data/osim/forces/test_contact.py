@@ -15,7 +15,7 @@ from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.motions import load_table
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import external_force, forward_dynamics, ground_reactions, simulate, wrench_at
-from myoquat.joints import ArticulatedSystem, Body, ModelError, convert_coordinates, convert_velocities
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint
 from myoquat.muscle import Model, limit_torques
 from myoquat.muscle.contact.touch import Touch
@@ -228,20 +228,6 @@ def test_energy_goes_where_dissipation_and_friction_take_it():
     lost = simpson(0.75 * hertz * v**2 + mu * f * slip, x=motion.time)
     np.testing.assert_allclose(force.energy(system, motion.q), 0.4 * STIFFNESS * x**2.5, rtol=1e-12)
     assert motion.energy[0] - motion.energy[-1] == pytest.approx(lost, abs=1e-8 * motion.energy[0])
-
-
-def test_a_rolling_ball_does_not_depend_on_coordinates():
-    """The same motion in angles and in quaternions."""
-    free = Body("ball", "ground", FloatingJoint(), mass=1.0, inertia=(0.004, 0.004, 0.004, 0, 0, 0))
-    surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
-    contact = HuntCrossley("contact", (ContactMaterial(surfaces, 1e6, 0.2, 0.8, 0.6),), 0.05)
-    model = Model(ArticulatedSystem((free,), gravity=(0.0, -9.81, 0.0)), forces=(contact,))
-    q, u = np.array([0.0, 0.1, 0.0, 1.0, 0.0, 0.0, 0.0]), np.array([1.0, -0.2, 0.0, 0.0, 0.0, 1.0])
-    angles = model.with_rotations("XYZ")
-    one = simulate(model, q, u, duration=0.1, rtol=1e-11)
-    start = convert_coordinates(model.system, angles.system, q), convert_velocities(model.system, angles.system, q, u)
-    two = simulate(angles, *start, duration=0.1, rtol=1e-11)
-    np.testing.assert_allclose(two.q[-1, :3], one.q[-1, :3], atol=1e-9)
 
 
 # ---- ground reactions --------------------------------------------------------------------------------------
