@@ -38,8 +38,7 @@ def with_implicit_damping(model: Model, step: float) -> Model:
     bodies = tuple(
         unchecked(body, {"rotor_inertia": body.rotor_inertia + step * body.damping}) for body in model.system.bodies
     )
-    result: Model = unchecked(model, {"system": unchecked(model.system, {"bodies": bodies})})
-    return result
+    return unchecked(model, {"system": unchecked(model.system, {"bodies": bodies})})
 
 
 @dataclass(frozen=True)

@@ -177,5 +177,4 @@ class Task(ABC):
         """(...,) the weighted sum of the terms; ValueError for the weight of a term that does not exist."""
         if strange := [name for name in self.weights if name not in terms]:
             raise ValueError(f"weights: the task has no term {strange[0]!r}; there are: {', '.join(terms)}")
-        total: Array = sum((weight * terms[name] for name, weight in self.weights.items()), np.zeros(()))
-        return total
+        return sum((weight * terms[name] for name, weight in self.weights.items()), np.zeros(()))

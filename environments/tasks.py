@@ -113,8 +113,7 @@ class PoseTask(Task):
 def effort(activation: Array) -> Array:
     """|a| / m of activations (..., m); 0 without muscles."""
     m = activation.shape[-1]
-    found: Array = np.sqrt((activation * activation).sum(axis=-1)) / m if m else np.zeros(())
-    return found
+    return np.sqrt((activation * activation).sum(axis=-1)) / m if m else np.zeros(())
 
 
 def box(names: str, low: ArrayLike, high: ArrayLike, n: int) -> tuple[Array, Array]:
@@ -421,5 +420,4 @@ def load_task(name: str) -> Task:
     if name not in TASKS:
         raise ValueError(f"task {name!r} is not in the library; there are: {', '.join(TASKS)}")
     module = importlib.import_module(f"myoquat.environments.{TASKS[name]}")
-    found: Task = getattr(module, name)()
-    return found
+    return getattr(module, name)()

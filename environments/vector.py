@@ -47,8 +47,7 @@ class Randomization:
     def values(self, shares: Array) -> Array:
         """(n, k) numbers from shares (n, k), uniform in [0, 1)."""
         low, high = self.bounds.T
-        found: Array = low + (high - low) * shares
-        return found
+        return low + (high - low) * shares
 
 
 class Episodes:
@@ -283,8 +282,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
 
     @staticmethod
     def _observations(seen: dict[str, Array]) -> Array:
-        found: Array = seen["observation"].astype(np.float32)
-        return found
+        return seen["observation"].astype(np.float32)
 
     # ---- pictures ------------------------------------------------------------------------------------------------
 

@@ -162,13 +162,11 @@ class MujocoSide:
 
     def _start(self) -> Array:
         engine = self.engine
-        start: Array = engine.key_qpos[0].copy() if engine.nkey else engine.qpos0.copy()
-        return start
+        return engine.key_qpos[0].copy() if engine.nkey else engine.qpos0.copy()
 
     def _controls(self, activation: float) -> Array:
         low, high = self.engine.actuator_ctrlrange.T
-        controls: Array = np.where(self.engine.actuator_ctrllimited, low + activation * (high - low), activation)
-        return controls
+        return np.where(self.engine.actuator_ctrllimited, low + activation * (high - low), activation)
 
     def _ordered(self) -> list[tuple[str, tuple[str, np.polynomial.Polynomial]]]:
         """The couplers, each after the one that moves its driver."""

@@ -103,8 +103,7 @@ class ModelComparison:
         These are the root mean square of the difference over the poses, the greatest magnitude of A, and the relative
         difference. Rows of moment arms also have the coordinate of the greatest difference.
         """
-        found: pd.DataFrame = pandas.DataFrame(self.records)
-        return found
+        return pandas.DataFrame(self.records)
 
     @property
     def muscles(self) -> "pd.DataFrame":
@@ -160,8 +159,7 @@ class ModelComparison:
     def worst(self, count: int = MAX_SHOWN_ROWS) -> "pd.DataFrame":
         """The rows of `table` with the greatest relative differences."""
         table = self.table[self.table["part"] != "coordinate"]
-        worst: pd.DataFrame = table.sort_values("relative", ascending=False, kind="stable").head(count)
-        return worst
+        return table.sort_values("relative", ascending=False, kind="stable").head(count)
 
     def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
         """A quantity of a muscle of A (n,) and of its partner (n,), over values (n,) of a coordinate of A.

@@ -429,7 +429,6 @@ def _growing(fit: Moments, weight: float, most: int) -> Iterator[tuple[Array, Ca
         def solved(at: Array = at, n: int = n) -> Array:
             L = rows[:n, at].T
             c: Array = scipy.linalg.solve_triangular(L, z[:n], lower=True, trans="T", check_finite=False)
-            own: Array = c / size[at]
-            return own
+            return c / size[at]
 
         yield at, solved

@@ -107,8 +107,7 @@ def _in_parent(model: Model, body: str, q: Array) -> Array:
     """(n, m, 3) forces of unit tensions on a body and those that it carries, in axes of its parent."""
     system = model.system
     R, _ = system.poses(q)[system.bodies[system.indices.body(body)].parent]
-    force: Array = unit_wrenches(model, q, body)[..., :3] @ R
-    return force
+    return unit_wrenches(model, q, body)[..., :3] @ R
 
 
 def _group(

@@ -126,8 +126,7 @@ def allowed_motions(model: Model, q: Array) -> Array | None:
         A = np.concatenate([ConstraintArrays(Constraints(system, wanted)).jacobian(q, 0.0), A], axis=1)
     _, sizes, V = np.linalg.svd(A, full_matrices=False)
     V = np.where((sizes > RANK_TOLERANCE * sizes[:, :1])[..., None], V, 0.0)
-    allowed: Array = np.eye(system.nu) - np.swapaxes(V, -1, -2) @ V
-    return allowed
+    return np.eye(system.nu) - np.swapaxes(V, -1, -2) @ V
 
 
 ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity
@@ -194,8 +193,7 @@ def _length_errors(change: Array, at_start: Array, at_end: Array) -> Array:
 
 def _along(J: Array, v: Array) -> Array:
     """(n, m) rates of lengths with Jacobians J (n, m, nu) along v (n, nu)."""
-    rates: Array = np.matvec(J, v)
-    return rates
+    return np.matvec(J, v)
 
 
 def _greater(J: Array, allowed: Array | None, limit: float) -> Array:

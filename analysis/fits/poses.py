@@ -54,8 +54,7 @@ def range_poses(
         q = _drawn(model, chosen, around, sampler.random(1 << max(6, (n - 1).bit_length())))
         found.append(q[_inside(model, chosen, q)])
         if sum(map(len, found)) >= n:
-            result: Array = np.concatenate(found)[:n]
-            return result
+            return np.concatenate(found)[:n]
     raise ValueError(f"range_poses: {MAX_BATCHES} times {n} poses in the ranges held only {sum(map(len, found))} that "
                      "satisfy the constraints")  # fmt: skip
 

@@ -55,8 +55,7 @@ class SurfaceProblem:
     def gram_of(self, count: int, poses: Array | slice) -> Array:
         """(count, count) the same of the first terms over some poses."""
         phi = (self.terms[:count][..., poses] * self.weights).reshape(count, -1)
-        found: Array = phi @ phi.T
-        return found
+        return phi @ phi.T
 
     def linear(self, y: Array, count: int, used: Array | None = None) -> Array:
         """(count,) coefficients of the first terms that fit other observations y, at the poses that are `used`."""
@@ -127,8 +126,7 @@ class SurfaceProblem:
         near = np.flatnonzero(B[0] > -FAR_WIDTHS * contact.width)
         J = self.rows(contact, B, near)[1].reshape(len(contact.coefficients), -1)
         if not rest:
-            found: Array = J @ J.T
-            return found
+            return J @ J.T
         count = len(rest[0].coefficients)
         phi = (np.take(self.terms[:count], near, axis=-1) * self.weights).reshape(count, -1)
         across = J @ phi.T
@@ -257,14 +255,12 @@ def _ways(problem: SurfaceProblem, y: Array, first: int, other: Array) -> tuple[
 def _squared_errors(problem: SurfaceProblem, y: Array, c: Array, whole: bool = False) -> Array:
     """(n,) squares of the errors of a polynomial at every pose: of its rates, or of the `whole`, lengths included."""
     off = (_combined(c, problem.terms[: len(c)]) - y) * problem.weights
-    found: Array = np.sum(off[0 if whole else 1 :] ** 2, axis=0)
-    return found
+    return np.sum(off[0 if whole else 1 :] ** 2, axis=0)
 
 
 def _combined(c: Array, terms: Array) -> Array:
     """(1 + r, n) the sum of c times terms (t, 1 + r, n)."""
-    found: Array = (c @ terms.reshape(len(terms), -1)).reshape(terms.shape[1:])
-    return found
+    return (c @ terms.reshape(len(terms), -1)).reshape(terms.shape[1:])
 
 
 def _solved(G: Array, g: Array, damping: float) -> Array:
@@ -273,5 +269,4 @@ def _solved(G: Array, g: Array, damping: float) -> Array:
     A = G / (d[:, None] * d)
     A[np.diag_indices(len(d))] += damping
     factor = scipy.linalg.cho_factor(A, check_finite=False)
-    x: Array = scipy.linalg.cho_solve(factor, g / d, check_finite=False) / d
-    return x
+    return scipy.linalg.cho_solve(factor, g / d, check_finite=False) / d

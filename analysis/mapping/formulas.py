@@ -157,8 +157,7 @@ class AnglesReading(Reading):
     def condition(self, phi: Array) -> Array:
         """|B| |B^-1| by Frobenius norms."""
         squares = [np.sum(A * A, axis=(-2, -1)) for A in (self.rate_matrix(phi), self.rate_inverse(phi))]
-        result: Array = np.sqrt(squares[0] * squares[1])
-        return result
+        return np.sqrt(squares[0] * squares[1])
 
 
 MIN_NAMED_VELOCITIES, MAX_NAMED_REASONS = 2, 5  # of joints that are no ball joints, in the message
@@ -369,8 +368,7 @@ def radial_parts(pair: Pair, x: Quantities) -> tuple[Array, ...]:
 
 def _radial(ball: Ball, x: Quantities, key: str) -> Array:
     """(..., m)."""
-    result: Array = quaternion_radial(x[key][..., ball.q], x["q"][..., None, ball.q])
-    return result
+    return quaternion_radial(x[key][..., ball.q], x["q"][..., None, ball.q])
 
 
 def split_errors(pair: Pair, x: Quantities) -> tuple[Array, ...]:

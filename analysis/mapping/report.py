@@ -161,8 +161,7 @@ class MappingReport:
         return self._table("singular")
 
     def _table(self, name: str) -> "pd.DataFrame":
-        table: pd.DataFrame = pandas.DataFrame(self.records[name])
-        return table
+        return pandas.DataFrame(self.records[name])
 
     @property
     def holds(self) -> bool:

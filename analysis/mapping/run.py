@@ -68,8 +68,7 @@ def approach(pair: Pair, seed: int = 0) -> "pd.DataFrame":
     True
     """
     check_types(pair=(pair, Pair))
-    table: pd.DataFrame = pandas.DataFrame(approach_rows(pair, seed))
-    return table
+    return pandas.DataFrame(approach_rows(pair, seed))
 
 
 def approach_rows(pair: Pair, seed: int = 0) -> list[dict[str, Any]]:

@@ -188,8 +188,7 @@ def turned_to(hinges: Hinges, x: Array, near: Array) -> Array:
     choices = np.stack([x, hinges.other(x)]) if hinges.second_triple is not None else x[None]
     choices = choices + FULL_TURN_RAD * np.round((near - choices) / FULL_TURN_RAD)
     best = np.argmin(((choices - near) ** 2).sum(axis=-1), axis=0)
-    found: Array = choices[best, np.arange(len(x))]
-    return found
+    return choices[best, np.arange(len(x))]
 
 
 def unwrapped(hinges: Hinges, x: Array) -> Array:

@@ -113,8 +113,7 @@ class JointCenter:
     @property
     def deviations(self) -> Array:
         """(2, 3) or (1, 3) [m] standard errors of `in_proximal` and `in_distal`."""
-        deviations: Array = np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
-        return deviations
+        return np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
 
     def added_to(self, markers: Markers, name: str) -> Markers:
         """A recording with the center as one more marker, so that `Measurement` and `inverse_kinematics` read it.
@@ -185,8 +184,7 @@ class JointAxis:
     def directions(self) -> Array:
         """(t, 3) unit vectors on the ground, the mean of both; NaN in frames without poses."""
         both = self.proximal.rotations @ self.direction_proximal + self.distal.rotations @ self.direction_distal
-        unit: Array = both / np.linalg.norm(both, axis=-1, keepdims=True)
-        return unit
+        return both / np.linalg.norm(both, axis=-1, keepdims=True)
 
     def added_to(self, markers: Markers, name: str) -> Markers:
         """A recording with the point of the axis as one more marker, as `JointCenter.added_to` makes it."""

@@ -348,8 +348,7 @@ def _forward(markers: Markers, feet: Mapping[str, tuple[str, str]], pelvis: Sequ
         return way
     ends = [markers.select(tuple(names)).positions for names in feet.values()]
     along = [(x[:, 1] - x[:, 0])[np.isfinite(x).all(axis=(1, 2))] for x in ends]
-    found: Array = np.sum([x.mean(axis=0) for x in along if len(x)], axis=0) * np.ones(3)
-    return found
+    return np.sum([x.mean(axis=0) for x in along if len(x)], axis=0) * np.ones(3)
 
 
 def _unit(direction: ArrayLike) -> Array:
@@ -360,14 +359,12 @@ def _unit(direction: ArrayLike) -> Array:
     length = np.linalg.norm(_level(along))
     if not length > 0:
         raise ValueError("the direction of the walk cannot be found: give direction=(x, 0, z)")
-    unit: Array = _level(along) / length
-    return unit
+    return _level(along) / length
 
 
 def _level(vector: Array) -> Array:
     """The horizontal part."""
-    level: Array = vector - (vector @ UP) * UP
-    return level
+    return vector - (vector @ UP) * UP
 
 
 def _peaks(time: Array, x: Array, cutoff: float | None) -> Array:
@@ -432,16 +429,14 @@ class GaitCycles:
 
     def mean(self, side: str) -> Array:
         """(101, k) over the cycles of a side."""
-        mean: Array = self.values[side].mean(axis=0)
-        return mean
+        return self.values[side].mean(axis=0)
 
     def deviation(self, side: str) -> Array:
         """(101, k) standard deviation of a sample (n - 1) over the cycles of a side; NaN for one cycle."""
         values = self.values[side]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
-        deviation: Array = values.std(axis=0, ddof=1)
-        return deviation
+        return values.std(axis=0, ddof=1)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (side, curve, "mean" | "sd") over the index percent."""
@@ -480,8 +475,7 @@ class GaitCycles:
             mean = np.stack([self.mean(side)[:, k] for side in sides], axis=-1)
             spread = np.stack([np.nan_to_num(self.deviation(side)[:, k]) for side in sides], axis=-1)
             panels.append(figures.Panel(self.names[k], self.units[k], tuple(sides), mean, spread))
-        figure: Figure = figures.draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
-        return figure
+        return figures.draw_panels(PERCENT, panels, "gait cycle [%]", self._marks())
 
     def _marks(self) -> dict[str, float]:
         """The mean toe off of each side by its label, which only the first of two near ones has."""
@@ -557,13 +551,11 @@ def over_cycles(table: "pd.DataFrame", spans: ArrayLike) -> Array:
     """(n, 101, k) the columns of a table over the time [s] at each percent of cycles (n, 2), linear between rows."""
     time, values = table.index.to_numpy(dtype=float), table.to_numpy(dtype=float)
     at = np.array([a + PERCENT / 100 * (b - a) for a, b in np.asarray(spans, dtype=float)])
-    found: Array = np.stack([np.interp(at, time, column) for column in values.T], axis=-1)
-    return found
+    return np.stack([np.interp(at, time, column) for column in values.T], axis=-1)
 
 
 def _covered(spans: Array, time: Array) -> Array:
-    inside: Array = spans[(spans[:, 0] >= time[0]) & (spans[:, 1] <= time[-1])]
-    return inside
+    return spans[(spans[:, 0] >= time[0]) & (spans[:, 1] <= time[-1])]
 
 
 def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
@@ -765,8 +757,7 @@ def _way(x: Array) -> Array:
 
 def _at(time: Array, x: Array, at: Array) -> Array:
     """x (t,) at other times, linear between frames; NaN outside the record, and beside frames without a marker."""
-    values: Array = np.interp(at, time, x, left=np.nan, right=np.nan)
-    return values
+    return np.interp(at, time, x, left=np.nan, right=np.nan)
 
 
 def _lengths_of(

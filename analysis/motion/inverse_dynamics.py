@@ -155,22 +155,19 @@ class ConstraintForces:
         system, rows = self.motion.model.system, self.motion.row_slices[place]
         wrenches = np.einsum("tkbi,tk->tbi", self.motion.unit_wrenches[:, rows], self.multipliers[:, rows])
         if on != system.ground:
-            own: Array = wrenches[:, system.body_names.index(on)]
-            return own
+            return wrenches[:, system.body_names.index(on)]
         poses = system.poses(self.motion.q)
         roots = [i for i, body in enumerate(system.bodies) if body.parent == system.ground]
         carried = carried_wrenches(system, self.motion.q, wrenches)[:, roots]
         arms = np.stack([poses[system.body_names[i]][1] + np.zeros((len(self.motion.q), 3)) for i in roots], axis=1)
         moment = carried[..., 3:] + cross(arms, carried[..., :3])
-        result: Array = -np.concatenate([carried[..., :3], moment], axis=-1).sum(axis=1)
-        return result
+        return -np.concatenate([carried[..., :3], moment], axis=-1).sum(axis=1)
 
 
 def _own_point(constraint: Constraint, on: str) -> tuple[float, float, float]:
     for side in ("first", "second"):
         if getattr(constraint, side, None) == on:
-            found: tuple[float, float, float] = getattr(constraint, f"{side}_point", ORIGIN)
-            return found
+            return getattr(constraint, f"{side}_point", ORIGIN)
     return ORIGIN
 
 

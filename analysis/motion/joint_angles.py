@@ -254,8 +254,7 @@ def _rest(
     motions = hasattr(pose, "to_motion")
     q = motion_of(pose).q if motions else motion.system.check_q(pose, "relative_to")[None]  # type: ignore[arg-type]
     Q = _rotation(motion, q, *bodies, axes)
-    mean: Array = np.linalg.eigh(Q.T @ Q)[1][:, -1]
-    return mean
+    return np.linalg.eigh(Q.T @ Q)[1][:, -1]
 
 
 # ---- conventions --------------------------------------------------------------------------------------------

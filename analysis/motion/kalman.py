@@ -79,8 +79,7 @@ class FilteredMotion(Motion):
     def deviation(self) -> Array:
         """(t, nu) standard deviation of small motions [rad or m]."""
         nu = self.system.nu
-        found: Array = np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=-2, axis2=-1)[:, :nu], 0.0))
-        return found
+        return np.sqrt(np.maximum(np.diagonal(self.covariance, axis1=-2, axis2=-1)[:, :nu], 0.0))
 
     def squared_error(self, q: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
         """(t,) e^T P^-1 e of the errors e against a true motion q (t, nq), u (t, nu), and (t,) its expectation.
@@ -177,8 +176,7 @@ class Measurements:
             error = quaternion_exp(theta)
 
             def turned(delta: Array, error: Array = error) -> Array:
-                log: Array = quaternion_log(quaternion_multiply(quaternion_exp(-delta), error))
-                return log
+                return quaternion_log(quaternion_multiply(quaternion_exp(-delta), error))
 
             slope = jacobian_at(turned, np.zeros(3), like=q)
             J = back @ frames.jacobian(system, q, sensor.body, np.zeros(3))[..., 3:, :]
@@ -381,5 +379,4 @@ def _transported(P: Array, G: Array) -> Array:
     above = G @ P[:nu, nu:]
     corner = np.concatenate([G @ P[:nu, :nu] @ G.T, above], axis=-1)
     found: Array = np.concatenate([corner, np.concatenate([above.T, P[nu:, nu:]], axis=-1)])
-    symmetric: Array = (found + found.T) / 2
-    return symmetric
+    return (found + found.T) / 2

@@ -165,8 +165,7 @@ class PoseProblem(PoseStructure):
         for constraint, weight in self.pulling:
             phi = constraint.position(self.system, q, given.time)
             parts.append(weight * dot(phi, phi))
-        total: Array = sum(parts[1:], start=parts[0])
-        return total
+        return sum(parts[1:], start=parts[0])
 
     def errors(self, q: Array, data: Array) -> tuple[Array, Array, Array]:
         """(markers (..., n) [m], sensors (..., s) [rad], tasks (..., c)): lengths of the residuals."""
@@ -289,8 +288,7 @@ class PoseProblem(PoseStructure):
         along, normal = self.along(q, data)
         seen = np.diagonal(along @ normal @ along, axis1=-2, axis2=-1).max(axis=0, initial=0.0)
         moves = np.diagonal(along, axis1=-2, axis2=-1).max(axis=0, initial=0.0) > UNDETERMINED_PIVOT
-        known: Array = ~moves | (seen > UNDETERMINED_PIVOT * self.unpacked(data).scale.max(initial=0.0))
-        return known
+        return ~moves | (seen > UNDETERMINED_PIVOT * self.unpacked(data).scale.max(initial=0.0))
 
     # ---- steps ----------------------------------------------------------------------------------------------
 
@@ -319,8 +317,7 @@ class PoseProblem(PoseStructure):
         return Step(solve(self.order, factors, f[..., None])[..., 0], f, np.zeros(()), least_pivot(factors))
 
     def _damped(self, N: Array, data: Data, damping: Array) -> Array:
-        damped: Array = N + (damping * data.scale)[..., None, None] * np.eye(len(self.free))
-        return damped
+        return N + (damping * data.scale)[..., None, None] * np.eye(len(self.free))
 
     @property
     def has_hessian(self) -> bool:
@@ -421,8 +418,7 @@ class PoseProblem(PoseStructure):
 
 def _longest(v: Array) -> Array:
     """(...) the greatest |v_k|."""
-    longest: Array = reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])])
-    return longest
+    return reduce(np.maximum, [np.abs(v[..., k]) for k in range(v.shape[-1])])
 
 
 def _best_share(before: Array, after: Array, share: Array) -> Array:
@@ -431,15 +427,13 @@ def _best_share(before: Array, after: Array, share: Array) -> Array:
     bends = fall > 0
     best = share * before / np.where(bends, fall, 1.0)
     best = np.where(bends, np.minimum(np.maximum(best, MIN_FIRST_STEP), MAX_FIRST_STEP), MAX_FIRST_STEP)
-    share_: Array = np.where(before > 0, best, 1.0)
-    return share_
+    return np.where(before > 0, best, 1.0)
 
 
 def rotation_vector(R: Array) -> Array:
     """(..., 3) rotation vector of R (..., 3, 3), of length at most pi."""
     Q = quaternion_from_matrix(R)
-    vector: Array = quaternion_log(np.where(Q[..., :1] < 0, -Q, Q))
-    return vector
+    return quaternion_log(np.where(Q[..., :1] < 0, -Q, Q))
 
 
 def _opened(f: Array, N: Array, rows: list[tuple[int, Array]]) -> tuple[Array, Array]:

@@ -347,8 +347,7 @@ class ScaleEstimate(Solved):
     @property
     def deviations(self) -> Array:
         """(p,) standard deviations after the trial, to first order, of what `names` names."""
-        found: Array = np.sqrt(np.diagonal(self.covariance))
-        return found
+        return np.sqrt(np.diagonal(self.covariance))
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row for each of `names`: its value, its standard deviation after and before the trial, and `learned`.

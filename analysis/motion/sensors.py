@@ -85,8 +85,7 @@ def _axis(Q: Array, name: str) -> Array:
     """(3,) an axis of a sensor in the ground."""
     if name not in AXES:
         raise ValueError(f"heading is one of {', '.join(AXES)}, not {name!r}")
-    result: Array = rotation_matrix(np.asarray(Q, dtype=float)) @ AXES[name]
-    return result
+    return rotation_matrix(np.asarray(Q, dtype=float)) @ AXES[name]
 
 
 def _towards(axis: Array, wanted: Array) -> Array:

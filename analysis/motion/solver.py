@@ -89,8 +89,7 @@ class _Solver:
         def solver(name: str, far: bool) -> Callable[..., Array]:
             formula = lambda z, data: solved(z, data, far)  # noqa: E731
             build = lambda content: compile(formula, steps, ["z_new"], content=content)  # noqa: E731
-            found: Callable[..., Array] = kernel_for((name, problem.key), build)
-            return found
+            return kernel_for((name, problem.key), build)
 
         def brought(q: Array, t: Array) -> Array:
             return problem.brought(q, t)
@@ -175,8 +174,7 @@ class _Solver:
 
 
 def _goes_on(search: Search) -> Array:
-    result: Array = search.left > 0
-    return result
+    return search.left > 0
 
 
 Ranges = Mapping[int, tuple[float, float]]
@@ -267,8 +265,7 @@ def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
     if len(indices):
         together = np.abs(np.sum(q[:, indices] * start[..., indices], axis=-1, keepdims=True))
         way[:, indices] = 2 * np.arccos(np.minimum(together, 1.0))
-    farthest: Array = way.max(axis=-1, initial=0.0)
-    return farthest
+    return way.max(axis=-1, initial=0.0)
 
 
 def _turned(problem: PoseProblem, start: Array) -> Array:
@@ -334,8 +331,7 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
 def _suspect(problem: PoseProblem, q: Array, before: Array, cost: Array, others: Array, round_off: Array) -> Array:
     """(t,) whether frames cost much more than those before them, or more and are far from them."""
     far = _way(problem, before, q) > FAR_FRAME_CHANGE
-    bad: Array = ~(cost <= RETRY_COST_RATIO * others + round_off) | (far & (cost > others + round_off))
-    return bad
+    return ~(cost <= RETRY_COST_RATIO * others + round_off) | (far & (cost > others + round_off))
 
 
 def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Array) -> None:
@@ -378,8 +374,7 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:
     """(t,) costs, infinite off the constraints."""
     cost, *_, off = solver.assess(q, np.ascontiguousarray(data))
-    found: Array = np.where(np.isfinite(cost) & (off < MAX_COUNTED_VIOLATION), cost, np.inf)
-    return found
+    return np.where(np.isfinite(cost) & (off < MAX_COUNTED_VIOLATION), cost, np.inf)
 
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:

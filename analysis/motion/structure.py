@@ -380,8 +380,7 @@ class PoseStructure:
             return vecmat(forces, self._touched_rows(equations, moved, time))
 
         H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
-        mean: Array = 0.5 * (H + np.swapaxes(H, -1, -2))
-        return mean
+        return 0.5 * (H + np.swapaxes(H, -1, -2))
 
     def on_free(self, q: Array, force: Array, normal: Array, bent: Array | None = None) -> tuple[Array, Array]:
         """C^T f and C^T N C with u = C u_free.

@@ -41,8 +41,7 @@ class Step(NamedTuple):
 
 def least_pivot(F: Array) -> Array:
     """(...) the least 1/D of a factor F (..., n, n) of `myoquat.dynamics.factor`; it has the sign of the least D."""
-    least: Array = reduce(np.minimum, [F[..., k, k] for k in range(F.shape[-1])])
-    return least
+    return reduce(np.minimum, [F[..., k, k] for k in range(F.shape[-1])])
 
 
 def multipliers(A: Array, f: Array, open_: Array) -> Array:
