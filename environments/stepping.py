@@ -147,6 +147,7 @@ class Stepper:
         self.task = task
         self.method = StepsByClock()
         held = constraints_of(model, ())
+        self.names = tuple(names)
         self.problem = Problem(model, MethodChoice(METHOD, "projection"), held, list(names), False, bool(held))
         self.equations = ImplicitlyDamped.of(self.problem.equations, task.step)
         prescribed = {own.name for own in model.inputs}
@@ -156,6 +157,7 @@ class Stepper:
             raise ValueError("task: its model has neither muscles nor actuators, so that no action moves it")
         self.control_bounds = self._control_bounds()
         self._loops: dict[bool, StepLoop] = {}
+        self._kernels: dict[tuple[int, bool], tuple[Kernel, list[str]]] = {}
         self._weights = tuple(task.weights.items())
 
     def follow_code(self) -> None:
@@ -167,11 +169,6 @@ class Stepper:
             self._kernels.clear()
             vars(self).pop("_excitations", None)
             self._weights = weights
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The numbers of the model that differ between states."""
-        return self.problem.names
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -224,7 +221,7 @@ class Stepper:
         """(x (n, size), failed (n,)) after one action (n, m + k) each, from times (n,) [s] since the reset. A failed
         state stays at its last good one."""
         task, given = self.task, self._inputs(actions) | {"clock": self.task.start_time + time}
-        if p is not None and self.names:
+        if self.names:
             given["p"] = p
         loop = self._loop(len(x) == 1)
         ran = loop(x, h=task.step, steps=task.control_steps, every=task.control_steps, **given)
@@ -273,13 +270,9 @@ class Stepper:
         terms = self.task.terms(seen)
         return {"observation": self.task.observe(seen), "reward": self.task.reward(terms), **terms}
 
-    @cached_property
-    def _kernels(self) -> dict[tuple[int, bool], tuple[Kernel, list[str]]]:
-        return {}
-
     def look(self, time: Array, x: Array, goal: Array, p: Array | None) -> dict[str, Array]:
         """Observation (n, o), reward (n,) and the terms (n,) by name."""
-        varied = () if p is None or not self.names else (p,)
+        varied = (p,) if self.names else ()
         if not self.task.compiled:
             return self._seen(time, x, goal, *varied)
         kernel, names = self._kernel(goal.shape[-1], len(x) == 1)

@@ -97,17 +97,23 @@ class PoseTask(Task):
     def terms(self, situation: Situation) -> dict[str, Array]:
         error = situation.goal - situation.q
         distance = np.sqrt((error * error).sum(axis=-1))
-        near, far = self.threshold, 2 * np.pi
-        solved = np.where(distance < near, 1.0, 0.0)
-        done = np.where(distance > far, 1.0, 0.0)
-        return {
-            "pose": -distance,
-            "bonus": solved + np.where(distance < 1.5 * near, 1.0, 0.0),
-            "penalty": -done,
-            "act_reg": -effort(situation.activation),
-            "solved": solved,
-            "done": done,
-        }
+        near, done = self.threshold, np.where(distance > 2 * np.pi, 1.0, 0.0)
+        return _scored("pose", distance, (near, 1.5 * near), done, situation.activation)
+
+
+def _scored(
+    name: str, distance: Array, within: tuple[float, float], done: Array, activation: Array
+) -> dict[str, Array]:
+    """The terms of MyoSuite's poses and reaches: a bonus within each of two distances, the first of which solves."""
+    solved, near = (np.where(distance < end, 1.0, 0.0) for end in within)
+    return {
+        name: -distance,
+        "bonus": solved + near,
+        "penalty": -done,
+        "act_reg": -effort(activation),
+        "solved": solved,
+        "done": done,
+    }
 
 
 def effort(activation: Array) -> Array:
@@ -183,18 +189,9 @@ class PointsTask(Task):
     def terms(self, situation: Situation) -> dict[str, Array]:
         error = situation.goal - situation.points(self.markers)
         distance, k = np.sqrt((error * error).sum(axis=-1)), len(self.points)
-        near = k * self.near
-        solved = np.where(distance < near, 1.0, 0.0)
-        late = situation.time > 2.5 * situation.control_step
+        near, late = k * self.near, situation.time > 2.5 * situation.control_step
         done = np.where(late, np.where(distance > k * self.far, 1.0, 0.0), 0.0)
-        return {
-            "reach": -distance,
-            "bonus": solved + np.where(distance < 2 * near, 1.0, 0.0),
-            "penalty": -done,
-            "act_reg": -effort(situation.activation),
-            "solved": solved,
-            "done": done,
-        }
+        return _scored("reach", distance, (near, 2 * near), done, situation.activation)
 
 
 @dataclass(frozen=True)

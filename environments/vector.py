@@ -1,6 +1,7 @@
 """A task as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, or as a single environment."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -15,115 +16,34 @@ from myoquat.apps.viewer.sources import opened
 from myoquat.core.arguments import check_type, check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.environments.stepping import Stepper
-from myoquat.environments.task import Task
+from myoquat.environments.task import Start, Task
 from myoquat.environments.tasks import load_task
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 
-__all__ = ["Environment", "Episodes", "Pictures", "Randomization", "VectorEnvironment", "checked_actions"]
+__all__ = ["Environment", "VectorEnvironment"]
 
 
-class Randomization:
-    """Uniform ranges of numbers of a model, by the names or patterns that studies use.
+def _ranges(model: Model, ranges: Mapping[str, Sequence[float]]) -> tuple[tuple[str, ...], Array]:
+    """Numbers of a model by the names or patterns that studies use, and their bounds (k, 2).
 
     ranges: name -> (low, high). ValueError for an unknown name, for one with two ranges, and for a range that is not
     two finite numbers in order.
     """
-
-    def __init__(self, model: Model, ranges: Mapping[str, Sequence[float]]) -> None:
-        bounds: dict[str, Array] = {}
-        for pattern, pair in ranges.items():
-            check_type("randomize: a name", pattern, str)
-            checked = real_array(f"randomize: {pattern}", pair)
-            if checked.shape != (2,) or not np.isfinite(checked).all() or checked[0] > checked[1]:
-                raise ValueError(f"randomize: {pattern!r} needs a range (low, high) with low <= high, not {pair!r}")
-            for name in Parameters.of(model, pattern).names:
-                if name in bounds:
-                    raise ValueError(f"randomize: {name!r} has two ranges, the second by {pattern!r}")
-                bounds[name] = checked
-        self.names = tuple(bounds)
-        self.bounds = np.array(list(bounds.values())).reshape(-1, 2)
-
-    def values(self, shares: Array) -> Array:
-        """(n, k) numbers from shares (n, k), uniform in [0, 1)."""
-        low, high = self.bounds.T
-        return low + (high - low) * shares
-
-
-class Episodes:
-    """n episodes of a task side by side. Each state has its own random numbers and depends on no other state."""
-
-    def __init__(self, task: Task, n: int, ranges: Mapping[str, Sequence[float]]) -> None:
-        self.task, self.n = task, n
-        self.randomization = Randomization(task.model, ranges)
-        self.stepper = Stepper(task, self.randomization.names)
-        if (varied := self.stepper.problem.varied) is not None:
-            try:
-                varied.check(self.randomization.bounds.T)
-            except ValueError as error:
-                raise ValueError(f"randomize: the model refuses an end of a range: {error}") from None
-        self.generators = [np.random.default_rng() for _ in range(n)]
-        self.x = np.zeros((n, self.stepper.equations.size))
-        self.p = np.zeros((n, len(self.randomization.names)))
-        self.count = np.zeros(n, dtype=np.int64)  # actions since the reset
-        self.goal = np.zeros((n, 0))
-
-    def seed(self, row: int, seed: int) -> None:
-        """Random numbers of a state, from its seed alone."""
-        self.generators[row] = np.random.default_rng(seed)
-
-    @property
-    def time(self) -> Array:
-        """(n,) [s] since the reset of each state."""
-        return self.count * self.task.control_step
-
-    def reset(self, rows: Array) -> None:
-        """Begin new episodes in rows (k,)."""
-        task, varied = self.task, len(self.randomization.names)
-        shares = np.array([self.generators[i].random(task.draws + varied) for i in rows]).reshape(len(rows), -1)
-        self.p[rows] = self.randomization.values(shares[:, task.draws :])
-        start = task.begin(shares[:, : task.draws])
-        if self.goal.shape[1] != start.goal.shape[1]:
-            self.goal = np.zeros((self.n, start.goal.shape[1]))
-        self.x[rows] = self.stepper.start(start.q, start.u, self.p[rows])
-        self.goal[rows], self.count[rows] = start.goal, 0
-
-    def look(self, rows: Array | None = None) -> dict[str, Array]:
-        """Observation, reward and terms of all states, or of rows (k,)."""
-        chosen = slice(None) if rows is None else rows
-        return self.stepper.look(self.time[chosen], self.x[chosen], self.goal[chosen], self.p[chosen])
-
-    def advance(self, actions: Array, rows: Array | None = None) -> Array:
-        """(n,) or (k,) whether a state failed, after one action (n, a) each, or (k, a) for rows."""
-        if rows is None:
-            self.x, failed = self.stepper.advance(self.x, actions, self.time, self.p)
-            self.count += 1
-            return failed
-        self.x[rows], failed = self.stepper.advance(self.x[rows], actions, self.time[rows], self.p[rows])
-        self.count[rows] += 1
-        return failed
+    bounds: dict[str, Array] = {}
+    for pattern, pair in ranges.items():
+        check_type("randomize: a name", pattern, str)
+        checked = real_array(f"randomize: {pattern}", pair)
+        if checked.shape != (2,) or not np.isfinite(checked).all() or checked[0] > checked[1]:
+            raise ValueError(f"randomize: {pattern!r} needs a range (low, high) with low <= high, not {pair!r}")
+        for name in Parameters.of(model, pattern).names:
+            if name in bounds:
+                raise ValueError(f"randomize: {name!r} has two ranges, the second by {pattern!r}")
+            bounds[name] = checked
+    return tuple(bounds), np.array(list(bounds.values())).reshape(-1, 2)
 
 
 WIDTH, HEIGHT = 480, 480
-
-
-class Pictures:
-    """Pictures (HEIGHT, WIDTH, 3) of a model, its muscles coloured by activation."""
-
-    def __init__(self, model: Model) -> None:
-        scene, _, _ = opened(model, (), (), None, (), None)
-        self._model, self._painter = model, Painter(scene, WIDTH, HEIGHT)
-
-    def of(self, q: Array, activation: Array) -> list[Array]:
-        """A picture of each pose q (n, nq) with activations (n, m), or (n, 0) where they are not known."""
-        unknown = np.full((len(q), len(self._model.muscles)), np.nan)
-        shown = activation if activation.shape[-1] else unknown
-        return [
-            self._painter.picture(frame, Colored(values, 0.0, 1.0, np.full(len(values), np.nan)))
-            for frame, values in zip(frames(self._model, q), shown, strict=True)
-        ]
-
-
 FRAMES_PER_SECOND = 50
 MAX_STATES = 1_000_000  # side by side; each has its own generator of random numbers
 
@@ -173,13 +93,38 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         self.autoreset = modes[autoreset]
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset,
                          "render_fps": round(1 / task.control_step)}  # fmt: skip
-        self.episodes = Episodes(task, num_envs, randomize or {})
+        self.varied, self._bounds = _ranges(task.model, randomize or {})
+        self.stepper = Stepper(task, self.varied)
+        if (varied := self.stepper.problem.varied) is not None:
+            try:
+                varied.check(self._bounds.T)
+            except ValueError as error:
+                raise ValueError(f"randomize: the model refuses an end of a range: {error}") from None
+        self.generators = [np.random.default_rng() for _ in range(num_envs)]
+        self.x = np.zeros((num_envs, self.stepper.equations.size))
+        self.p = np.zeros((num_envs, len(self.varied)))
+        self.goal = np.zeros((num_envs, 0))
+        self.count = np.zeros(num_envs, dtype=np.int64)  # actions since the reset
         self.ended = np.zeros(num_envs, dtype=bool)
-        self.single_action_space, self.single_observation_space = spaces(self.episodes)
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self.stepper.actions),), np.float32)
+        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (self._observed(),), np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._pictures: Pictures | None = None
         self._begun = False
+
+    def _observed(self) -> int:
+        """The size of an observation; ValueError for a task whose terms lack "solved" or "done"."""
+        start, p = self._start(np.full((1, self.task.draws + len(self.varied)), 0.5))
+        x = self.stepper.start(start.q, start.u, p)
+        seen = self.stepper.look(np.zeros(1), x, start.goal, p)
+        if missing := {"solved", "done"} - set(seen):
+            raise ValueError(f"task: its terms lack {', '.join(sorted(missing))}")
+        return seen["observation"].shape[-1]
+
+    def _start(self, shares: Array) -> tuple[Start, Array]:
+        """What episodes begin with, and numbers of the model (n, k), from random numbers (n, draws + k) in [0, 1)."""
+        low, high = self._bounds.T
+        return self.task.begin(shares[:, : self.task.draws]), low + (high - low) * shares[:, self.task.draws :]
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -192,36 +137,44 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             raise ValueError(f"seed: {self.num_envs} states need as many seeds, not {len(seeds)}")
         for row in np.flatnonzero(mask):
             if (own := seeds[row]) is not None:
-                self.episodes.seed(int(row), int(own))
-        self.episodes.stepper.follow_code()
+                self.generators[row] = np.random.default_rng(int(own))
+        self.stepper.follow_code()
         self._restart(np.flatnonzero(mask))
         self._begun = True
-        return self._observations(self.episodes.look()), {}
+        return _observations(self._look()), {}
 
     def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """(observations, rewards, terminations, truncations, infos) after one action of each state."""
         if not self._begun:
             raise gymnasium.error.ResetNeeded("reset the environment before its first step")
-        checked = checked_actions(actions, self.num_envs, self.episodes.stepper.actions)
+        checked = _checked_actions(actions, (self.num_envs,), self.stepper.actions)
         if self.autoreset is AutoresetMode.DISABLED and self.ended.any():
             ended = np.flatnonzero(self.ended).tolist()
             raise ValueError(f"states {ended} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
-        fresh = self.ended.copy()  # they begin anew in place of this step
-        if fresh.any():
-            failed = np.zeros(self.num_envs, dtype=bool)
-            rows = np.flatnonzero(~fresh)
-            if rows.size:
-                failed[rows] = self.episodes.advance(checked[rows], rows)
-            self._restart(np.flatnonzero(fresh))
-        else:
-            failed = self.episodes.advance(checked)
-        return self._outcome(self.episodes.look(), failed, fresh)
+        fresh, failed = self.ended, np.zeros(self.num_envs, dtype=bool)  # these begin anew in place of this step
+        if not fresh.all():
+            rows = np.flatnonzero(~fresh) if fresh.any() else slice(None)
+            self.x[rows], failed[rows] = self.stepper.advance(
+                self.x[rows], checked[rows], self._time[rows], self.p[rows]
+            )
+            self.count[rows] += 1
+        self._restart(np.flatnonzero(fresh))
+        return self._outcome(self._look(), failed, fresh)
+
+    @property
+    def _time(self) -> Array:
+        """(n,) [s] since the reset of each state."""
+        return self.count * self.task.control_step
+
+    def _look(self, rows: Array | slice = slice(None)) -> dict[str, Array]:
+        """Observation, reward and terms of all states, or of rows (k,)."""
+        return self.stepper.look(self._time[rows], self.x[rows], self.goal[rows], self.p[rows])
 
     def _outcome(
         self, seen: dict[str, Array], failed: Array, fresh: Array
     ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         terminated = ((seen["done"] > 0) | failed) & ~fresh
-        truncated = (self.episodes.count >= self.task.horizon) & ~fresh
+        truncated = (self.count >= self.task.horizon) & ~fresh
         reward = np.where(fresh, 0.0, seen["reward"])
         shown = ~fresh
         infos: dict[str, Any] = {}
@@ -229,7 +182,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             infos[name], infos[f"_{name}"] = np.where(shown, seen[name], 0.0), shown
         if failed.any():
             infos["failed"], infos["_failed"] = failed, shown
-        observations = self._observations(seen)
+        observations = _observations(seen)
         self.ended = terminated | truncated
         if self.autoreset is AutoresetMode.SAME_STEP and self.ended.any():
             observations, infos = self._reset_in_step(observations, infos)
@@ -241,22 +194,27 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         final = np.full(self.num_envs, None, dtype=object)
         for row in rows:
             final[row] = observations[row]
-        last = {
-            key: value & ended if key.startswith("_") else np.where(ended, value, 0) for key, value in infos.items()
-        }
-        kept = {
-            key: value & ~ended if key.startswith("_") else np.where(ended, 0, value) for key, value in infos.items()
-        }
+
+        def part(states: Array) -> dict[str, Any]:
+            return {k: x & states if k.startswith("_") else np.where(states, x, 0) for k, x in infos.items()}
+
+        last, kept = part(ended), part(~ended)
         self._restart(rows)
         observations = observations.copy()
-        observations[rows] = self._observations(self.episodes.look(rows))
+        observations[rows] = _observations(self._look(rows))
         return observations, {**kept, "final_obs": final, "_final_obs": ended, "final_info": last, "_final_info": ended}
 
     def _restart(self, rows: Array) -> None:
-        self.episodes.reset(rows)
-        ended = self.ended.copy()
-        ended[rows] = False
-        self.ended = ended
+        """Begin new episodes in rows (k,)."""
+        if not len(rows):
+            return
+        draws = self.task.draws + len(self.varied)
+        start, self.p[rows] = self._start(np.array([self.generators[i].random(draws) for i in rows]))
+        if self.goal.shape[1] != start.goal.shape[1]:
+            self.goal = np.zeros((self.num_envs, start.goal.shape[1]))
+        self.x[rows] = self.stepper.start(start.q, start.u, self.p[rows])
+        self.goal[rows], self.count[rows] = start.goal, 0
+        self.ended = self.ended & ~np.isin(np.arange(self.num_envs), rows)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
@@ -280,22 +238,24 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             raise gymnasium.error.ResetNeeded("the first reset begins all states")
         return mask
 
-    @staticmethod
-    def _observations(seen: dict[str, Array]) -> Array:
-        return seen["observation"].astype(np.float32)
-
     # ---- pictures ------------------------------------------------------------------------------------------------
 
     def render(self) -> tuple[Array, ...] | None:
-        """A picture (height, width, 3) of each state; None without a render mode."""
+        """A picture (height, width, 3) of each state, muscles coloured by activation; None without a render mode."""
         if self.render_mode is None:
             return None
-        if self._pictures is None:
-            self._pictures = Pictures(self.task.model)
-        stepper = self.episodes.stepper
-        q, _ = stepper.equations.split(self.episodes.x)
-        excited = len(stepper.equations.excited)
-        return tuple(self._pictures.of(q, stepper.equations.rest(self.episodes.x)[:, :excited]))
+        q, _ = self.stepper.equations.split(self.x)
+        activation = self.stepper.equations.rest(self.x)[:, : len(self.stepper.equations.excited)]
+        unknown = np.full((self.num_envs, len(self.task.model.muscles)), np.nan)
+        shown = activation if activation.shape[-1] else unknown
+        return tuple(
+            self._painter.picture(frame, Colored(values, 0.0, 1.0, np.full(len(values), np.nan)))
+            for frame, values in zip(frames(self.task.model, q), shown, strict=True)
+        )
+
+    @cached_property
+    def _painter(self) -> Painter:
+        return Painter(opened(self.task.model, (), (), None, (), None)[0], WIDTH, HEIGHT)
 
     def __repr__(self) -> str:
         return f"<VectorEnvironment of {type(self.task).__name__}: {self.num_envs} states>"
@@ -315,25 +275,16 @@ def _is_whole(x: Any) -> bool:
     return isinstance(x, Integral) and not isinstance(x, bool)
 
 
-def spaces(episodes: Episodes) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    """The spaces of an action, [-1, 1], and of an observation, unbounded."""
-    task = episodes.task
-    start = task.begin(np.full((1, task.draws), 0.5))
-    x = episodes.stepper.start(start.q, start.u, episodes.randomization.values(np.full((1, episodes.p.shape[1]), 0.5)))
-    p = episodes.randomization.values(np.full((1, episodes.p.shape[1]), 0.5))
-    seen = episodes.stepper.look(np.zeros(1), x, start.goal, p)
-    size = seen["observation"].shape[-1]
-    if missing := {"solved", "done"} - set(seen):
-        raise ValueError(f"task: its terms lack {', '.join(sorted(missing))}")
-    action = gymnasium.spaces.Box(-1.0, 1.0, (len(episodes.stepper.actions),), np.float32)
-    return action, gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+def _observations(seen: dict[str, Array]) -> Array:
+    return seen["observation"].astype(np.float32)
 
 
-def checked_actions(actions: ArrayLike, states: int | None, names: Sequence[str], label: str = "actions") -> Array:
-    """actions (states, a) in [-1, 1] of the muscles and controls `names` (a,), or one action (a,) where states is None.
-    ValueError for another shape or numbers that are not finite."""
-    checked = real_array(label, actions)
-    shape = (len(names),) if states is None else (states, len(names))
+def _checked_actions(
+    actions: ArrayLike, states: tuple[int, ...], names: Sequence[str], label: str = "actions"
+) -> Array:
+    """actions (*states, a) in [-1, 1] of the muscles and controls `names` (a,). ValueError for another shape or numbers
+    that are not finite."""
+    checked, shape = real_array(label, actions), (*states, len(names))
     if checked.shape != shape:
         raise ValueError(f"{label} must have shape {shape}, not {checked.shape}")
     if not np.isfinite(checked).all():
@@ -365,10 +316,8 @@ class Environment(gymnasium.Env[Array, Array]):
         self.vector = VectorEnvironment(task, 1, randomize=randomize, autoreset="disabled", render_mode=render_mode)
         self.task, self.render_mode = task, render_mode
         self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
-        self.action_space, self.observation_space = (
-            self.vector.single_action_space,
-            self.vector.single_observation_space,
-        )
+        self.action_space = self.vector.single_action_space
+        self.observation_space = self.vector.single_observation_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin a new episode."""
@@ -378,7 +327,7 @@ class Environment(gymnasium.Env[Array, Array]):
 
     def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """(observation, reward, terminated, truncated, info) after one action (a,)."""
-        checked = checked_actions(action, None, self.vector.episodes.stepper.actions, "action")
+        checked = _checked_actions(action, (), self.vector.stepper.actions, "action")
         self.vector.ended = np.zeros(1, dtype=bool)  # Gymnasium leaves steps after the end to its user
         observations, rewards, terminated, truncated, infos = self.vector.step(checked[None])
         info = {name: value[0].item() for name, value in infos.items() if not name.startswith("_")}

@@ -78,7 +78,46 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class JointCenter:
+class _Joint:
+    """A point of a joint in two segments; None in a distal segment that shows no pose."""
+
+    time: Array
+    proximal: Segment
+    distal: Segment
+    in_proximal: Array
+    in_distal: Array | None
+
+    @property
+    def positions(self) -> Array:
+        """(t, 3) [m] on the ground, the mean of where both segments see it, or where the proximal one does in frames
+        that show it alone; NaN in other frames."""
+        return self._seen_by(self.proximal, self.distal)
+
+    def _seen_by(self, proximal: Segment, distal: Segment) -> Array:
+        own = proximal.at(self.in_proximal)
+        if self.in_distal is None:
+            return own
+        other = distal.at(self.in_distal)
+        return np.where(np.isfinite(other), (own + other) / 2, own)
+
+    def added_to(self, markers: Markers, name: str) -> Markers:
+        """A recording with the point as one more marker, so that `Measurement` and `inverse_kinematics` read it.
+
+        It may be another trial of the person, such as a static one: the point is where its segments are. ValueError
+        for a recording that lacks a marker of the segments.
+        """
+
+        def moved(segment: Segment) -> Segment:
+            x = markers.positions[:, indices_of("marker", segment.names, markers.names)]
+            return Segment(segment.names, segment.reference, *_poses(segment.reference, x, np.isfinite(x[..., 0])))
+
+        point = self._seen_by(moved(self.proximal), moved(self.distal))
+        added = np.concatenate([markers.positions, point[:, None]], axis=1)
+        return replace(markers, names=(*markers.names, name), positions=added)
+
+
+@dataclass(frozen=True, eq=False)
+class JointCenter(_Joint):
     """The center of a ball joint in two segments.
 
     in_proximal, in_distal  (3,) [m] in the axes of the segments; `in_distal` is None where the distal segment has
@@ -96,32 +135,13 @@ class JointCenter:
     ([[0.1, 0.0, 0.0]], [[0.001, 0.001, 0.001]])
     """
 
-    time: Array
-    proximal: Segment
-    distal: Segment
-    in_proximal: Array
-    in_distal: Array | None
     covariance: Array
     noise: float
-
-    @property
-    def positions(self) -> Array:
-        """(t, 3) [m] on the ground, the mean of where both segments see it, or where the proximal one does in frames
-        that show it alone; NaN in other frames."""
-        return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     @property
     def deviations(self) -> Array:
         """(2, 3) or (1, 3) [m] standard errors of `in_proximal` and `in_distal`."""
         return np.sqrt(np.diag(self.covariance)).reshape(-1, 3)
-
-    def added_to(self, markers: Markers, name: str) -> Markers:
-        """A recording with the center as one more marker, so that `Measurement` and `inverse_kinematics` read it.
-
-        It may be another trial of the person, such as a static one: the center is where its segments are. ValueError
-        for a recording that lacks a marker of the segments.
-        """
-        return _with_marker(markers, name, (self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     def to_model(self, proximal: str = "proximal", distal: str = "distal") -> Model:
         """Two bodies without mass, with these names and their markers: the proximal one floats and carries the distal
@@ -148,11 +168,11 @@ class JointCenter:
 
 
 @dataclass(frozen=True, eq=False)
-class JointAxis:
+class JointAxis(_Joint):
     """The axis of a hinge in two segments.
 
-    direction_proximal, direction_distal  (3,) unit vectors in the axes of the segments, the same turn about both
     in_proximal, in_distal                (3,) [m] the point of the axis nearest to the markers of both segments
+    direction_proximal, direction_distal  (3,) unit vectors in the axes of the segments, the same turn about both
     deviations                            (2,) [rad] standard errors of the directions in the segments, as in
                                           `JointCenter`
     noise                                 [m] deviation of what is left over, in each direction
@@ -160,35 +180,21 @@ class JointAxis:
     >>> import numpy as np
     >>> from myoquat.analysis.motion import JointAxis, Segment
     >>> one, z = Segment(("a", "b", "c"), np.eye(3), np.eye(3)[None], np.zeros((1, 3))), np.array([0.0, 0.0, 1.0])
-    >>> knee = JointAxis(np.zeros(1), one, one, z, z, 0 * z, 0 * z, np.full(2, 0.01), 0.001)
+    >>> knee = JointAxis(np.zeros(1), one, one, 0 * z, 0 * z, z, z, np.full(2, 0.01), 0.001)
     >>> knee.directions.tolist()
     [[0.0, 0.0, 1.0]]
     """
 
-    time: Array
-    proximal: Segment
-    distal: Segment
     direction_proximal: Array
     direction_distal: Array
-    in_proximal: Array
-    in_distal: Array
     deviations: Array
     noise: float
-
-    @property
-    def positions(self) -> Array:
-        """(t, 3) [m] the point on the ground, in the frames and by the rule of `JointCenter.positions`."""
-        return _mean_of((self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     @property
     def directions(self) -> Array:
         """(t, 3) unit vectors on the ground, the mean of both; NaN in frames without poses."""
         both = self.proximal.rotations @ self.direction_proximal + self.distal.rotations @ self.direction_distal
         return both / np.linalg.norm(both, axis=-1, keepdims=True)
-
-    def added_to(self, markers: Markers, name: str) -> Markers:
-        """A recording with the point of the axis as one more marker, as `JointCenter.added_to` makes it."""
-        return _with_marker(markers, name, (self.proximal, self.in_proximal), (self.distal, self.in_distal))
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The point "x", "y", "z" [m], the direction and its error [rad], one row for each segment."""
@@ -276,7 +282,7 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
     errors = _deviation(A @ Vt[5], len(b) - 5) * np.sqrt(((Vt[:5] / s[:5, None]) ** 2).sum(axis=0)).reshape(2, 3)
     deviations = np.sqrt((errors**2 * (1 - direction**2)).sum(axis=-1)) / lengths
     u, v = direction
-    return JointAxis(markers.time, first, second, u, v, point[:3], point[3:], deviations, noise)
+    return JointAxis(markers.time, first, second, point[:3], point[3:], u, v, deviations, noise)
 
 
 def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions: Array) -> JointCenter:
@@ -390,28 +396,3 @@ def _equations(proximal: Segment, distal: Segment) -> tuple[Array, Array]:
 
 def _deviation(left: Array, freedom: int) -> float:
     return float(np.linalg.norm(left) / np.sqrt(max(freedom, 1)))
-
-
-def _mean_of(proximal: tuple[Segment, Array], distal: tuple[Segment, Array | None]) -> Array:
-    """(t, 3) [m] where the proximal segment sees a point of its own components on the ground; the mean with where the
-    distal one sees it, in frames that show both."""
-    (first, u), (second, v) = proximal, distal
-    own = first.at(u)
-    if v is None:
-        return own
-    other = second.at(v)
-    return np.where(np.isfinite(other), (own + other) / 2, own)
-
-
-def _with_marker(
-    markers: Markers, name: str, proximal: tuple[Segment, Array], distal: tuple[Segment, Array | None]
-) -> Markers:
-    """A recording with a point as one more marker, where the markers of the segments show it."""
-
-    def moved(segment: Segment) -> Segment:
-        x = markers.positions[:, indices_of("marker", segment.names, markers.names)]
-        return Segment(segment.names, segment.reference, *_poses(segment.reference, x, np.isfinite(x[..., 0])))
-
-    point = _mean_of((moved(proximal[0]), proximal[1]), (moved(distal[0]), distal[1]))
-    added = np.concatenate([markers.positions, point[:, None]], axis=1)
-    return replace(markers, names=(*markers.names, name), positions=added)

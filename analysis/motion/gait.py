@@ -21,7 +21,7 @@ A gait cycle, or stride, of a side lasts from one of its heel strikes to the nex
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -63,7 +63,7 @@ PERCENT = np.linspace(0.0, 100.0, 101)
 SIDES = ("right", "left")
 SUFFIXES = {"right": "_r", "left": "_l"}
 SIDE_IN_NAME = re.compile(r"(?:^|[_. ])(r|l|right|left)(?=$|[_. ])", re.IGNORECASE)
-UP = np.array([0.0, 1.0, 0.0])
+UP, LEVEL = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])  # axes of the vertical, and across it
 MIN_PROMINENCE = 0.25  # of the range of a coordinate: lower extrema are not those of a step
 MIN_STEP_S = 0.25  # [s] between two heel strikes of a foot, and two toe offs
 LONGEST_GAP_S = 0.1  # [s] without a marker that is bridged
@@ -101,9 +101,8 @@ class GaitEvents(Solved):
 
     def __post_init__(self) -> None:
         for name in ("heel_strikes", "toe_offs"):
+            _check_sides(name, getattr(self, name))
             times = {side: real_array(name, getattr(self, name).get(side, np.zeros(0))) for side in SIDES}
-            if unknown := set(getattr(self, name)) - set(SIDES):
-                raise ValueError(f"{name}: a side is 'right' or 'left', not {sorted(unknown)[0]!r}")
             for side, values in times.items():
                 if values.ndim != 1 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
                     raise ValueError(f"{name} of the {side} foot must be finite times that increase")
@@ -162,10 +161,8 @@ class GaitEvents(Solved):
 
     def to_xarray(self) -> "xr.Dataset":
         """The time [s] of each event, with its side and its name."""
-        table = self.to_dataframe()
-        words = {name: ("event", table[name].to_list()) for name in ("side", "event")}
-        coordinates = {"side": words["side"], "name": words["event"]}
-        return xr.Dataset({"time": ("event", table["time"].to_numpy(dtype=float), {"units": "s"})}, coordinates)
+        table = self.to_dataframe().rename(columns={"event": "name"}).rename_axis("event")
+        return _with_units(table.to_xarray().set_coords(["side", "name"]), {"time": "s"})
 
     def plot(self) -> "Figure":
         """A matplotlib Figure of the contacts of both feet over time."""
@@ -186,6 +183,12 @@ class GaitEvents(Solved):
         axis.set_xlabel("time [s]")
         axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=0.7)
         return figure
+
+
+def _check_sides(owner: str, sides: Iterable[str]) -> None:
+    for side in sides:
+        if side not in SIDES:
+            raise ValueError(f"{owner}: a side is 'right' or 'left', not {side!r}")
 
 
 def gait_events_from_forces(
@@ -220,8 +223,7 @@ def gait_events_from_forces(
     chosen = dict(sides) if sides is not None else _sides_of_bodies(forces)
     indices_of("load", chosen, forces.names)
     for name, side in chosen.items():
-        if side not in SIDES:
-            raise ValueError(f"the load {name!r} is of the side 'right' or 'left', not {side!r}")
+        _check_sides(f"the load {name!r}", [side])
         if (frame := forces.force_frames[forces.names.index(name)]) != "ground":
             raise ValueError(f"the load {name!r} is in the axes of {frame!r}; forces in the ground's axes are needed")
     strikes, offs = {}, {}
@@ -250,25 +252,22 @@ def _sides_of_bodies(forces: Forces) -> dict[str, str]:
 
 def _contacts(time: Array, force: Array, threshold: float, release: float, shortest: float) -> tuple[Array, Array]:
     """Times of heel strikes and toe offs: the switching times of a Schmitt trigger."""
-    state, states = bool(len(force)) and force[0] >= threshold, np.zeros(len(force), dtype=bool)
-    for row, value in enumerate(force):
-        state = bool(value >= (release if state else threshold))
-        states[row] = state
+    switched = np.select([force >= threshold, ~(force >= release)], [1.0, 0.0], np.nan)
+    states = pd.Series(switched).ffill().fillna(0.0).to_numpy() > 0
     for contact in (False, True):  # short gaps between two contacts, then short contacts
         for a, b in gaps_of(states == contact):
             if a > 0 and b < len(states) and time[b] - time[a] < shortest:
                 states[a:b] = not contact
-    contacts = gaps_of(states)
-    strikes = [_crossing(time, force, a, threshold) for a, _ in contacts if a > 0]
-    offs = [_crossing(time, force, b, release) for _, b in contacts if b < len(states)]
-    return np.array(strikes), np.array(offs)
+    edges = np.array(gaps_of(states), dtype=int).reshape(-1, 2).T
+    strikes, offs = edges[0][edges[0] > 0], edges[1][edges[1] < len(states)]
+    return _crossings(time, force, strikes, threshold), _crossings(time, force, offs, release)
 
 
-def _crossing(time: Array, force: Array, row: int, level: float) -> float:
-    """The time at which the force passes a level between a row and the one before, by a straight line."""
-    before, after = force[row - 1], force[row]
+def _crossings(time: Array, force: Array, rows: Array, level: float) -> Array:
+    """The times at which the force passes a level between rows and those before, by straight lines."""
+    before, after = force[rows - 1], force[rows]
     share = np.clip((level - before) / (after - before), 0.0, 1.0)
-    return float(time[row - 1] + share * (time[row] - time[row - 1]))
+    return time[rows - 1] + share * (time[rows] - time[rows - 1])
 
 
 def gait_events_from_markers(
@@ -303,8 +302,7 @@ def gait_events_from_markers(
     """
     check_types(markers=(markers, Markers))
     along = None if direction is None else _unit(direction)
-    if unknown := set(feet) - set(SIDES):
-        raise ValueError(f"feet: a side is 'right' or 'left', not {sorted(unknown)[0]!r}")
+    _check_sides("feet", feet)
     if not feet or not pelvis:
         raise ValueError("a heel, a toe and a marker of the pelvis are needed at least")
     forward = _unit(_forward(markers, feet, pelvis)) if along is None else along
@@ -356,15 +354,10 @@ def _unit(direction: ArrayLike) -> Array:
     along = real_array("direction", direction)
     if along.shape != (3,):
         raise ValueError(f"direction has shape {along.shape}; (3,) is needed")
-    length = np.linalg.norm(_level(along))
+    length = np.linalg.norm(along * LEVEL)
     if not length > 0:
         raise ValueError("the direction of the walk cannot be found: give direction=(x, 0, z)")
-    return _level(along) / length
-
-
-def _level(vector: Array) -> Array:
-    """The horizontal part."""
-    return vector - (vector @ UP) * UP
+    return along * LEVEL / length
 
 
 def _peaks(time: Array, x: Array, cutoff: float | None) -> Array:
@@ -394,6 +387,12 @@ def _span(time: Array) -> tuple[float, float]:
     if not len(time):
         raise ValueError("the recording has no frames")
     return float(time[0]), float(time[-1])
+
+
+def _with_units(data: "xr.Dataset", units: Mapping[str, str]) -> "xr.Dataset":
+    for name, unit in units.items():
+        data[name].attrs["units"] = unit
+    return data
 
 
 # ---- Curves over the gait cycle ---------------------------------------------------------------------------------
@@ -440,14 +439,15 @@ class GaitCycles:
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns (side, curve, "mean" | "sd") over the index percent."""
-        columns, parts = [], []
-        for side in self.values:
-            mean, deviation = self.mean(side), self.deviation(side)
-            for k, name in enumerate(self.names):
-                columns += [(side, name, "mean"), (side, name, "sd")]
-                parts += [mean[:, k], deviation[:, k]]
-        header = pd.MultiIndex.from_tuples(columns, names=["side", "curve", "statistic"])
-        return pd.DataFrame(np.stack(parts, axis=-1), pd.Index(PERCENT, name="percent"), header)
+        columns = {
+            (side, name, statistic): values[:, k]
+            for side in self.values
+            for k, name in enumerate(self.names)
+            for statistic, values in (("mean", self.mean(side)), ("sd", self.deviation(side)))
+        }
+        return pd.DataFrame(columns, pd.Index(PERCENT, name="percent")).rename_axis(
+            columns=["side", "curve", "statistic"]
+        )
 
     def to_xarray(self) -> "xr.Dataset":
         """curves (cycle, percent, curve), with the side of each cycle and its first and last time [s]."""
@@ -512,8 +512,9 @@ def gait_cycles(
     check_types(events=(events, GaitEvents))
     table = curves_over_time(source, "source")
     time = table.index.to_numpy(dtype=float)
-    spans = {side: _covered(events.strides(side), time) for side in SIDES}
-    spans = {side: rows for side, rows in spans.items() if len(rows)}
+    spans = {side: events.strides(side) for side in SIDES}
+    spans = {side: inside for side, rows in spans.items()
+             if len(inside := rows[(rows[:, 0] >= time[0]) & (rows[:, 1] <= time[-1])])}  # fmt: skip
     if not spans:
         raise ValueError(f"the curves, from {time[0]:g} to {time[-1]:g} s, cover no whole gait cycle")
     columns = {side: _columns_of(table, side) for side in spans}
@@ -525,7 +526,10 @@ def gait_cycles(
         raise ValueError(f"no curve is known in the cycles of {' and '.join(spans)}")
     units, first = table.attrs["units"], next(iter(columns.values()))
     values = {side: over_cycles(table[[columns[side][name] for name in common]], rows) for side, rows in spans.items()}
-    offs = {side: _shares(events.toe_offs[side], rows) for side, rows in spans.items()}
+    offs = {
+        side: np.array([100 * (_within(events.toe_offs[side], a, b)[0] - a) / (b - a) for a, b in rows])
+        for side, rows in spans.items()
+    }
     return GaitCycles(tuple(common), tuple(units[first[name]] for name in common), values, spans, offs)
 
 
@@ -554,10 +558,6 @@ def over_cycles(table: "pd.DataFrame", spans: ArrayLike) -> Array:
     return np.stack([np.interp(at, time, column) for column in values.T], axis=-1)
 
 
-def _covered(spans: Array, time: Array) -> Array:
-    return spans[(spans[:, 0] >= time[0]) & (spans[:, 1] <= time[-1])]
-
-
 def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
     """Curve -> column: those of the side, without it in their name, and those of no side."""
     found = {}
@@ -566,11 +566,6 @@ def _columns_of(table: "pd.DataFrame", side: str) -> dict[str, str]:
         if own <= {side[0]}:
             found[SIDE_IN_NAME.sub("", column).strip("_. ") or column] = column
     return found
-
-
-def _shares(times: Array, spans: Array) -> Array:
-    """(n,) where the first of the times in each span lies in it [%]; NaN without one."""
-    return np.array([100 * (_within(times, a, b)[0] - a) / (b - a) for a, b in spans])
 
 
 def _within(times: Array, first: float, last: float) -> Array:
@@ -610,22 +605,16 @@ class GaitParameters:
         """Mean and standard deviation of each parameter: a row per parameter with its unit, and for each side and for
         both together columns such as "right", "right_sd" and "right_n", the number of strides."""
         groups = {side: self.table[self.table["side"] == side] for side in SIDES} | {"both": self.table}
-        rows = []
-        for name in self.names:
-            row: dict[str, Any] = {"unit": UNITS[name]}
-            for group, part in groups.items():
-                known = part[name].dropna().to_numpy(dtype=float)
-                row[group] = known.mean() if len(known) else np.nan
-                row[f"{group}_sd"] = known.std(ddof=1) if len(known) > 1 else np.nan
-                row[f"{group}_n"] = len(known)
-            rows.append(row)
-        return pd.DataFrame(rows, pd.Index(self.names, name="parameter"))
+        columns: dict[str, Any] = {"unit": {name: UNITS[name] for name in self.names}}
+        for group, part in groups.items():
+            known = part[list(self.names)].astype(float)
+            columns |= {group: known.mean(), f"{group}_sd": known.std(), f"{group}_n": known.count()}
+        return pd.DataFrame(columns, pd.Index(self.names, name="parameter"))
 
     def to_xarray(self) -> "xr.Dataset":
         """Each parameter (stride,) with its units, and side, start and end [s] of the strides."""
-        parts = {name: ("stride", self.table[name].to_numpy(dtype=float), {"units": UNITS[name]}) for name in UNITS}
-        times = {name: ("stride", self.table[name].to_numpy(dtype=float), {"units": "s"}) for name in ("start", "end")}
-        return xr.Dataset(parts, {"side": ("stride", self.table["side"].to_list()), **times})
+        data = self.table.rename_axis("stride").to_xarray().set_coords(["side", "start", "end"])
+        return _with_units(data, UNITS | {"start": "s", "end": "s"})
 
     def plot(self) -> "Figure":
         """A matplotlib Figure with an axis for each parameter: every stride of the right and of the left foot, and
@@ -734,7 +723,8 @@ def _placements(
 
     def at(side: str, strikes: str) -> Array:
         x = positions[:, SIDES.index(side)].T
-        return np.stack([_at(markers.time, one, events.heel_strikes[strikes]) for one in x], axis=-1)
+        times = events.heel_strikes[strikes]  # NaN outside the record, and beside frames without a marker
+        return np.stack([np.interp(times, markers.time, one, left=np.nan, right=np.nan) for one in x], axis=-1)
 
     struck = {side: at(side, side) for side in SIDES}
     way = np.sum([_way(x) for x in struck.values()], axis=0)
@@ -752,12 +742,7 @@ def _placements(
 def _way(x: Array) -> Array:
     """(3,) from the first known of the positions (n, 3) to the last one, horizontally."""
     known = x[np.isfinite(x[:, 0])]
-    return _level(known[-1] - known[0]) if len(known) else np.zeros(3)
-
-
-def _at(time: Array, x: Array, at: Array) -> Array:
-    """x (t,) at other times, linear between frames; NaN outside the record, and beside frames without a marker."""
-    return np.interp(at, time, x, left=np.nan, right=np.nan)
+    return LEVEL * (known[-1] - known[0]) if len(known) else np.zeros(3)
 
 
 def _lengths_of(

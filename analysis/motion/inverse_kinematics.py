@@ -12,7 +12,6 @@ With a start those nearest to it, and with a start for each frame every frame ha
 import difflib
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -74,28 +73,6 @@ class FitOptions:
             raise ValueError(f"method is 'batch' or 'sequential', not {self.method!r}")
 
 
-@dataclass(frozen=True)
-class _Wishes:
-    """What is fitted to what, by names: all that a problem depends on beside its model."""
-
-    markers: tuple[str, ...]
-    orientations: tuple[str, ...]
-    weights: tuple[tuple[str, float], ...]
-    tasks: tuple[str, ...]
-    sensors: tuple[Sensor, ...]
-    locked: tuple[str, ...] | None
-    ranges: bool
-    pulling: float | tuple[tuple[str, float], ...]
-
-    def weight(self, names: Iterable[str]) -> Array:
-        """(n,) weights of markers, sensors or tasks."""
-        names = list(names)
-        found = dict.fromkeys(names, 1.0)
-        for pattern, weight in self.weights:
-            found |= {name: weight for name in names if name == pattern or fnmatchcase(name, pattern)}
-        return np.array([found[name] for name in names], dtype=float)
-
-
 class _Same:
     """A model as a key that is equal to itself alone: comparing the contents of two would take longer than a frame."""
 
@@ -109,29 +86,15 @@ class _Same:
         return id(self.model)
 
 
-class _Names(NamedTuple):
-    """Names of markers or sensors in the data that the model does not know, and those that it knows."""
-
-    kind: str
-    unknown: list[str]
-    known: list[str]
-
-    def nearest(self, ignore: Collection[str] = ()) -> str:
-        """The unknown names, each with those that are nearest to it."""
-        names = [name for name in self.unknown if name not in ignore]
-        near = [", ".join(difflib.get_close_matches(name, self.known, n=2)) or "none" for name in names]
-        return ", ".join(f"{name!r} (nearest: {others})" for name, others in zip(names, near, strict=True))
-
-
 class _Setting(NamedTuple):
-    """A problem, where in the data its markers and sensors are, what they and its tasks weigh, and names that are not
-    used."""
+    """A problem, where in the data its markers and sensors are, what they and its tasks weigh, and, by "marker" and
+    "sensor", names of the data that the model does not know, each with the nearest ones that it knows."""
 
     problem: PoseProblem
     markers: list[int]
     sensors: list[int]
     weights: tuple[Array, Array, Array]
-    strange: tuple[_Names, ...]
+    strange: dict[str, dict[str, str]]
 
 
 def inverse_kinematics(
@@ -185,29 +148,11 @@ def inverse_kinematics(
     single = FitOptions(locked, ranges, constraint_weight, start, method, ignore)
     options = options_of("options", options, single)
     markers, orientations = _parts(data)
-    setting = _setting(_Same(model), _wishes((markers, orientations), weights, coordinates, sensors, options))
-    for names in setting.strange:
-        if unknown := names.nearest(options.ignore):
-            warnings.warn(f"not used, since the model has no such {names.kind}: {unknown}", MotionWarning, stacklevel=2)
-    time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
-    frames = _frames(setting, markers, orientations, coordinates or {}, time)
-    first, naming = _start(model, options.start, len(time)), _naming(model, options.start)
-    return _with_lock_warnings(
-        fit_frames(setting.problem, time, frames, first, options.method, naming), setting.problem
-    )
-
-
-def _wishes(
-    data: tuple[Markers | None, Orientations | None],
-    weights: Mapping[str, float] | None,
-    coordinates: Mapping[str, ArrayLike] | None,
-    sensors: Sequence[Sensor],
-    options: FitOptions,
-) -> _Wishes:
     pulling = options.constraint_weight
-    return _Wishes(
-        _names(data[0]),
-        _names(data[1]),
+    setting = _setting(
+        _Same(model),
+        () if markers is None else markers.names,
+        () if orientations is None else orientations.names,
         tuple((name, float(weight)) for name, weight in (weights or {}).items()),
         tuple(coordinates or ()),
         tuple(sensors),
@@ -215,10 +160,22 @@ def _wishes(
         options.ranges,
         pulling if isinstance(pulling, (int, float)) else tuple(pulling.items()),
     )
+    for which, strange in setting.strange.items():
+        if unknown := [nearest for name, nearest in strange.items() if name not in options.ignore]:
+            message = f"not used, since the model has no such {which}: {', '.join(unknown)}"
+            warnings.warn(message, MotionWarning, stacklevel=2)
+    time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
+    frames = _frames(setting, markers, orientations, coordinates or {}, time)
+    names = model.system.coordinate_names
+    ranges_ = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
+    naming = Naming(ranges_, options.start is not None)
+    motion = fit_frames(setting.problem, time, frames, _start(model, options.start, len(time)), options.method, naming)
+    _warn_of_locks(motion, setting.problem)
+    return motion
 
 
-def _with_lock_warnings(motion: FittedMotion, problem: PoseProblem) -> FittedMotion:
-    """The motion, after a MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
+def _warn_of_locks(motion: FittedMotion, problem: PoseProblem) -> None:
+    """Warn with MotionWarning of frames in which an angle that drives a coordinate is in its lock."""
     for name, driver in {d.coupler.independent: d.driver for d in problem.driven if d.driver.ball}.items():
         assert driver.ball is not None
         angles = driver.ball.angles
@@ -231,13 +188,6 @@ def _with_lock_warnings(motion: FittedMotion, problem: PoseProblem) -> FittedMot
                 MotionWarning,
                 stacklevel=3,
             )
-    return motion
-
-
-def _naming(model: Model, start: ArrayLike | None) -> Naming:
-    names = model.system.coordinate_names
-    known = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
-    return Naming(known, start is not None)
 
 
 def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple[Markers | None, Orientations | None]:
@@ -253,27 +203,36 @@ def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple
     return (markers[0] if markers else None), (orientations[0] if orientations else None)
 
 
-def _names(data: Markers | Orientations | None) -> tuple[str, ...]:
-    return () if data is None else data.names
-
-
 @lru_cache(maxsize=MAX_CACHED_PROBLEMS)
-def _setting(same: _Same, wishes: _Wishes) -> _Setting:
-    """The problem and its data, every name checked; cached for the next frames of the same model and names."""
+def _setting(
+    same: _Same,
+    seen: tuple[str, ...],
+    felt: tuple[str, ...],
+    weights: tuple[tuple[str, float], ...],
+    wanted: tuple[str, ...],
+    placed: tuple[Sensor, ...],
+    held: tuple[str, ...] | None,
+    ranges: bool,
+    pulling: float | tuple[tuple[str, float], ...],
+) -> _Setting:
+    """The problem and its data by names, every name checked; cached for the next frames of the same model and names."""
     model = same.model
     known = {marker.name: marker for marker in model.markers}
-    carried = {sensor.name: sensor for sensor in wishes.sensors}
-    for sensor in wishes.sensors:
+    carried = {sensor.name: sensor for sensor in placed}
+    for sensor in placed:
         _check_sensor(model, sensor)
-    seen, felt = wishes.markers, wishes.orientations
-    _check_weights(wishes, [*known, *carried, *seen, *felt])
-    free_names = [*model.system.coordinate_names, *_angle_names(model.system)]
-    indices_of("coordinate", wishes.tasks, free_names)
-    locked = _locked(model, wishes.locked)
-    markers = [k for k, weight in enumerate(wishes.weight(seen)) if weight > 0 and seen[k] in known]
-    sensors = [k for k, weight in enumerate(wishes.weight(felt)) if weight > 0 and felt[k] in carried]
-    tasks = tuple(name for name, weight in zip(wishes.tasks, wishes.weight(wishes.tasks), strict=True) if weight > 0)
-    couplers, constraints, pulling = _constraints(model, wishes.pulling)
+    names = list(dict.fromkeys([*known, *carried, *seen, *felt, *wanted]))
+    weight = dict.fromkeys(names, 1.0)
+    weight |= by_pattern("marker, sensor or coordinate task", dict(weights), names)
+    for name, value in weights:
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"the weight of {name!r} must be finite and not negative, not {value}")
+    indices_of("coordinate", wanted, _coordinate_names(model.system))
+    locked = _locked(model, held)
+    markers = [k for k, name in enumerate(seen) if weight[name] > 0 and name in known]
+    sensors = [k for k, name in enumerate(felt) if weight[name] > 0 and name in carried]
+    tasks = tuple(name for name in wanted if weight[name] > 0)
+    couplers, constraints, soft = _constraints(model, pulling)
     problem = PoseProblem(
         model.system,
         tuple(known[seen[k]] for k in markers),
@@ -281,23 +240,29 @@ def _setting(same: _Same, wishes: _Wishes) -> _Setting:
         tasks,
         couplers,
         locked,
-        _bounds(model, locked, couplers) if wishes.ranges else (),
+        _bounds(model, locked, couplers) if ranges else (),
         constraints,
-        pulling,
+        soft,
     )
-    strange = (
-        _Names("marker", [name for name in seen if name not in known], list(known)),
-        _Names("sensor", [name for name in felt if name not in carried], list(carried)),
-    )
+    strange = {"marker": _strange(seen, known), "sensor": _strange(felt, carried)}
     if not markers and not sensors:
-        unknown = ", ".join(filter(None, (names.nearest() for names in strange))) or "all of weight zero"
+        unknown = ", ".join(nearest for names in strange.values() for nearest in names.values())
+        unknown = unknown or "all of weight zero"
         raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {unknown}")
-    _check_tasks(problem)
+    for name in tasks:
+        if name not in task_coordinates(model.system):
+            raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")
     if not problem.free:
         raise ValueError("no coordinate is free: all are locked or follow others; locked=(...) says which keep still")
     parts = [seen[k] for k in markers], [felt[k] for k in sensors], tasks
-    weights = wishes.weight(parts[0]), wishes.weight(parts[1]), wishes.weight(parts[2])
-    return _Setting(problem, markers, sensors, weights, strange)
+    of_markers, of_sensors, of_tasks = (np.array([weight[name] for name in part], dtype=float) for part in parts)
+    return _Setting(problem, markers, sensors, (of_markers, of_sensors, of_tasks), strange)
+
+
+def _strange(names: Iterable[str], known: Mapping[str, object]) -> dict[str, str]:
+    """The names that are not known, each with those that are nearest to it."""
+    near = {name: difflib.get_close_matches(name, known, n=2) for name in names if name not in known}
+    return {name: f"{name!r} (nearest: {', '.join(others) or 'none'})" for name, others in near.items()}
 
 
 def _check_sensor(model: Model, sensor: Sensor) -> None:
@@ -305,20 +270,6 @@ def _check_sensor(model: Model, sensor: Sensor) -> None:
         raise ModelError(f"body {sensor.body!r} does not exist", element=f"sensor {sensor.name!r}")
     if abs(np.linalg.norm(sensor.orientation) - 1) > 1e-6:
         raise ModelError("the orientation must be a unit quaternion", element=f"sensor {sensor.name!r}")
-
-
-def _check_weights(wishes: _Wishes, names: list[str]) -> None:
-    by_pattern("marker, sensor or coordinate task", dict(wishes.weights), list(dict.fromkeys([*names, *wishes.tasks])))
-    for name, weight in wishes.weights:
-        if not (np.isfinite(weight) and weight >= 0):
-            raise ValueError(f"the weight of {name!r} must be finite and not negative, not {weight}")
-
-
-def _check_tasks(problem: PoseProblem) -> None:
-    known = task_coordinates(problem.system)
-    for name in problem.tasks:
-        if name not in known:
-            raise ValueError(f"{name!r} is a part of a quaternion; a coordinate task needs an angle or a length")
 
 
 def _constraints(
@@ -345,9 +296,9 @@ def _constraints(
     return followed, exact, tuple(pulling)
 
 
-def _angle_names(system: ArticulatedSystem) -> list[str]:
-    """The file's angles that quaternions have replaced."""
-    return [name for ball in balls(system) for name in ball.angles.all_names]
+def _coordinate_names(system: ArticulatedSystem) -> list[str]:
+    """The coordinates, and the file's angles that quaternions have replaced."""
+    return [*system.coordinate_names, *(name for ball in balls(system) for name in ball.angles.all_names)]
 
 
 def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
@@ -355,7 +306,7 @@ def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
     joint with three locked translations, has all of its own."""
     system, rates = model.system, velocity_of(model.system)
     names = [c.name for c in model.coordinates if c.locked] if locked is None else list(locked)
-    indices_of("coordinate", names, [*system.coordinate_names, *_angle_names(system)])
+    indices_of("coordinate", names, _coordinate_names(system))
     found: set[int] = set()
     whole: set[str] = set()
     for ball in balls(system):
@@ -368,18 +319,14 @@ def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
             whole |= set(slides)
             found |= set(range(iu.start, iu.start + 3))
     for name in (name for name in names if name not in whole):
-        _need_rate(rates, name, f"coordinate {name!r}")
+        if name not in rates:
+            raise ModelError(
+                f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
+                "alone. Leave this joint in the file's angles (with_rotations takes a mapping)",
+                element=f"coordinate {name!r}",
+            )
         found.add(rates[name])
     return frozenset(found)
-
-
-def _need_rate(rates: Mapping[str, int], name: str, element: str) -> None:
-    if name not in rates:
-        raise ModelError(
-            f"{name!r} has no velocity of its own where a quaternion describes the joint, and cannot be locked "
-            "alone. Leave this joint in the file's angles (with_rotations takes a mapping)",
-            element=element,
-        )
 
 
 def _bounds(
@@ -388,17 +335,12 @@ def _bounds(
     """Ranges of the clamped coordinates that have a velocity of their own and are neither locked nor coupled."""
     rates, names = velocity_of(model.system), model.system.coordinate_names
     driven = {coupler.dependent for coupler in couplers}
-    found = []
-    for c in model.coordinates:
-        if (
-            c.clamped
-            and c.range is not None
-            and c.name in rates
-            and c.name not in driven
-            and rates[c.name] not in locked
-        ):
-            found.append((rates[c.name], names.index(c.name), float(c.range[0]), float(c.range[1])))
-    return tuple(found)
+    return tuple(
+        (rates[c.name], names.index(c.name), float(c.range[0]), float(c.range[1]))
+        for c in model.coordinates
+        if c.clamped and c.range is not None and c.name in rates
+        if c.name not in driven and rates[c.name] not in locked
+    )
 
 
 def _start(model: Model, start: ArrayLike | None, frames: int) -> Array:
@@ -426,10 +368,8 @@ def _frames(
         data.rotations[:] = orientations.quaternions[:, setting.sensors]
     lost, silent = np.isnan(data.positions[..., 0]), np.isnan(data.rotations[..., 0])
     data.positions[lost], data.rotations[silent] = 0.0, [1.0, 0.0, 0.0, 0.0]
-    data.position_weights[:], data.rotation_weights[:] = (
-        np.where(lost, 0.0, weights[0]),
-        np.where(silent, 0.0, weights[1]),
-    )
+    data.position_weights[:] = np.where(lost, 0.0, weights[0])
+    data.rotation_weights[:] = np.where(silent, 0.0, weights[1])
     for j, name in enumerate(problem.tasks):
         data.values[:, j] = _wanted(name, tasks[name], t)
     data.value_weights[:], data.scale[:] = weights[2], weights[0].sum() + weights[1].sum()

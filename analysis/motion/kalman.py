@@ -11,7 +11,7 @@ Errors of a pose are small motions (nu,) from it, three numbers for each quatern
 of its tangent space, where it is not singular and |Q| = 1 needs no constraint.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field, fields
 from typing import Any
 
@@ -32,17 +32,12 @@ from myoquat.joints.constraints import Holonomic
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import (
-    quaternion_exp,
-    quaternion_log,
-    quaternion_multiply,
-    rotation_matrix,
-)
+from myoquat.joints.quaternion import quaternion_exp, quaternion_log, quaternion_multiply, rotation_matrix
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
 
-__all__ = ["FilterNoise", "FilteredMotion", "Measurements", "kalman_filter", "transition"]
+__all__ = ["FilterNoise", "FilteredMotion", "kalman_filter", "measurement", "transition"]
 
 UNCERTAIN_SHARE = 1e-9  # of the greatest variance, below which a direction is known and has no error to judge
 
@@ -103,10 +98,6 @@ def transition(system: ArticulatedSystem) -> Kernel:
 
     They are (nu, nu) each: small motions of q' by a small motion of q, and by a change of v.
     """
-    return kernel_for(("pose transition", system.content_key), lambda content: _transition(system, content))
-
-
-def _transition(system: ArticulatedSystem, content: str | None) -> Kernel:
     layout, nu = system.layout, system.nu
 
     def formula(q: Array, v: Array) -> tuple[Array, Array, Array]:
@@ -118,80 +109,63 @@ def _transition(system: ArticulatedSystem, content: str | None) -> Kernel:
         D = state.rate_inverse(layout, after) @ jacobian_at(change, np.zeros(2 * nu), like=q)
         return after, D[..., :nu], D[..., nu:]
 
-    sizes = {"q": system.nq, "v": nu}
-    return kernels.compile(formula, sizes, ["after", "by_pose", "by_motion"], name="pose_transition", content=content)
+    outputs = ["after", "by_pose", "by_motion"]
+    return _kernel("pose_transition", (system.content_key,), formula, {"q": system.nq, "v": nu}, outputs)
 
 
-@dataclass(frozen=True, eq=False)
-class Measurements:
-    """What is seen of a state: markers and sensors of a problem, and constraints, which are zero."""
+def _kernel(name: str, key: tuple[Hashable, ...], formula: Any, sizes: dict[str, Any], outputs: list[str]) -> Kernel:
+    build = lambda content: kernels.compile(formula, sizes, outputs, name=name, content=content)  # noqa: E731
+    return kernel_for((name, *key), build)
 
-    problem: PoseProblem
-    constraints: tuple[Constraint, ...] = ()
 
-    @property
-    def key(self) -> Hashable:
-        """Equal for equal formulas."""
-        return ("filter measurements", self.problem.key, content_key(self.constraints))
+def measurement(problem: PoseProblem, constraints: tuple[Constraint, ...] = ()) -> Kernel:
+    """The kernel of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,) and derivatives.
 
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of (t, q, u, positions (n, 3), rotations (s, 4)) -> residuals (m,) and derivatives.
+    Residuals are measured less predicted values. The derivatives are those of the prediction by a small motion and by
+    u, (m, nu) each. Rows are markers [m] and sensors [rad] of the problem, constraints, which are zero, and their
+    rates.
+    """
+    system = problem.system
 
-        Residuals are measured less predicted values. The derivatives are those of the prediction by a small motion and
-        by u, (m, nu) each. Rows are markers [m], sensors [rad], constraints and their rates.
-        """
-        return kernel_for(self.key, self._kernel)
-
-    def _kernel(self, content: str | None) -> Kernel:
-        problem, system = self.problem, self.problem.system
-        sizes: dict[str, Any] = {"t": (), "q": system.nq, "u": system.nu}
-        sizes |= {"positions": (len(problem.markers), 3), "rotations": (len(problem.sensors), 4)}
-        names = ["residuals", "by_pose", "by_velocity"]
-        return kernels.compile(self._formula, sizes, names, name="filter_measurements", content=content)
-
-    def _formula(self, t: Array, q: Array, u: Array, positions: Array, rotations: Array) -> tuple[Array, Array, Array]:
-        nu = self.problem.system.nu
-        parts = [*self._markers(q, positions), *self._sensors(q, rotations)]
-        rest = [(r, H, np.zeros((*H.shape[:-1], nu))) for r, H in parts] + self._constrained(t, q, u)
+    def formula(t: Array, q: Array, u: Array, positions: Array, rotations: Array) -> tuple[Array, Array, Array]:
+        parts = [*_markers(problem, q, positions), *_sensors(problem, q, rotations)]
+        rest = [(r, H, np.zeros((*H.shape[:-1], system.nu))) for r, H in parts]
+        if constraints:
+            held = Constraints(system, constraints)
+            by_pose = jacobian_at(lambda d: held.rate(system.displaced(q, d), u, t), np.zeros(system.nu), like=q)
+            H = held.position_jacobian(q, t)
+            rest += [(-held.position(q, t), H, np.zeros(H.shape)), (-held.rate(q, u, t), by_pose, held.jacobian(q, t))]
         r, H, K = zip(*rest, strict=True)
         return np.concatenate(r, axis=-1), np.concatenate(H, axis=-2), np.concatenate(K, axis=-2)
 
-    def _markers(self, q: Array, positions: Array) -> list[tuple[Array, Array]]:
-        system, found = self.problem.system, []
-        for k, marker in enumerate(self.problem.markers):
-            point = np.array(marker.position)
-            _, x = frames.pose(system, q, marker.body, point)
-            found.append((positions[..., k, :] - x, frames.jacobian(system, q, marker.body, point)[..., :3, :]))
-        return found
+    sizes: dict[str, Any] = {"t": (), "q": system.nq, "u": system.nu}
+    sizes |= {"positions": (len(problem.markers), 3), "rotations": (len(problem.sensors), 4)}
+    key = problem.key, content_key(constraints)
+    return _kernel("filter_measurements", key, formula, sizes, ["residuals", "by_pose", "by_velocity"])
 
-    def _sensors(self, q: Array, rotations: Array) -> list[tuple[Array, Array]]:
-        """theta = log(R^T R_seen R_sensor^T): a small motion delta of the body makes it log(exp(-delta) exp(theta))."""
-        system, found = self.problem.system, []
-        for k, sensor in enumerate(self.problem.sensors):
-            R, _ = frames.pose(system, q, sensor.body, np.zeros(3))
-            back = np.swapaxes(R, -1, -2)
-            mount = rotation_matrix(np.array(sensor.orientation))
-            theta = rotation_vector(back @ rotation_matrix(rotations[..., k, :]) @ mount.T)
-            error = quaternion_exp(theta)
 
-            def turned(delta: Array, error: Array = error) -> Array:
-                return quaternion_log(quaternion_multiply(quaternion_exp(-delta), error))
+def _markers(problem: PoseProblem, q: Array, positions: Array) -> Iterator[tuple[Array, Array]]:
+    for k, marker in enumerate(problem.markers):
+        point = np.array(marker.position)
+        _, x = frames.pose(problem.system, q, marker.body, point)
+        yield positions[..., k, :] - x, frames.jacobian(problem.system, q, marker.body, point)[..., :3, :]
 
-            slope = jacobian_at(turned, np.zeros(3), like=q)
-            J = back @ frames.jacobian(system, q, sensor.body, np.zeros(3))[..., 3:, :]
-            found.append((theta, -slope @ J))
-        return found
 
-    def _constrained(self, t: Array, q: Array, u: Array) -> list[tuple[Array, Array, Array]]:
-        if not self.constraints:
-            return []
-        system, nu = self.problem.system, self.problem.system.nu
-        held = Constraints(system, self.constraints)
-        A = held.jacobian(q, t)
-        by_pose = jacobian_at(lambda d: held.rate(system.displaced(q, d), u, t), np.zeros(nu), like=q)
-        H = held.position_jacobian(q, t)
-        return [(-held.position(q, t), H, np.zeros(H.shape)), (-held.rate(q, u, t), by_pose, A)]
+def _sensors(problem: PoseProblem, q: Array, rotations: Array) -> Iterator[tuple[Array, Array]]:
+    """theta = log(R^T R_seen R_sensor^T): a small motion delta of the body makes it log(exp(-delta) exp(theta))."""
+    for k, sensor in enumerate(problem.sensors):
+        R, _ = frames.pose(problem.system, q, sensor.body, np.zeros(3))
+        back = np.swapaxes(R, -1, -2)
+        mount = rotation_matrix(np.array(sensor.orientation))
+        theta = rotation_vector(back @ rotation_matrix(rotations[..., k, :]) @ mount.T)
+
+        error = quaternion_exp(theta)
+
+        def turned(delta: Array, error: Array = error) -> Array:
+            return quaternion_log(quaternion_multiply(quaternion_exp(-delta), error))
+
+        slope = jacobian_at(turned, np.zeros(3), like=q)
+        yield theta, -slope @ back @ frames.jacobian(problem.system, q, sensor.body, np.zeros(3))[..., 3:, :]
 
 
 Data = Markers | Orientations | tuple[Markers, Orientations]
@@ -258,125 +232,75 @@ def kalman_filter(
     array([0., 0., 1.])
     """
     check_types(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
-    own = noise or FilterNoise()
-    parts: dict[type, Any] = {type(part): part for part in (data if isinstance(data, tuple) else (data,))}
-    time = next(iter(parts.values())).time
+    noise, system, nu = noise or FilterNoise(), model.system, model.system.nu
+    parts: tuple[Any, ...] = data if isinstance(data, tuple) else (data,)
+    time = parts[0].time
     if not len(time):
         raise ValueError("the recording has no frames")
-    first = [part.between(float(time[0]), float(time[0])) for part in parts.values()]
-    shown: Any = first[0] if len(first) == 1 else tuple(first)
-    u = np.zeros(model.system.nu) if start_velocity is None else model.system.check_u(start_velocity, "start_velocity")
-    fit = inverse_kinematics(model, shown, sensors=sensors, start=start)
+    first = [part.between(float(time[0]), float(time[0])) for part in parts]
+    u = np.zeros(nu) if start_velocity is None else system.check_u(start_velocity, "start_velocity")
+    fit = inverse_kinematics(model, first[0] if len(first) == 1 else tuple(first), sensors=sensors, start=start)
     assert fit.problem is not None
-    q = fit.q[0] if start is None else model.system.check_q(start)
-    estimator = _Filter.of(model, fit.problem, own)
-    return estimator.run(time, _Seen.of(fit.problem, parts, len(time)), (np.asarray(q), np.asarray(u)))
+    q = fit.q[0] if start is None else system.check_q(start)
+    problem, positions, rotations = fit.problem, np.zeros((len(time), 0, 3)), np.zeros((len(time), 0, 4))
+    for part in parts:
+        if isinstance(part, Markers) and problem.markers:
+            positions = part.positions[:, indices_of("marker", [m.name for m in problem.markers], part.names)]
+        if isinstance(part, Orientations) and problem.sensors:
+            rotations = part.quaternions[:, indices_of("sensor", [s.name for s in problem.sensors], part.names)]
+    # free velocities, spectral densities of their accelerations, and variances of the measured rows
+    free = np.array([k not in problem.locked for k in range(nu)])
+    units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
+    slides = np.array([unit == "m/s" for unit in units])
+    density = (np.where(slides, noise.linear_acceleration, noise.angular_acceleration) * free) ** 2
+    move = transition(system)
+    see = measurement(problem, tuple(c for c in constraints_of(model) if isinstance(c, Holonomic)))
+    counts = [3 * len(problem.markers), 3 * len(problem.sensors)]
+    counts.append(see.outputs["residuals"][0] - sum(counts))
+    variances = np.repeat([noise.marker, noise.sensor, noise.constraint], counts) ** 2
+    P = np.diag(np.concatenate([noise.start_pose * free, noise.start_velocity * free]) ** 2)
+    rows = []
+    for frame, t in enumerate(time):
+        if frame:
+            q, P = _predicted(move, q, u, P, float(t - time[frame - 1]), density)
+        residuals, by_pose, by_velocity = see(t, q, u, positions[frame], rotations[frame])
+        correction, P, innovation = _corrected(P, residuals, by_pose, by_velocity, variances)
+        q, _, G = move(q, correction[:nu])
+        u, P = u + correction[nu:], _transported(P, G)
+        rows.append((q, u, P, *innovation))
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return FilteredMotion(system, time, columns[0], columns[1], None, *columns[2:])
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """positions (t, n, 3) and rotations (t, s, 4) of the markers and sensors of a problem."""
-
-    positions: Array
-    rotations: Array
-
-    @classmethod
-    def of(cls, problem: PoseProblem, parts: dict[type, Any], frames: int) -> "_Seen":
-        positions, rotations = np.zeros((frames, 0, 3)), np.zeros((frames, 0, 4))
-        if problem.markers:
-            given = parts[Markers]
-            names = [marker.name for marker in problem.markers]
-            positions = given.positions[:, indices_of("marker", names, given.names)]
-        if problem.sensors:
-            given = parts[Orientations]
-            names = [sensor.name for sensor in problem.sensors]
-            rotations = given.quaternions[:, indices_of("sensor", names, given.names)]
-        return cls(positions, rotations)
+def _predicted(move: Kernel, q: Array, u: Array, P: Array, h: float, density: Array) -> tuple[Array, Array]:
+    """The pose after h, and F P F^T + Q: white accelerations make velocities and poses uncertain together."""
+    nu = len(u)
+    after, by_pose, by_motion = move(q, h * u)
+    F = np.block([[by_pose, h * by_motion], [np.zeros((nu, nu)), np.eye(nu)]])
+    Q = np.kron([[h**3 / 3, h**2 / 2], [h**2 / 2, h]], np.diag(density))
+    return after, F @ P @ F.T + Q
 
 
-@dataclass(frozen=True)
-class _Filter:
-    """The kernels and the noise.
-
-    free       (nu,) marks velocities that are not locked
-    density    (nu,) of the white accelerations of velocities
-    variances  (m,) of the measured rows
-    """
-
-    model: Model
-    noise: FilterNoise
-    move: Kernel
-    see: Kernel
-    free: Array
-    density: Array
-    variances: Array
-
-    @classmethod
-    def of(cls, model: Model, problem: PoseProblem, noise: FilterNoise) -> "_Filter":
-        system = model.system
-        constraints = tuple(c for c in constraints_of(model) if isinstance(c, Holonomic))
-        measurements = Measurements(problem, constraints)
-        free = np.array([k not in problem.locked for k in range(system.nu)])
-        units = [unit for body in system.bodies for unit in body.joint.facts.velocity_units]
-        density = np.where([unit != "m/s" for unit in units], noise.angular_acceleration, noise.linear_acceleration)
-        kernel = measurements.kernel
-        counts = (3 * len(problem.markers), 3 * len(problem.sensors))
-        rest = kernel.outputs["residuals"][0] - sum(counts)
-        deviations = (noise.marker,) * counts[0] + (noise.sensor,) * counts[1] + (noise.constraint,) * rest
-        return cls(model, noise, transition(system), kernel, free, (density * free) ** 2, np.array(deviations) ** 2)
-
-    def run(self, time: Array, seen: _Seen, state: tuple[Array, Array]) -> FilteredMotion:
-        """Every frame from the one before."""
-        (q, u), nu = state, self.model.system.nu
-        start = np.where(self.free, self.noise.start_pose, 0.0), np.where(self.free, self.noise.start_velocity, 0.0)
-        P = np.diag(np.concatenate(start) ** 2)
-        rows = []
-        for frame, t in enumerate(time):
-            if frame:
-                q, P = self._predicted(q, u, P, float(t - time[frame - 1]))
-            found = self.see(t, q, u, seen.positions[frame], seen.rotations[frame])
-            correction, P, innovation = self._corrected(P, *found)
-            q, _, G = self.move(q, correction[:nu])
-            u, P = u + correction[nu:], _transported(P, G)
-            rows.append((q, u, P, *innovation))
-        columns = [np.array(column) for column in zip(*rows, strict=True)]
-        return FilteredMotion(self.model.system, time, columns[0], columns[1], None, *columns[2:])
-
-    def _predicted(self, q: Array, u: Array, P: Array, h: float) -> tuple[Array, Array]:
-        """The pose after h, and F P F^T + Q: white accelerations make velocities and poses uncertain together."""
-        nu = len(u)
-        after, by_pose, by_motion = self.move(q, h * u)
-        F = np.eye(2 * nu)
-        F[:nu, :nu], F[:nu, nu:] = by_pose, h * by_motion
-        P = F @ P @ F.T
-        k, d = np.arange(nu), self.density
-        P[k, k] += d * h**3 / 3
-        P[k, nu + k] += d * h**2 / 2
-        P[nu + k, k] += d * h**2 / 2
-        P[nu + k, nu + k] += d * h
-        return after, P
-
-    def _corrected(
-        self, P: Array, residuals: Array, by_pose: Array, by_velocity: Array
-    ) -> tuple[Array, Array, tuple[float, int]]:
-        """The correction (2 nu,), the covariance after it, and r^T S^-1 r with its expectation."""
-        known = ~np.isnan(residuals)
-        if not known.any():
-            return np.zeros(len(P)), P, (0.0, 0)
-        r, R = residuals[known], self.variances[known]
-        H = np.concatenate([by_pose[known], by_velocity[known]], axis=-1)
-        PH = P @ H.T
-        factor = scipy.linalg.cho_factor(H @ PH + np.diag(R))
-        K = scipy.linalg.cho_solve(factor, PH.T).T
-        keep = np.eye(len(P)) - K @ H
-        after = keep @ P @ keep.T + (K * R) @ K.T
-        return K @ r, after, (float(r @ scipy.linalg.cho_solve(factor, r)), len(r))
+def _corrected(
+    P: Array, residuals: Array, by_pose: Array, by_velocity: Array, variances: Array
+) -> tuple[Array, Array, tuple[float, int]]:
+    """The correction (2 nu,), the covariance after it, and r^T S^-1 r with its expectation."""
+    known = ~np.isnan(residuals)
+    if not known.any():
+        return np.zeros(len(P)), P, (0.0, 0)
+    r, R = residuals[known], variances[known]
+    H = np.concatenate([by_pose[known], by_velocity[known]], axis=-1)
+    PH = P @ H.T
+    factor = scipy.linalg.cho_factor(H @ PH + np.diag(R))
+    K = scipy.linalg.cho_solve(factor, PH.T).T
+    keep = np.eye(len(P)) - K @ H
+    after = keep @ P @ keep.T + (K * R) @ K.T
+    return K @ r, after, (float(r @ scipy.linalg.cho_solve(factor, r)), len(r))
 
 
 def _transported(P: Array, G: Array) -> Array:
     """The covariance in the tangent space of the corrected pose, in which a small motion is G times one before."""
     nu = len(G)
-    above = G @ P[:nu, nu:]
-    corner = np.concatenate([G @ P[:nu, :nu] @ G.T, above], axis=-1)
-    found: Array = np.concatenate([corner, np.concatenate([above.T, P[nu:, nu:]], axis=-1)])
+    whole = np.block([[G, np.zeros((nu, nu))], [np.zeros((nu, nu)), np.eye(nu)]])
+    found = whole @ P @ whole.T
     return (found + found.T) / 2

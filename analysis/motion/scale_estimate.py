@@ -34,7 +34,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_kinematics import FitOptions, inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scaling import check_axes
@@ -188,7 +187,7 @@ class ScaleProblem:
             J, back, along = self._along(problem, q[rows], rows, J, r)
             moved = back @ self._held_by_size(size, q[rows], rows)
             P, J = P - J @ moved, J @ along
-            N = np.linalg.pinv(_transposed(J) @ J, rcond=RANK_TOLERANCE, hermitian=True) @ _transposed(J)
+            N = np.linalg.pinv(J.mT @ J, rcond=RANK_TOLERANCE, hermitian=True) @ J.mT
             poses.append((N @ r)[..., 0])
             coupling.append(N @ P + moved)
             left = P - J @ (N @ P)  # P^T W P - B^T N^+ B = P^T W (P - J N^+ B)
@@ -198,25 +197,23 @@ class ScaleProblem:
 
     def _along(self, problem: PoseProblem, q: Array, rows: slice, J: Array, r: Array) -> tuple[Array, Array, Array]:
         """(J (t, i, n) without coordinates that press against their bounds, A^+ (t, n, k), I - A^+ A (t, n, n))."""
-        back, along = problem.pseudo_inverse(q, self.frames.time[rows])
-        open_ = np.ones((len(q), J.shape[-1]))
-        for row, one in problem.open_rows(q, (along @ (_transposed(J) @ r))[..., 0]):
+        time, open_ = self.frames.time[rows], np.ones((len(q), J.shape[-1]))
+        back, along = problem.pseudo_inverse(q, time)
+        for row, one in problem.open_rows(q, (along @ (J.mT @ r))[..., 0]):
             open_[:, row] = one
         if not open_.all():
-            back, along = problem.pseudo_inverse(q, self.frames.time[rows], open_)
+            back, along = problem.pseudo_inverse(q, time, open_)
         return J * open_[:, None, :], back, along
 
     def _held_by_size(self, size: Size, q: Array, rows: slice) -> Array:
         """(t, k, p) dphi/d(s, d) of the constraints, by central differences."""
-        time, count = self.frames.time[rows], len(self.mean)
-        moves = [DIFFERENCE_STEP * e for e in np.eye(count)[: len(size.factors)]] if self.poses.constraints else []
-        pairs = [(self.changed(size, move), self.changed(size, -move)) for move in moves]
-        columns = [(_violation(self.sized(a), q, time) - _violation(self.sized(b), q, time)) / (2 * DIFFERENCE_STEP)
-                   for a, b in pairs]  # fmt: skip
-        if not columns:
-            return np.zeros((len(q), 0, count))
-        rest = np.zeros((*columns[0].shape, count - len(columns)))
-        return np.concatenate([np.stack(columns, axis=-1), rest], axis=-1)
+        time, found = self.frames.time[rows], np.zeros((len(q), 0, len(self.mean)))
+        for k in range(len(size.factors) if self.poses.constraints else 0):
+            move = DIFFERENCE_STEP * np.eye(len(self.mean))[k]
+            ends = [_violation(self.sized(self.changed(size, way * move)), q, time) for way in (1, -1)]
+            found = found if k else np.zeros((*ends[0].shape, len(self.mean)))
+            found[..., k] = (ends[0] - ends[1]) / (2 * DIFFERENCE_STEP)
+        return found
 
     def _by_size(self, problem: PoseProblem, others: list[PoseProblem], q: Array, rows: slice, r: Array) -> Array:
         """(t, m, 3, p) dp/d(s, d)."""
@@ -240,10 +237,6 @@ def _violation(problem: PoseProblem, q: Array, time: Array) -> Array:
 def _flat(A: Array) -> Array:
     """(t, 3 m, n) of (t, m, 3, n)."""
     return A.reshape(len(A), -1, A.shape[-1])
-
-
-def _transposed(A: Array) -> Array:
-    return np.swapaxes(A, -1, -2)
 
 
 MAX_GAUSS_NEWTON_STEPS = 50  # of one call
@@ -407,38 +400,27 @@ def estimate_scale(
     """
     check_types(model=(model, Model), trial=(trial, Markers))
     wanted = _scaled_axes(model, trial, scaled_axes)
-    singly = ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed)
-    prior = options_of("prior", prior, singly)
-    means = _means(wanted, prior.expected)
+    prior = options_of("prior", prior, ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed))
+    indices_of("factor", prior.expected or {}, list(wanted))
+    means = np.array([(prior.expected or {}).get(name, 1.0) for name in wanted], dtype=float)
+    if not (np.isfinite(means) & (means > 0)).all():
+        raise ValueError(f"expected factors must be positive and finite, not {dict(prior.expected or {})}")
     if len(trial.time) < 2:
         raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
     options = options_of("options", options, FitOptions(locked, ranges, start=start, ignore=ignore))
     fit = inverse_kinematics(model, trial, weights, options=options)
-    problem, q = _problem(model, fit, tuple(wanted.values()), means, prior)
-    search = _search(problem, Size(means, np.zeros((len(problem.poses.markers), 3))), q)
-    return _result(problem, search, tuple(wanted), fit.time[~fit.empty], (mass, keep_masses))
-
-
-def _problem(
-    model: Model,
-    fit: FittedMotion,
-    scaled_axes: tuple[Mapping[str, str], ...],
-    means: Array,
-    prior: ScalePrior,
-) -> tuple[ScaleProblem, Array]:
-    """What is minimised, and the poses (t, nq) of the frames with data, from which the search starts."""
     seen, poses = ~fit.empty, fit.problem
     if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")
     held = {m.name for m in model.markers if m.fixed} if prior.fixed is None else {*prior.fixed}
     indices_of("marker", held, [m.name for m in model.markers])
     moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
-    count = (len(means), 3 * len(moving))
-    mean, spread = (
-        np.concatenate([means, np.zeros(count[1])]),
-        np.repeat((prior.factor_deviation, prior.offset_deviation), count),
-    )
-    return ScaleProblem(model, poses, fit.data[seen], scaled_axes, moving, mean, spread, prior.noise), fit.q[seen]
+    mean = np.concatenate([means, np.zeros(3 * len(moving))])
+    spread = np.repeat((prior.factor_deviation, prior.offset_deviation), (len(means), 3 * len(moving)))
+    axes = tuple(wanted.values())
+    problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, prior.noise)
+    search = _search(problem, Size(means, np.zeros((len(poses.markers), 3))), fit.q[seen])
+    return _result(problem, search, tuple(wanted), fit.time[seen], (mass, keep_masses))
 
 
 def _scaled_axes(
@@ -461,24 +443,7 @@ def _scaled_axes(
     return {name: {body: axes.upper() for body, axes in bodies.items()} for name, bodies in given.items()}
 
 
-def _means(wanted: Mapping[str, object], expected: Mapping[str, float] | None) -> Array:
-    """(k,) the factors before the trial."""
-    indices_of("factor", expected or {}, list(wanted))
-    means = np.array([(expected or {}).get(name, 1.0) for name in wanted], dtype=float)
-    if not (np.isfinite(means) & (means > 0)).all():
-        raise ValueError(f"expected factors must be positive and finite, not {dict(expected or {})}")
-    return means
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Where the search has ended, and the equations there."""
-
-    size: Size
-    q: Array
-    arrow: Arrow
-    steps: int
-    converged: bool
+_Search = tuple[Size, Array, Arrow, int, bool]  # where it has ended, the equations there, steps, whether it converged
 
 
 def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
@@ -503,49 +468,39 @@ def _search(problem: ScaleProblem, size: Size, q: Array) -> _Search:
                 size, q, cost = new, moved, new_cost
                 break
         else:
-            return _Search(size, q, arrow, count, done)
+            return size, q, arrow, count, done
         if done:
-            return _Search(size, q, arrow, count, True)
-    return _Search(size, q, problem.arrow(size, q), MAX_GAUSS_NEWTON_STEPS, False)
+            return size, q, arrow, count, True
+    return size, q, problem.arrow(size, q), MAX_GAUSS_NEWTON_STEPS, False
 
 
 def _result(
     problem: ScaleProblem, search: _Search, names: tuple[str, ...], time: Array, masses: tuple[float | None, bool]
 ) -> ScaleEstimate:
-    size, markers = search.size, problem.poses.markers
+    size, q, arrow, steps, converged = search
     person, fitted = scaled(problem.model, problem.by_body(size.factors), *masses), problem.sized(size)
     positions = {m.name: m.position for m in fitted.markers}
-    person = replace(
-        person, markers=tuple(replace(m, position=positions.get(m.name, m.position)) for m in person.markers), file=None
-    )
-    q = fitted.allowed(search.q)
+    markers = tuple(replace(m, position=positions.get(m.name, m.position)) for m in person.markers)
+    person, q = replace(person, markers=markers, file=None), fitted.allowed(q)
     for s in person.system.quaternion_slices():
         q[:, s] /= np.linalg.norm(q[:, s], axis=-1, keepdims=True)
-    r, covariance = problem.residuals(fitted, q), np.linalg.inv(search.arrow.matrix)
-    seen = problem.weights > 0
-    spare = 3 * seen.sum() - _followed(problem, fitted, q, covariance)
-    weighted = (problem.weights[..., None] * r * r).sum()
+    r, covariance, seen = problem.residuals(fitted, q), np.linalg.inv(arrow.matrix), problem.weights > 0
+    # the fit follows coordinates that the measurements determine, and the share of factors and offsets that these,
+    # not the prior, have determined
+    J = fitted.marker_jacobian(q) * seen[..., None, None]
+    _, along = fitted.pseudo_inverse(q, problem.frames.time)
+    followed = np.linalg.matrix_rank(_flat(J) @ along).sum()
+    followed += (1 - np.diagonal(covariance) / problem.deviations**2).sum()
+    spare, weighted = 3 * seen.sum() - followed, (problem.weights[..., None] * r * r).sum()
     return ScaleEstimate(
         model=person,
         motion=Motion(person.system, time, q),
         factors=dict(zip(names, size.factors.tolist(), strict=True)),
-        offsets={m.name: d for m, d in zip(markers, size.offsets, strict=True)},
+        offsets={m.name: d for m, d in zip(fitted.markers, size.offsets, strict=True)},
         covariance=covariance,
         marker_error=np.where(seen, np.linalg.norm(r, axis=-1), np.nan),
         noise=problem.noise * float(np.sqrt(weighted / spare)) if spare > 0 else np.nan,
-        converged=search.converged,
-        steps=search.steps,
+        converged=converged,
+        steps=steps,
         problem=problem,
     )
-
-
-def _followed(problem: ScaleProblem, fitted: PoseProblem, q: Array, covariance: Array) -> float:
-    """How many of the measured numbers the fit can follow.
-
-    These are the coordinates that they determine. Factors and offsets count with the share that the measurements, not
-    the prior, have determined.
-    """
-    J = fitted.marker_jacobian(q) * (problem.weights > 0)[..., None, None]
-    _, along = fitted.pseudo_inverse(q, problem.frames.time)
-    rank = np.linalg.matrix_rank(J.reshape(len(J), -1, J.shape[-1]) @ along).sum()
-    return float(rank + (1 - np.diagonal(covariance) / problem.deviations**2).sum())

@@ -385,39 +385,21 @@ def differentiate(motion: MotionLike) -> Motion:
     motion = motion_of(motion)
     check_jumps(motion)
     system, time, q = motion.system, even_times(motion.time), motion.q
-    first, second = stencil_derivatives(time, lambda rows: system.difference(q, q[rows]))
+    first, second = stencil_derivatives(time, lambda rows: system.difference(q[:, None], q[rows]))
     return Motion(system, time, q, first, second)
 
 
 def stencil_derivatives(time: Array, difference: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """(t, n) first and second derivatives at even times (t,). difference(rows) is the curve (t, n) at other rows, as
-    seen from each frame."""
-    n, h = len(time), (time[-1] - time[0]) / (len(time) - 1)
-    middle = np.clip(np.arange(n), STENCIL_HALF_WIDTH, n - 1 - STENCIL_HALF_WIDTH)
-    first = second = np.zeros(0)
-    for shift in range(-STENCIL_HALF_WIDTH, STENCIL_HALF_WIDTH + 1):
-        x = difference(middle + shift)
-        if shift == -STENCIL_HALF_WIDTH:
-            first, second = np.zeros((2, *x.shape))
-        for rows in _stencils(n):
-            c1, c2 = _weights(int(middle[rows[0]] - rows[0]))
-            first[rows] += c1[shift + STENCIL_HALF_WIDTH] / h * x[rows]
-            second[rows] += c2[shift + STENCIL_HALF_WIDTH] / h**2 * x[rows]
-    return first, second
-
-
-def _stencils(n: int) -> list[Array]:
-    """Rows that share a stencil: the middle, and one each near the ends."""
-    ends = [np.array([k]) for k in [*range(STENCIL_HALF_WIDTH), *range(n - STENCIL_HALF_WIDTH, n)]]
-    return [np.arange(STENCIL_HALF_WIDTH, n - STENCIL_HALF_WIDTH), *ends]
-
-
-def _weights(offset: int) -> tuple[Array, Array]:
-    """Weights of the first and second derivative at 0 of the polynomial through points offset - 3 ... offset + 3."""
-    points = np.arange(-STENCIL_HALF_WIDTH, STENCIL_HALF_WIDTH + 1) + offset
-    powers = np.vander(points.astype(float), increasing=True)  # value of x^j at each point
-    inverse = np.linalg.inv(powers)
-    return inverse[1], 2 * inverse[2]
+    """(t, n) first and second derivatives at even times (t,). difference(rows) is the curve (t, 7, n) at other rows (t,
+    7), as seen from each frame."""
+    n, h, width = len(time), (time[-1] - time[0]) / (len(time) - 1), STENCIL_HALF_WIDTH
+    frames, offsets = np.arange(n), np.arange(-width, width + 1)
+    rows = np.clip(frames, width, n - 1 - width)[:, None] + offsets
+    # weights of the polynomial through the points of a stencil, as they lie from its frame
+    powers = np.vander((offsets + np.arange(-width, width + 1)[:, None]).ravel(), len(offsets), increasing=True)
+    weights = np.linalg.inv(powers.reshape(-1, len(offsets), len(offsets)).astype(float))
+    weights, x = weights[rows[:, width] - frames + width], difference(rows)
+    return np.einsum("tk,tkn->tn", weights[:, 1], x) / h, np.einsum("tk,tkn->tn", weights[:, 2], x) * 2 / h**2
 
 
 def _filtered(system: ArticulatedSystem, q: Array, time: Array, cutoff: float, order: int) -> Array:

@@ -396,7 +396,7 @@ class _Changes:
         splines = _splines(time, options.interval)
         if _has_quaternions(model.system):  # as `differentiate` finds the rates of the changed motion
             values = splines[0]
-            splines[1:] = stencil_derivatives(even_times(time), lambda rows: values[rows] - values)
+            splines[1:] = stencil_derivatives(even_times(time), lambda rows: values[rows] - values[:, None])
         n, count = len(names), splines.shape[2]
         units = dict(zip(model.system.velocity_names, _units(motion), strict=True))
         deviation = np.array([options.length if units[name].startswith("m") else options.angle for name in names])

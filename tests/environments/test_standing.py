@@ -111,4 +111,4 @@ def test_steps_are_mujocos_where_no_limit_and_no_contact_acts(tmp_path):
         data.ctrl[:] = 1 / (1 + np.exp(-5 * (action - 0.5)))
         mujoco.mj_step(engine, data, nstep=10)
     theirs = np.concatenate([data.qpos, data.qvel, data.act])
-    assert envs.episodes.x[0] == pytest.approx(theirs, abs=1e-11)
+    assert envs.x[0] == pytest.approx(theirs, abs=1e-11)

@@ -121,7 +121,7 @@ def test_the_vector_environment_is_as_gymnasium_asks():
 def test_steps_are_those_of_a_simulation():
     envs = VectorEnvironment(POSE, 2, randomize={"bodies.rod.mass": (0.5, 2.0)})
     first = envs.reset(seed=0)[0].astype(float)
-    q0 = envs.episodes.x[:, :1].copy()
+    q0 = envs.x[:, :1].copy()
     assert np.allclose(first[:, 0], q0[:, 0])
     action = np.array([[0.4, -0.2, 0.5], [-1.0, 1.0, -0.5]])
     for _ in range(3):
@@ -131,7 +131,7 @@ def test_steps_are_those_of_a_simulation():
         )(
         q0, np.zeros((2, 1)), 0.06, step=0.002, activation=np.zeros((2, 2)),
         excitation=1 / (1 + np.exp(-5 * (action[:, :2] - 0.5))), controls=-2.0 + 2.5 * (action[:, 2:] + 1),
-        parameters={"bodies.rod.mass": envs.episodes.p[:, 0]},
+        parameters={"bodies.rod.mass": envs.p[:, 0]},
     )  # fmt: skip
     assert np.allclose(seen[:, 0], run.final_q[:, 0], atol=1e-6)
     assert np.allclose(seen[:, 1], run.final_u[:, 0] * 0.02, atol=1e-6)
@@ -203,7 +203,7 @@ def test_disabled_resets_wait_for_a_mask():
 def test_numbers_of_the_model_are_drawn_within_their_ranges():
     envs = VectorEnvironment(POSE, 200, randomize=VARIED)
     envs.reset(seed=0)
-    drawn = dict(zip(envs.episodes.randomization.names, envs.episodes.p.T, strict=True))
+    drawn = dict(zip(envs.varied, envs.p.T, strict=True))
     assert set(drawn) == {"bodies.rod.mass", "muscles.upper.max_isometric_force", "muscles.lower.max_isometric_force"}
     for name, values in drawn.items():
         low, high = (0.5, 2.0) if "mass" in name else (20.0, 80.0)
@@ -226,7 +226,7 @@ def test_formulas_evaluated_in_numpy_agree_with_compiled_ones():
 def test_states_that_fail_end():
     envs = VectorEnvironment(POSE, 2, autoreset="disabled")
     envs.reset(seed=0)
-    envs.episodes.x[1, 1] = 1e12  # [rad/s]
+    envs.x[1, 1] = 1e12  # [rad/s]
     seen, reward, terminated, _, infos = envs.step(np.zeros((2, 3)))
     assert np.isfinite(seen).all()  # of the last good state
     assert np.isfinite(reward).all()

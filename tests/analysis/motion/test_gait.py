@@ -137,7 +137,7 @@ def test_plates_of_one_side_are_added():
     assert len(found.heel_strikes["left"]) == len(found.toe_offs["left"]) == 1
     with pytest.raises(ValueError, match="no load acts on a body that ends in _r or _l; sides="):
         mo.gait_events_from_forces(forces)
-    with pytest.raises(ValueError, match="the load 'plate1' is of the side 'right' or 'left', not 'r'"):
+    with pytest.raises(ValueError, match="the load 'plate1': a side is 'right' or 'left', not 'r'"):
         mo.gait_events_from_forces(forces, {"plate1": "r"})
     with pytest.raises(ValueError, match="0 < release <= threshold"):
         mo.gait_events_from_forces(forces, {"plate1": "left"}, release=30.0)

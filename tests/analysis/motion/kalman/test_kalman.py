@@ -5,7 +5,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis import motion as mo
-from myoquat.analysis.motion.kalman import Measurements, transition
+from myoquat.analysis.motion.kalman import measurement, transition
 from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.functions import Linear
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply
@@ -91,7 +91,7 @@ def test_what_is_expected_has_the_slopes_of_what_is_seen():
     system = model.system
     fit = mo.inverse_kinematics(model, mo.Markers([0.0], ("m0", "m1", "m2"), np.zeros((1, 3, 3))), sensors=[SENSOR])
     problem = fit.problem.__class__(system, model.markers, (SENSOR,))
-    see, move = Measurements(problem).kernel, transition(system)
+    see, move = measurement(problem), transition(system)
     q, v, w = system.random(1, rng)[0], *rng.normal(size=(2, system.nu))
     positions, rotations = rng.normal(size=(3, 3)), np.array([[0.5, 0.5, -0.5, 0.5]])
     e = 1e-5
