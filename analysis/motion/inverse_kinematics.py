@@ -87,7 +87,7 @@ class _Same:
 
 
 class _Setting(NamedTuple):
-    """A problem, where in the data its markers and sensors are, what they and its tasks weigh, and, by "marker" and
+    """A problem, where in the data its markers and sensors are, and what they and its tasks weigh. By "marker" and
     "sensor", names of the data that the model does not know, each with the nearest ones that it knows."""
 
     problem: PoseProblem

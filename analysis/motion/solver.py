@@ -354,21 +354,19 @@ def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
     """Give every frame, of the angles of its pose, those that `Naming` asks for; bounds that are kept stay kept."""
     if not len(q):
         return
+    bounds = {i: (lower, upper) for _, i, lower, upper in problem.bounds}
     for hinges in free_hinges(problem):
         columns, ranges = list(hinges.columns), [naming.ranges.get(i) for i in hinges.columns]
         x = q[:, columns]
-        if start.ndim == 1 and not naming.from_start and is_named(hinges, x, ranges):
-            continue
         if start.ndim == 2:
             x = turned_to(hinges, x, start[:, columns])
         elif naming.from_start:
             x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[columns]), x[1:]]))
-        else:
+        elif not is_named(hinges, x, ranges):
             x = named(hinges, x, ranges)
-        kept = q[:, columns].copy()
-        q[:, columns] = x
-        if not np.all(problem.allowed(q)[:, columns] == q[:, columns]):
-            q[:, columns] = kept
+        low, high = np.array([bounds.get(i, (-np.inf, np.inf)) for i in columns]).T
+        if ((low <= x) & (x <= high)).all():
+            q[:, columns] = x
 
 
 def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array:

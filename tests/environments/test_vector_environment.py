@@ -12,10 +12,8 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector.utils import batch_space
 
 import myoquat as mq
-from myoquat.dynamics import Simulator
 from myoquat.environments import Environment, PoseTask, ReachTask, VectorEnvironment, library_tasks, load_task
 from myoquat.environments.stable_baselines3 import stable_baselines3_env
-from myoquat.environments.stepping import with_implicit_damping
 from myoquat.joints.functions import Linear
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
@@ -116,25 +114,6 @@ def test_the_vector_environment_is_as_gymnasium_asks():
     for _ in range(POSE.horizon):
         *_, infos = recorded.step(np.zeros((3, 3)))
     assert infos["episode"]["l"].tolist() == [POSE.horizon] * 3
-
-
-def test_steps_are_those_of_a_simulation():
-    envs = VectorEnvironment(POSE, 2, randomize={"bodies.rod.mass": (0.5, 2.0)})
-    first = envs.reset(seed=0)[0].astype(float)
-    q0 = envs.x[:, :1].copy()
-    assert np.allclose(first[:, 0], q0[:, 0])
-    action = np.array([[0.4, -0.2, 0.5], [-1.0, 1.0, -0.5]])
-    for _ in range(3):
-        seen, *_ = envs.step(action)
-    run = Simulator(
-            with_implicit_damping(MODEL, 0.002), method="semi_implicit_euler", parameters=["bodies.rod.mass"]
-        )(
-        q0, np.zeros((2, 1)), 0.06, step=0.002, activation=np.zeros((2, 2)),
-        excitation=1 / (1 + np.exp(-5 * (action[:, :2] - 0.5))), controls=-2.0 + 2.5 * (action[:, 2:] + 1),
-        parameters={"bodies.rod.mass": envs.p[:, 0]},
-    )  # fmt: skip
-    assert np.allclose(seen[:, 0], run.final_q[:, 0], atol=1e-6)
-    assert np.allclose(seen[:, 1], run.final_u[:, 0] * 0.02, atol=1e-6)
 
 
 def test_rewards_of_poses_are_those_of_the_formula():

@@ -74,16 +74,6 @@ def test_polynomials_have_the_wanted_errors_and_a_certificate():
     assert np.all(path_flags(fitted, far) & PathFlag.OUTSIDE)
 
 
-def test_wider_errors_need_fewer_terms():
-    q = range_poses(ARM, 1000, turns={"upper": 1.0})
-    counts = [
-        fit_paths(ARM, q, settings=FitSettings(e, 5 * e, polynomials=True)).fits["biceps"].terms
-        for e in (3e-3, 1e-3, 3e-4)
-    ]
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
-
-
 def test_on_a_coupler_one_coordinate_is_the_variable():
     """Two slides that move as one: the length depends on one coordinate, and only motions that keep the coupler
     count."""

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.motion.tangent import constrained_step
-from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
@@ -146,14 +144,12 @@ def slopes(system, q, formula, h=1e-6):
     return np.stack([(formula(system.integrate(q, e)) - formula(system.integrate(q, -e))) / (2 * h) for e in moves], 1)
 
 
-@pytest.mark.parametrize("method", ["batch", "sequential"])
 @pytest.mark.parametrize(
-    ("make", "data_of"),
-    [*((make, data_of) for make in MODELS for data_of in ("markers", "both")), (girdle, "sensors")],
-    ids=lambda value: getattr(value, "__name__", value),
+    ("data_of", "method"), [("markers", "batch"), ("both", "sequential"), ("sensors", "batch")], ids=str
 )
-def test_constraints_hold_in_every_frame(make, data_of, method):
-    model = built(make)
+def test_constraints_hold_in_every_frame(model, data_of, method):
+    if data_of == "sensors" and model.name != "girdle":
+        return
     motion = motion_of(model)
     data = {"markers": seen(model, motion), "sensors": felt(model, motion)}
     data["both"] = (data["markers"], data["sensors"])
@@ -178,29 +174,6 @@ def test_no_direction_along_the_constraints_lowers_the_cost(model):
         multipliers = np.linalg.lstsq(rows.T, g, rcond=1e-6)[0]
         assert np.abs(g - rows.T @ multipliers).max() < 2e-7
         assert np.abs(g).max() > 1e-4  # it is no free minimum
-
-
-def test_scipy_finds_no_better_pose(model):
-    """SLSQP from the solution and from the true pose, on the tangent space of the first."""
-    motion = motion_of(model)
-    markers = seen(model, motion)
-    fit = inverse_kinematics(model, markers)
-    for row in (0, 17, 39):
-        one = Markers(markers.time[row : row + 1], markers.names, markers.positions[row : row + 1])
-        at = lambda v, row=row: model.system.integrate(fit.q[row], v)  # noqa: E731
-        phi = lambda v, at=at: np.concatenate([c.position(model.system, at(v), 0.0) for c in model.constraints])  # noqa: E731
-        rows = np.linalg.svd(slopes(model.system, fit.q[row : row + 1], lambda q: np.concatenate(
-            [c.position(model.system, q, 0.0) for c in model.constraints], axis=-1))[0])  # fmt: skip
-        kept = rows[2][: int((rows[1] > 1e-8).sum())]  # SLSQP takes no redundant rows
-        found = minimize(
-            lambda v, one=one, at=at: 1e3 * cost(model, one, at(v)[None])[0],
-            model.system.difference(fit.q[row], motion.q[row]),
-            constraints={"type": "eq", "fun": lambda v, phi=phi, kept=kept: kept @ phi(v)},
-            method="SLSQP", options={"ftol": 1e-13, "maxiter": 200},
-        )  # fmt: skip
-        assert np.abs(phi(found.x)).max() < 1e-6
-        assert fit.cost[row] <= found.fun / 1e3 + 1e-7
-        assert np.abs(np.sin(found.x / 2)).max() < 1e-3  # but for full turns
 
 
 def test_constraints_that_are_said_twice_change_nothing():
@@ -366,14 +339,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_constraints_hold_in_files_of_the_command_line(folder):
+def test_constraints_hold_in_files_of_a_setup(folder):
     model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
-    arguments = ["ik", str(folder / "girdle.osim"), str(folder / "seen.trc")]
-    main([*arguments, str(folder / "held.mot")])
-    assert violation(model, load_motion(folder / "held.mot", model)) < 1e-9
-    main([*arguments, str(folder / "soft.mot"), "--constraint-weight", "1"])
-    fit = inverse_kinematics(model, markers, constraint_weight=1.0)
-    np.testing.assert_allclose(load_motion(folder / "soft.mot", model).q, fit.q, atol=1e-8)
     tasks = "".join(f'<IKMarkerTask name="{name}"><weight>2</weight></IKMarkerTask>' for name in markers.names)
     for weight, expected in (("Infinity", np.inf), ("3", 3.0 * 2 * len(markers.names))):
         (folder / "ik.xml").write_text(SETUP.format(weight=weight, tasks=tasks))

@@ -71,7 +71,7 @@ def away(model, first, second):
     return max(np.abs(a - b).max() for one, other in pairs for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_frame_alone_and_among_others_agrees_and_nothing_jumps(seed):
     """Clean markers of a run: every frame fits exactly, alone or in its trial."""
     model, q = runner(seed)
@@ -159,6 +159,8 @@ def test_smoothing_rejects_the_other_triple():
     with pytest.raises(ValueError, match="from frame 19"):
         smooth(Motion(model.system, TIME, q))
     np.testing.assert_allclose(continuous(Motion(model.system, TIME, q)).q, motion.q, atol=1e-12)
+    with pytest.raises(ValueError, match="u and udot"):  # which are not guessed
+        continuous(Motion(model.system, TIME, q, np.zeros((60, 3))))
 
 
 def test_inverse_dynamics_rejects_a_jump_but_not_fast_turns_or_single_states():
@@ -173,11 +175,3 @@ def test_inverse_dynamics_rejects_a_jump_but_not_fast_turns_or_single_states():
     rng = np.random.default_rng(0)
     states = Motion(model.system, TIME, rng.uniform(-9, 9, (60, 1)), *rng.normal(size=(2, 60, 1)))
     inverse_dynamics_of_motion(model, states)
-
-
-def test_velocities_of_the_other_triple_are_not_guessed():
-    model = arm(EulerJoint("ZXY"))
-    q = jumped(model, slice(0, 0)).q.copy()
-    q[20:] = np.pi + q[20:] * [1, -1, 1]
-    with pytest.raises(ValueError, match="u and udot"):
-        continuous(Motion(model.system, TIME, q, np.zeros((60, 3))))

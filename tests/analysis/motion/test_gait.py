@@ -85,15 +85,6 @@ def test_events_of_markers_are_within_a_frame_of_those_of_the_walk(seed, belt, a
             assert all(np.min(abs(known - t)) < 0.011 for t in events if 0.16 < t < markers.time[-1] - 0.16)
 
 
-def test_the_filter_moves_events_of_markers_by_less_than_two_frames():
-    markers, _, _, _ = walk(np.random.default_rng(3))
-    raw, filtered = (mo.gait_events_from_markers(markers, FEET, ["SACR"], cutoff=cutoff) for cutoff in (None, 10.0))
-    for side in ("right", "left"):
-        for name in ("heel_strikes", "toe_offs"):
-            one, other = (getattr(events, name)[side] for events in (raw, filtered))
-            assert_allclose(one, other, atol=0.02)
-
-
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_events_of_forces_are_exact_and_noise_below_the_threshold_makes_none(seed):
