@@ -28,6 +28,7 @@ from .motions import muscle_states_from_motion as muscle_states_from_motion
 from .motions import save_bvh as save_bvh
 from .motions import save_table as save_table
 from .motions import states_from_motion as states_from_motion
+from .osim.muscles import load_paths as load_paths
 from .reports import ImplausibleWarning as ImplausibleWarning
 from .reports import UnsupportedWarning as UnsupportedWarning
 from .reports import UnwrittenWarning as UnwrittenWarning

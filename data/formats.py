@@ -85,7 +85,7 @@ class ModelFormat:
 
 MODEL_FORMATS = {
     ".toml": ModelFormat("TOML", "myoquat.data.toml"),
-    ".osim": ModelFormat("OpenSim", "myoquat.data.osim", options=("anywhere",)),
+    ".osim": ModelFormat("OpenSim", "myoquat.data.osim", options=("anywhere", "sets")),
     ".xml": ModelFormat("MuJoCo", "myoquat.data.mjcf", options=("wrapping", "anywhere", "contact")),
     ".urdf": ModelFormat("URDF", "myoquat.data.urdf", options=("base", "joint_order", "velocity_frame", "gravity")),
 }

@@ -44,6 +44,9 @@ def load_model(
 
     anywhere    True: meshes and files that an .osim or .xml file includes may lie outside its folder.
 
+    sets        files of OpenSim's sets, such as a <ContactGeometrySet> and a <ForceSet>, whose objects join those of an
+                .osim file.
+
     Options of `.xml`:
 
     wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4

@@ -12,15 +12,14 @@ from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data import Forces, Motion, load_forces, load_model, load_table, states_from_motion
+from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
 from myoquat.data.files import beside
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
-from myoquat.data.osim.muscles import read_functional
 from myoquat.data.osim.read import read_inner_model
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, boolean, complain, number, parse_opensim, positive, text
+from myoquat.data.xml import Element, boolean, complain, number, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
@@ -333,9 +332,7 @@ def _welds(found: MocoModel, operator: Element) -> None:
 
 def _paths(found: MocoModel, operator: Element) -> None:
     """Paths that are functions of coordinates."""
-    root = parse_opensim(found.file(operator, "paths_file"))
-    paths = {tail(str(e.get("name"))): read_functional(e, found.unsupported) for e in root.iter("FunctionBasedPath")}
-    known = set(found.model.muscle_names)
+    paths, known = load_paths(found.file(operator, "paths_file")), set(found.model.muscle_names)
     found.model = found.model.with_fitted_paths({name: path for name, path in paths.items() if name in known})
 
 

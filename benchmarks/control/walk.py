@@ -18,7 +18,6 @@ import numpy as np
 
 import myoquat as mq
 from benchmarks.control.timing import timed
-from benchmarks.own.fits import opensim_polynomials
 from myoquat.analysis.control import (
     Effort,
     HermiteSimpson,
@@ -30,9 +29,9 @@ from myoquat.analysis.control import (
     TrackSpeeds,
     load_moco_trajectory,
 )
-from myoquat.data import Motion, load_forces, load_table
+from myoquat.data import Motion, load_forces, load_paths, load_table
 from myoquat.joints import FixedJoint
-from myoquat.muscle import ActivationDynamics, Model, Muscle, function_path
+from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 
 __all__ = ["rows"]
@@ -104,8 +103,7 @@ def _velocity(model: Model, coordinate: str) -> str:
 def _model(folder: Path) -> Model:
     """The model with welded toes, OpenSim's fitted paths, rigid tendons and the curves of De Groote and Fregly."""
     model = mq.load_model(folder / MODEL, rotations="file")
-    paths = opensim_polynomials(model, folder / PATHS)
-    model = model.with_fitted_paths({name: function_path(*each) for name, each in paths.items()})
+    model = model.with_fitted_paths(load_paths(folder / PATHS))
     bodies = tuple(
         replace(body, joint=FixedJoint(), coordinate_names=None) if body.name.startswith("toes") else body
         for body in model.system.bodies

@@ -20,14 +20,12 @@ from typing import Any
 import click
 import numpy as np
 import pandas as pd
-from lxml import etree
 
 from myoquat import kernels
 from myoquat.analysis.fits import Certificate, FitSettings, PathFits, certify, fit_paths, range_poses
 from myoquat.analysis.fits.jumps import allowed_motions
-from myoquat.data import load_model, load_motion
-from myoquat.joints.functions import MultivariatePolynomial
-from myoquat.muscle import Model, function_path, path_jacobian, path_lengths
+from myoquat.data import load_model, load_motion, load_paths
+from myoquat.muscle import Model, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.segments.lengths import lengths
 
@@ -202,7 +200,7 @@ def _walk_rows(folder: Path) -> list[dict[str, Any]]:
             warnings.simplefilter("ignore")
             frames = load_motion(folder / "coordinates.sto", model, start=model.start).q
         fitted, held = (_around(model, frames, n, seed) for n, seed in ((FITTED, 0), (HELD // 4, 1)))
-        theirs = opensim_polynomials(model, folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
+        theirs = load_paths(folder / "subject_walk_scaled_FunctionBasedPathSet.xml")
         phases = _Phases(f"walk, {rotations}")
         fit_paths(model, fitted[:64], muscles=tuple(theirs), settings=FitSettings(degree=1))
         phases.end("kernels where none are cached")
@@ -250,31 +248,19 @@ def _turning(model: Model, left: set[str]) -> np.ndarray:
     return np.array([0.0 if any(name.startswith(other) for other in left) or "_t" in name else 1.0 for name in names])
 
 
-def opensim_polynomials(model: Model, file: Path) -> dict[str, tuple[tuple[str, ...], MultivariatePolynomial]]:
-    """OpenSim's fits by muscle: coordinates and polynomial."""
-    found = {}
-    for path in etree.parse(file).iter("FunctionBasedPath"):
-        names = tuple(x.rpartition("/")[2] for x in path.findtext("coordinate_paths").split())
-        order = int(path.findtext(".//order"))
-        numbers = tuple(float(x) for x in path.findtext(".//coefficients").split())
-        found[path.get("name").rpartition("/")[2]] = names, MultivariatePolynomial(len(names), order, numbers)
-    return {name: each for name, each in found.items() if name in model.muscle_names}
-
-
 def _opensim_errors(model: Model, theirs: Any, q: np.ndarray, ours: Certificate) -> pd.DataFrame:
     """Terms and errors [mm] of OpenSim's polynomials by muscle, at the poses that count for ours."""
-    paths = {name: function_path(*each) for name, each in theirs.items()}
-    fitted, at = model.with_fitted_paths(paths), [model.muscle_names.index(name) for name in paths]
+    fitted, at = model.with_fitted_paths(theirs), [model.muscle_names.index(name) for name in theirs]
     l = (path_lengths(fitted, q) - path_lengths(model, q))[:, at]
     J = (path_jacobian(fitted, q) - path_jacobian(model, q))[:, at]
     counted = np.ones(l.shape, dtype=bool)
-    for k, name in enumerate(paths):
+    for k, name in enumerate(theirs):
         counted[ours.excluded[name], k] = counted[ours.beyond[name], k] = False
-    crossed = [len(names) for names, _ in theirs.values()]
+    crossed = [len(path[-1].coordinates) for path in theirs.values()]
     length = np.sqrt(np.sum(l**2 * counted, axis=0) / counted.sum(axis=0))
     arm = np.sqrt(np.sum(np.sum(J**2, axis=-1) * counted, axis=0) / counted.sum(axis=0) / crossed)
-    terms = [int(np.count_nonzero(f.coefficients)) for _, f in theirs.values()]
-    return pd.DataFrame({"terms": terms, "length": length * 1e3, "arm": arm * 1e3}, index=pd.Index(list(paths)))
+    terms = [int(np.count_nonzero(path[-1].length.coefficients)) for path in theirs.values()]
+    return pd.DataFrame({"terms": terms, "length": length * 1e3, "arm": arm * 1e3}, index=pd.Index(list(theirs)))
 
 
 def _opensim_summary(model: Model, own: pd.DataFrame) -> dict[str, Any]:

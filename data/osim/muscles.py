@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lxml import etree
 
+from myoquat.core.arguments import PATH, check_types
 from myoquat.data.osim.elements import format_of
 from myoquat.data.osim.forces import Contacts
 from myoquat.data.osim.frames import ZERO, Frames, path_of
@@ -23,7 +25,19 @@ from myoquat.data.osim.tree import DEFAULT_RANGE
 from myoquat.data.osim.wraps import TAG as OBSTACLES
 from myoquat.data.osim.wraps import Surfaces, WrittenWraps, add_path_wraps, is_hinted, is_resolved, read_obstacles
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
-from myoquat.data.xml import Element, add, add_set, complain, last_name, number, numbers, objects, span, text
+from myoquat.data.xml import (
+    Element,
+    add,
+    add_set,
+    complain,
+    last_name,
+    number,
+    numbers,
+    objects,
+    parse_opensim,
+    span,
+    text,
+)
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
 from myoquat.muscle.activation import ActivationDynamics
@@ -34,7 +48,16 @@ from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["Paths", "force_element", "has_path", "has_resolved_wraps", "read_functional", "read_groups", "read_muscle"]
+__all__ = [
+    "Paths",
+    "force_element",
+    "has_path",
+    "has_resolved_wraps",
+    "load_paths",
+    "read_functional",
+    "read_groups",
+    "read_muscle",
+]
 
 
 # ---- <FunctionBasedPath>: a path whose length is a polynomial of coordinates --------------------------------------
@@ -68,6 +91,35 @@ def read_functional(path: Any, unsupported: UnsupportedElements) -> tuple[PathPo
     ):
         unsupported.count(speed, SPEED)
     return function_path(names, length)
+
+
+def load_paths(path: str | Path) -> dict[str, tuple[PathPoint, ...]]:
+    """The paths in a file of OpenSim's FunctionBasedPathSet, by the names of muscles, for `Model.with_fitted_paths`.
+
+    One UnsupportedWarning reports moment arms and speeds of the file that are not derivatives of its lengths, and are
+    not read. ModelError with file and line for another file, and for a length that is no polynomial.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import myoquat as mq
+    >>> line = "<MultivariatePolynomialFunction><dimension>1</dimension><order>1</order>"
+    >>> line += "<coefficients>0.3 -0.04</coefficients></MultivariatePolynomialFunction>"
+    >>> inside = f"<coordinate_paths>flexion</coordinate_paths><length_function>{line}</length_function>"
+    >>> file = Path(tempfile.mkdtemp()) / "paths.xml"
+    >>> _ = file.write_text(f'<FunctionBasedPath name="/forceset/biceps">{inside}</FunctionBasedPath>')
+    >>> list(mq.data.load_paths(file))
+    ['biceps']
+    """
+    check_types(path=(path, PATH))
+    root, unsupported = parse_opensim(Path(path)), UnsupportedElements()
+    try:
+        found = {last_name(str(e.get("name"))): read_functional(e, unsupported) for e in root.iter(FUNCTIONAL)}
+        if not found:
+            complain(root, f"the file has no <{FUNCTIONAL}>")
+    except ModelError as error:
+        raise (error if error.file else error.located(Path(path), error.line)) from None
+    unsupported.report(Path(path), strict=False)
+    return found
 
 
 def _holder(path: Any, name: str) -> Any:

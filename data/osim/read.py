@@ -1,7 +1,7 @@
 """From the file to the model."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,9 @@ SILENT = {"ProbeSet", "ComponentSet"}  # counted, if they hold anything
 SENSOR = "IMU"  # only names a frame, which `sensor_frames` reads
 
 
-def read_model(path: str | Path, strict: bool = False, anywhere: bool = False) -> Model:
+def read_model(
+    path: str | Path, strict: bool = False, anywhere: bool = False, sets: Sequence[str | Path] = ()
+) -> Model:
     """The model in an OpenSim file of document version 10901 or later.
 
     Coordinates keep their bare names and the order of the file's joints, in radians and metres, locked and coupled ones
@@ -54,10 +56,10 @@ def read_model(path: str | Path, strict: bool = False, anywhere: bool = False) -
     unsupported joint or function is an error too, because the model would move differently without it.
 
     Objects in other files are included (`<MarkerSet file="markers.xml"/>`). Those files must lie in the folder of the
-    model's file or below, unless `anywhere`.
+    model's file or below, unless `anywhere`. `sets` are files of sets whose objects join those of the model.
     """
     path = Path(path)
-    return _reported(path, strict, lambda implausible: read_document(path, implausible, anywhere))
+    return _reported(path, strict, lambda implausible: read_document(path, implausible, anywhere, sets))
 
 
 def read_inner_model(element: Element, version: int, path: Path, strict: bool = False) -> Model:

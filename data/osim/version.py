@@ -141,15 +141,18 @@ def _objects(model: Any, tag: str) -> Any:
 FIRST_DRAFT, NEWEST_VERSION = 30500, 49999
 
 
-def read_document(path: Path, implausible: ImplausibleValues, anywhere: bool = False) -> Element:
+def read_document(
+    path: Path, implausible: ImplausibleValues, anywhere: bool = False, sets: Sequence[str | Path] = ()
+) -> Element:
     """The element <Model> of a file, in the schema of version 40000, with its default objects applied and the files
     that it names included. ModelError with the line for anything else, or another document version. Text that is not
-    UTF-8, or no XML, and names that are not unique are noted. `anywhere`: those files may lie outside its folder."""
+    UTF-8, or no XML, and names that are not unique are noted. `anywhere`: those files may lie outside its folder.
+    `sets`: files of sets whose objects join those of the model."""
     root = read_root(path, implausible)
     model = root.find("Model")
     if model is None:
         raise ModelError("<OpenSimDocument> holds no <Model>", file=path, line=root.sourceline)
-    return in_current_schema(model, int(root.get("Version", "0")), path, implausible, anywhere)
+    return in_current_schema(model, int(root.get("Version", "0")), path, implausible, anywhere, sets)
 
 
 def read_root(path: Path, implausible: ImplausibleValues) -> Element:
@@ -170,8 +173,9 @@ def read_root(path: Path, implausible: ImplausibleValues) -> Element:
 
 
 def in_current_schema(
-    model: Element, version: int, path: Path, implausible: ImplausibleValues, anywhere: bool = False
-) -> Element:
+    model: Element, version: int, path: Path, implausible: ImplausibleValues, anywhere: bool = False,
+    sets: Sequence[str | Path] = (),
+) -> Element:  # fmt: skip
     """A <Model> of a document version, changed in place into the schema of version 40000. What it names by the
     attribute `file` is included, and its <defaults> are applied."""
 
@@ -189,6 +193,15 @@ def in_current_schema(
         modernize(model)
     for holder in older:
         _add_older(model, holder, implausible)
+    for file in map(Path, sets):
+        if not file.is_file():
+            raise ModelError("no such file", file=file)
+        holder, its_version = read(file)
+        if holder.tag not in (*SETS.values(), "ComponentSet"):
+            raise ModelError(f"<{holder.tag}> is no set of a model", file=file, line=holder.sourceline)
+        part: Element = etree.Element("Model")
+        part.append(holder)
+        _join(model, in_current_schema(part, its_version, file, implausible, anywhere), file)
     part_from_ground(model, implausible)
     sort_components(model)
     settle_names(model, implausible)
@@ -205,7 +218,14 @@ def _add_older(model: Element, holder: Element, implausible: ImplausibleValues) 
     part.append(holder)
     close_names(part, implausible)
     modernize(part)
+    _join(model, part)
+
+
+def _join(model: Element, part: Element, file: Path | None = None) -> None:
+    """Add the sets of one <Model> to those of another. `file`: that of the part, if its elements do not say so."""
     for made in part.iterchildren("*"):
+        for child in made.findall("objects/*"):
+            child.set(BASE, str(file or child.base or ""))
         existing = model.find(made.tag)
         if existing is None:
             model.append(made)
@@ -216,5 +236,4 @@ def _add_older(model: Element, holder: Element, implausible: ImplausibleValues) 
                 existing.append(source)
             elif target is not None and source is not None:
                 for child in list(source.iterchildren("*")):
-                    child.set(BASE, child.base or "")
                     target.append(child)

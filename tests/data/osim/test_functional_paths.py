@@ -1,6 +1,7 @@
 """Paths whose length is a polynomial of coordinates: made in Python, TOML and .osim files, and against OpenSim."""
 
 import json
+import re
 import subprocess
 import sys
 from math import comb
@@ -8,7 +9,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from myoquat.data import UnsupportedWarning, load_model
+from myoquat.data import UnsupportedWarning, load_model, load_paths
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
 from myoquat.joints.types import RevoluteJoint
@@ -112,6 +113,16 @@ def test_files_keep_them(tmp_path, suffix):
     model = arm(tuple(Muscle(name, path, None) for name, path in PATHS.items()))
     model.save(tmp_path / f"arm.{suffix}")
     assert [muscle.path for muscle in load_model(tmp_path / f"arm.{suffix}").muscles] == list(PATHS.values())
+    if suffix == "osim":  # the same as a set of its own, by the names of muscles
+        found = re.findall(
+            "<FunctionBasedPath(.*?)>(.*?</FunctionBasedPath>)", (tmp_path / "arm.osim").read_text(), re.S
+        )
+        named = zip(PATHS, found, strict=True)
+        inside = "".join(f'<FunctionBasedPath name="/forceset/{name}">{rest}' for name, (_, rest) in named)
+        (tmp_path / "paths.xml").write_text(
+            f"<Set_FunctionBasedPath_><objects>{inside}</objects></Set_FunctionBasedPath_>"
+        )
+        assert load_paths(tmp_path / "paths.xml") == PATHS
 
 
 def test_derivatives_of_the_file_are_its_length_s_or_reported(tmp_path):

@@ -67,8 +67,12 @@ def test_sets_in_other_files_are_read(tmp_path):
     forces = document(f"<ForceSet><objects>{SPRING}</objects></ForceSet>")
     model = load_model(in_files(tmp_path, sets, b=document(BODIES), f=forces), strict=True)
     assert forward_dynamics(model, [0.1], [0.0], [0.0]) == pytest.approx(163.40211394, abs=1e-7)
-    model = load_model(in_files(tmp_path, '<BodySet file="b.xml"/>'))
-    assert forward_dynamics(model, [0.1], [0.0], [0.0]) == pytest.approx(-3.26455272, abs=1e-7)
+    path = in_files(tmp_path, '<BodySet file="b.xml"/><ForceSet><objects/></ForceSet>')
+    assert forward_dynamics(load_model(path), [0.1], [0.0], [0.0]) == pytest.approx(-3.26455272, abs=1e-7)
+    joined = load_model(path, strict=True, sets=[tmp_path / "f.xml"])  # the same set, named by the user
+    assert forward_dynamics(joined, [0.1], [0.0], [0.0]) == forward_dynamics(model, [0.1], [0.0], [0.0])
+    with pytest.raises(ModelError, match=r"m\.osim:1: <Model> is no set of a model"):
+        load_model(path, sets=[path])
 
 
 @pytest.mark.parametrize(
