@@ -19,7 +19,7 @@ import sympy
 from myoquat import dynamics, joints, kernels, muscle
 from myoquat.data import library_models, load_model
 from myoquat.joints.quaternion import EXTENSIONS
-from myoquat.kernels.symbolic.terms import Tracer
+from myoquat.kernels.symbolic.terms import Tracer, number_of
 from myoquat.kernels.tracing.tape import arguments, in_terms, interpret, tape_of
 from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths, velocity_jacobian
@@ -29,23 +29,10 @@ UNITS = 4
 STATES = 10
 STATES_OF_SYSTEMS = 4  # NumPy runs their recursions state by state
 
-_NUMPY = {
-    "select": lambda c, a, b: np.where(c != 0, a, b), "stop": np.positive, "implicit": lambda a, b: a,
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "sqrt": np.sqrt,
-    "inv": np.reciprocal, "sq": np.square, "twice": lambda a: 2 * a, "abs": np.abs, "sign": np.sign,
-    "floor": np.floor, "ceil": np.ceil, "copysign": np.copysign, "min": np.minimum, "max": np.maximum, "lt": np.less,
-    "le": np.less_equal, "eq": np.equal, "ne": np.not_equal, "not": np.logical_not, "and": np.logical_and,
-    "or": np.logical_or, "if": lambda c, a: np.where(c != 0, a, 0.0), "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "exp": np.exp, "expm1": np.expm1,
-    "log": np.log, "log1p": np.log1p, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "pow": np.power,
-    "fmod": np.fmod, "hypot": np.hypot,
-}  # fmt: skip
-
-
 _SLOPES = {  # derivatives of the operations by their arguments, where they are not zero
     "add": lambda a, b: (1, 1), "sub": lambda a, b: (1, 1), "mul": lambda a, b: (b, a), "neg": lambda a: (1,),
     "div": lambda a, b: (1 / b, a / b**2), "sqrt": lambda a: (0.5 / np.sqrt(a),), "inv": lambda a: (1 / a**2,),
-    "sq": lambda a: (2 * a,), "twice": lambda a: (2,), "abs": lambda a: (1,), "copysign": lambda a, b: (1, 0),
+    "sq": lambda a: (2 * a,), "twice": lambda a: (2,), "abs": lambda a: (1,),
     "min": lambda a, b: (a <= b, b < a), "max": lambda a, b: (a >= b, b > a), "if": lambda c, a: (0, c != 0),
     "sin": lambda a: (np.cos(a),), "cos": lambda a: (np.sin(a),), "tan": lambda a: (1 / np.cos(a) ** 2,),
     "asin": lambda a: (1 / np.sqrt(1 - a**2),), "acos": lambda a: (1 / np.sqrt(1 - a**2),),
@@ -71,7 +58,7 @@ def _walk(tape, rows):
         elif node.operation == "input":
             value = rows[:, int(node.number)]
         else:
-            value = np.asarray(_NUMPY[node.operation](*operands), dtype=float)
+            value = number_of(node.operation, *operands)
         values.append(value)
         yield node, operands, value
 

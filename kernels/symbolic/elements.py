@@ -169,15 +169,6 @@ def _hypot(a: Any, b: Any) -> Any:
     return _sqrt(_add(_multiply(a, a), _multiply(b, b)))
 
 
-def _copysign(a: Any, b: Any) -> Any:
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).call("copysign", a, b)
-    if is_sympy(a) or is_sympy(b):
-        sympy = sympy_module()
-        return sympy.Piecewise((sympy.Abs(a), b >= 0), (-sympy.Abs(a), True))
-    return casadi.copysign(a, b) if is_casadi(a) or is_casadi(b) else math.copysign(a, b)
-
-
 def _select(condition: Any, a: Any, b: Any) -> Any:
     if isinstance(condition, (bool, np.bool_)) or is_number(condition):
         return a if condition else b
@@ -189,16 +180,6 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
 
 
 _sqrt = _elementary("sqrt", OPERATIONS["sqrt"].spellings[0])
-
-
-def _fmod(a: Any, b: Any) -> Any:
-    """The remainder with the sign of a; SymPy's own Mod takes the sign of b."""
-    if type(a) is Term or type(b) is Term:
-        return _recording(a, b).call("fmod", a, b)
-    if is_sympy(a) or is_sympy(b):
-        a, b = exact(a, b), exact(b, a)
-        return sympy_module().sign(a) * sympy_module().Mod(sympy_module().Abs(a), sympy_module().Abs(b))
-    return casadi.fmod(a, b) if is_casadi(a) or is_casadi(b) else math.fmod(a, b)
 
 
 def _expm1(a: Any) -> Any:
@@ -219,15 +200,12 @@ SCALAR_OPERATIONS: dict[np.ufunc, tuple[Callable[..., Any], int]] = {
     np.multiply: (_multiply, 2),
     np.true_divide: (_divide, 2),
     np.power: (_power, 2),
-    np.float_power: (_power, 2),
     np.negative: (operator.neg, 1),
     np.positive: (lambda a: a, 1),
     np.conjugate: (lambda a: a, 1),
     np.square: (lambda a: _multiply(a, a), 1),
     np.reciprocal: (lambda a: _divide(1.0, a), 1),
     np.hypot: (_hypot, 2),
-    np.copysign: (_copysign, 2),
-    np.fmod: (_fmod, 2),
     np.expm1: (_expm1, 1),
     np.log1p: (_log1p, 1),
     **{

@@ -100,11 +100,6 @@ def _over_norm(r: Any, y: Any, bar: Any, side: Any) -> Any:
     return r.multiply(bar, r.divide(side, r.add(r.multiply(_a(y), _a(y)), r.multiply(_b(y), _b(y)))))
 
 
-def _sign_of_product(r: Any, y: Any, bar: Any) -> Any:
-    """bar times the signs of both arguments, of which zero counts as that of its bits."""
-    return r.multiply(bar, r.multiply(r.call("copysign", 1.0, _a(y)), r.call("copysign", 1.0, _b(y))))
-
-
 def _is_extreme(r: Any, y: Any) -> Any:
     """Whether the first argument is the one that a minimum or maximum took; of equal ones it is."""
     return r.call("le", _a(y), _b(y)) if y.operation == "min" else r.call("le", _b(y), _a(y))
@@ -225,10 +220,6 @@ _ARITHMETIC = (
         "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), emit=_emit_sign, zero_at_zero=True
     ),
     Operation(
-        "copysign", np.copysign, (_sign_of_product,), casadi="copysign", arity=2,
-        emit=lambda b, x, y: b.copysign(x, y),
-    ),
-    Operation(
         "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"),),
         arity=2, emit=_emit_extreme("olt"), choice=True,
     ),
@@ -346,11 +337,6 @@ _ELEMENTARY = (
             lambda r, y, bar: r.multiply(bar, r.multiply(y, r.call("log", _a(y)))),
         ),
         casadi=operator.pow, arity=2, infinite_slope=True, domain_edge=True,
-    ),
-    Operation(
-        "fmod", np.fmod,
-        (_same, lambda r, y, bar: r.multiply(bar, r.divide(r.subtract(y, _a(y)), _b(y)))),
-        casadi="fmod", arity=2, infinite_slope=True,
     ),
 )  # fmt: skip
 

@@ -1,12 +1,42 @@
-"""Loops over tables: the same numbers in loops, one by one, and in what they stand for."""
+"""Loops over tables, maps and scans of trees: the same numbers as row by row, in lanes, blocks and derivatives."""
+
+import re
 
 import numpy as np
 import pytest
+from packed_loop import iterate
 
 from myoquat import kernels
-from myoquat.kernels.control_flow.table_loop import Block, Rows, RowType, Run, table_loop
+from myoquat.kernels.control_flow.table_loop import Block, Rows, RowType, Run, map_rows, table_loop
+from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
+from myoquat.kernels.tracing.context import becomes_loops
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.kernels.tracing.trace import trace
+
+RNG = np.random.default_rng(0)
+
+
+def element(row, numbers):
+    """(..., 2) of a row (..., 2) and numbers (..., 3), one of which meets no entry of the row before it is a sine."""
+    x, y = row[..., 0], row[..., 1]
+    first = np.exp(-x * np.sin(numbers[..., 0])) * y
+    return np.stack([first, np.where(x > numbers[..., 1], y, np.cos(x * numbers[..., 2]))], axis=-1)
+
+
+def map_of(numbers):
+    def formula(x):
+        results = map_rows(element, np.sin(x).reshape(*x.shape[:-1], len(numbers), 2), numbers, 2)
+        return np.sum(results, axis=-2) * x[..., :1]
+
+    return formula
+
+
+def twice_mapped(x):
+    """A map of what another one gives."""
+    numbers = np.random.default_rng(1).uniform(0.5, 1, (4, 3))
+    rows = map_rows(element, x.reshape(*x.shape[:-1], 4, 2), numbers, 2)
+    return map_rows(element, rows, numbers, 2).reshape(*x.shape[:-1], 8)
+
 
 # cells 0 and 1: results; 2 ... 5: a chain, each entry from the one before; 6: a factor
 STEP = RowType(
@@ -15,106 +45,174 @@ STEP = RowType(
     (Block(np.array([3, 4, 5]), np.arange(1)),),
 )  # fmt: skip
 ENDS = RowType(
-    lambda ends: np.concatenate([ends * ends[::-1]]),
-    (Block(np.array([2]), np.array([0, 3])),),
-    (Block(np.array([0]), np.arange(2)),),
+    lambda ends: ends * ends[::-1], (Block(np.array([2]), np.array([0, 3])),), (Block(np.array([0]), np.arange(2)),)
 )
-ORDER = (Run(0, 0, 2), Run(0, 2, 3), Run(1, 0, 1))
 
 
-def walked(x):
+def chain(x):
+    """A state by itself: a loop knows no batch axes."""
     cells = np.empty(7, dtype=object)
     cells[2:] = np.asarray(x)
-    return table_loop(cells, (STEP, ENDS), ORDER, 2)
+    return table_loop(cells, (STEP, ENDS), (Run(0, 0, 2), Run(0, 2, 3), Run(1, 0, 1)), 2)
 
 
-def expected(x):
-    last = x[0]
-    for k in (1, 2, 3):
-        last = x[4] * np.sin(last) + x[k]
-    return np.array([x[0] * last, x[0] * last])
-
-
-def test_a_loop_is_the_recursion_that_it_stands_for():
-    x = np.random.default_rng(0).normal(size=(9, 5))
-    kernel = kernels.compile(walked, {"x": 5}, ["y"])
-    wanted = np.stack([expected(row) for row in x])
-    assert np.abs(kernel(x) - wanted).max() < 1e-15
-    assert np.abs(kernel(x[0]) - wanted[0]).max() < 1e-15  # one state
-    assert np.array_equal(np.asarray(walked(x[0]), dtype=float), wanted[0])
-
-
-def test_a_result_may_be_one_output_among_others():
-    kernel = kernels.compile(lambda x: (walked(x), 2.0 * walked(x)), {"x": 5}, ["y", "twice"])
-    y, twice = kernel(np.ones((3, 5)))
-    assert np.array_equal(2.0 * y, twice)
-    assert np.abs(y - expected(np.ones(5))).max() < 1e-15
-
-
-def test_derivatives_and_casadi_see_every_visit():
-    x = np.random.default_rng(1).normal(size=5)
-    J = kernels.compile(lambda x: jacobian_at(walked, x), {"x": 5}, ["J"])(x)
-    h = 1e-6
-    slopes = np.stack([(expected(x + h * e) - expected(x - h * e)) / (2 * h) for e in np.eye(5)], axis=-1)
-    assert np.abs(J - slopes).max() < 1e-8
-    traced = trace(walked, {"x": 5}, ["y"])
-    assert len(traced.inner) == 1
-    assert np.abs(np.array(traced.function(x)).ravel() - expected(x)).max() < 1e-15
-
-
-def test_long_results_are_the_same_past_the_caches_and_through_them():
-    """Rows of whole lines of memory, from the begin of a line on, take another way into it."""
-    rows, eight = 2049, np.arange(8)
-    first = 8 * np.arange(rows - 1)
-    adding = RowType(
-        lambda before, x: before + x,
-        (Block(first, eight), Block(np.full(rows - 1, 8 * rows), eight)),
-        (Block(first + 8, eight),),
-    )
-
-    def multiples(x):
-        cells = np.empty(8 * (rows + 1), dtype=object)
-        cells[:8] = cells[-8:] = np.asarray(x)
-        return table_loop(cells, (adding,), (Run(0, 0, rows - 1),), 8 * rows)
-
-    kernel = kernels.compile(multiples, {"x": 8}, ["y"])
-    x = np.random.default_rng(0).integers(-9, 9, (19, 8)).astype(float)
-    memory = np.empty(19 * 8 * rows + 1)
-    expected = (x[:, None] * np.arange(1, rows + 1)[:, None]).reshape(19, -1)
-    assert np.array_equal(kernel(x), expected)
-    assert np.array_equal(kernel(x, out=memory[1:].reshape(19, 8 * rows)), expected)
-
-
-def outer(x, rows=4):
-    """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k."""
+def outer(x, size=4):
+    """2 x[k] x[j], but 0 where j = k + 1 and x[k] where j = k, which no row gives."""
     x = list(np.asarray(x))
-    rows_of, cells = Rows(), [0.0] * (rows * rows) + x
+    rows, cells = Rows(), [0.0] * (size * size) + x
     one, none = np.arange(1), np.zeros(1, dtype=int)
-    rows_of.types["twice"] = (lambda a, b: 2.0 * a * b), [one, one], [none]
-    for k in range(rows):
-        cells[rows * k + k] = x[k]
-        for j in range(rows):
+    rows.types["twice"] = (lambda a, b: 2.0 * a * b), [one, one], [none]
+    for k in range(size):
+        cells[size * k + k] = x[k]
+        for j in range(size):
             if j not in (k, k + 1):
-                rows_of.add("twice", [(rows * rows + k, rows * rows + j, rows * k + j)])
-    return rows_of.looped(cells, rows * rows).reshape(rows, rows)
+                rows.add("twice", [(size * size + k, size * size + j, size * k + j)])
+    return rows.looped(cells, size * size)
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
-def test_constants_and_operands_of_a_result_stay_where_no_visit_writes(lanes):
-    x = np.random.default_rng(2).normal(size=(19, 4))
-    expected = np.stack([np.asarray(outer(row), dtype=float) for row in x])
-    kernel = kernels.compile(outer, {"x": 4}, ["y"], lanes=lanes)
-    assert np.array_equal(kernel(x), expected)
-    assert np.array_equal(kernel(x[0]), expected[0])
-    assert np.array_equal(kernel(x[::-2]), expected[::-2])
+class Node:
+    """A member with three passes, each of which needs what the others have found; its two types differ in `plain`."""
 
-    def read_again(x):
-        y = outer(x)
-        return y, 2.0 * y
+    def __init__(self, row, numbers, plain):
+        self.row, self.numbers, self.plain = row, numbers, plain
 
-    y, twice = kernels.compile(read_again, {"x": 4}, ["y", "twice"], lanes=lanes)(x)
-    assert np.array_equal(y, expected)
-    assert np.array_equal(twice, 2.0 * expected)
+    def down(self, parent):
+        self.turned = parent[..., :2] * np.cos(self.row[..., :1]) + self.numbers[..., :2] * self.row[..., 1:2]
+        return np.concatenate([self.turned, 0.0 * self.turned[..., :1]], axis=-1)
+
+    def up(self, children):
+        felt = np.sin(self.turned[..., :1]) + children * self.numbers[..., 2:3]
+        self.felt = felt if self.plain else felt * np.where(felt > 0, felt, self.row[..., 1:2])
+        return self.felt / (1.0 + self.row[..., 1:2] ** 2)
+
+    def again(self, parent):
+        self.found = np.concatenate([parent * self.felt, self.turned[..., 1:] * self.numbers[..., 1:2]], axis=-1)
+        return parent * self.numbers[..., 3:] + self.felt
+
+    def result(self):
+        return self.found
+
+
+PASSES = (Pass(Node.down, 3, np.array([1.0, 2.0, 0.0])), Pass(Node.up, 1), Pass(Node.again, 1, np.array([0.3])))
+
+
+def tree_of(parents, numbers, types=1):
+    """(..., 2 n) of x (..., 2 n), two numbers of a row and two of a result for each of n members."""
+
+    def member(i, x):
+        plain = i % types == 0
+        return Member(plain, lambda row, own: Node(row, own, plain), x[..., 2 * i : 2 * i + 2], numbers[i])
+
+    def formula(x):
+        members = [member(i, x) for i in range(len(parents))]
+        return np.concatenate(tree_scan(members, parents, PASSES, Node.result, [2] * len(parents)), axis=-1)
+
+    return formula
+
+
+def random_tree(n, types):
+    """Members hang on random ones before them, and one number is the same for all."""
+    numbers = RNG.uniform(0.5, 1, (n, 4))
+    numbers[:, 1] = 0.7
+    return tree_of([ROOT, *(int(RNG.integers(ROOT, i)) for i in range(1, n))], numbers, types)
+
+
+FORMULAS = {
+    **{f"map of {k}": (map_of(RNG.uniform(0.5, 1, (k, 3))), 2 * k) for k in (1, 3, 8, 11)},
+    "map of a map": (twice_mapped, 8),
+    "chain": (chain, 5),
+    "outer": (outer, 4),
+    **{f"tree of {n}, {types}": (random_tree(n, types), 2 * n) for n in (1, 2, 7, 30) for types in (1, 2)},
+}
+
+
+@pytest.fixture(params=FORMULAS)
+def looped(request):
+    """A formula, the length of x, and the formula state by state."""
+    formula, n = FORMULAS[request.param]
+    return formula, n, lambda x: np.stack([np.asarray(formula(row), dtype=float) for row in x])
+
+
+def test_every_number_of_lanes_gives_what_numpy_gives(looped, rng):
+    formula, n, by_state = looped
+    x = rng.normal(size=(19, n))
+    found = [kernels.compile(formula, {"x": n}, lanes=lanes)(x) for lanes in (1, 2, 8)]
+    assert all(np.array_equal(one, found[0]) for one in found)
+    np.testing.assert_allclose(found[0], by_state(x), rtol=1e-13, atol=1e-14)
+    kernel = kernels.compile(lambda x: (formula(x), 2.0 * formula(x)), {"x": n}, ["y", "twice"])
+    y, twice = kernel(x[::-2])  # the result is an output, and read again
+    assert np.array_equal(y, found[0][::-2])
+    assert np.array_equal(twice, 2.0 * y)
+    assert np.array_equal(kernel(x[0])[0], found[0][0])
+
+
+def test_derivatives_and_casadi_see_every_row(looped, rng):
+    formula, n, by_state = looped
+    x, h = rng.normal(size=(3, n)), 1e-6
+    inside = kernels.compile(lambda x: jacobian_at(formula, x), {"x": n})(x)
+    if formula in (chain, outer):
+        slopes = np.stack([(by_state(x + h * e) - by_state(x - h * e)) / (2 * h) for e in np.eye(n)], axis=-1)
+        np.testing.assert_allclose(inside, slopes, rtol=1e-7, atol=1e-7)
+    else:
+        np.testing.assert_allclose(inside, jacobian_at(formula, x), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(kernels.compile(formula, {"x": n}).jacobian()(x), inside, rtol=1e-11, atol=1e-13)
+    traced = trace(formula, {"x": n}, None, "rows")
+    assert traced.inner
+    np.testing.assert_allclose(traced.function(x[0]).full().ravel(), by_state(x)[0], rtol=1e-13, atol=1e-14)
+
+
+def line_tree(n):
+    return tree_of([*range(-1, n - 1)], np.ones((n, 4)))
+
+
+@pytest.mark.parametrize("made", [lambda k: map_of(np.ones((k, 3))), line_tree])
+def test_code_does_not_grow_with_the_rows(made):
+    def lines(k):
+        functions = kernels.compile(made(k), {"x": 2 * k}, lanes=1).ir.split("define")
+        return sum(len(text.splitlines()) for text in functions if "_type" in text.split("(")[0])
+
+    assert 0 < lines(16) == lines(64)
+
+
+def test_what_the_numbers_alone_decide_is_computed_while_tracing():
+    numbers = np.array([[0.1, 1.0, 2.0], [0.2, 1.0, 2.0]])
+    (inner,) = trace(map_of(numbers), {"x": 4}, None, "rows").inner
+    (rows,) = inner.types
+    np.testing.assert_array_equal(rows.numbers, np.sin(numbers[:, :1]))  # the others are the same in both rows
+    assert "sin" not in {node.operation for node in rows.tape.nodes}
+
+
+def test_numbers_of_all_members_are_constants_and_zeros_stay_at_home():
+    numbers = np.array([[0.5, 0.7, 0.8, 0.9]] * 9) + [[0.1 * i, 0, 0, 0] for i in range(9)]
+    (inner,) = trace(tree_of([*range(-1, 8)], numbers), {"x": 18}, None, "nodes").inner
+    assert [rows.numbers.shape for rows in inner.types] == 3 * [(1, 0), (7, 1), (1, 0)]  # root, middle, leaf
+    assert [len(inner.types[3 * turn + 1].gives[-1].behind) for turn in range(3)] == [2, 1, 1]
+
+
+def test_what_nothing_needs_is_not_computed(rng):
+    numbers, x = rng.uniform(0.5, 1, (5, 3)), rng.normal(size=(7, 10))
+
+    def part(x, column):
+        return map_rows(element, x.reshape(*x.shape[:-1], 5, 2), numbers, 2)[..., column]
+
+    def one(x):
+        part(x, 0)  # loops without any use
+        line_tree(5)(x)
+        return part(x, 1)
+
+    (inner,) = trace(one, {"x": 10}).inner
+    assert "exp" not in {node.operation for node in inner.types[0].tape.nodes}
+    np.testing.assert_allclose(kernels.compile(one, {"x": 10})(x), part(x, 1), rtol=1e-14)
+
+
+def test_element_with_a_loop_inside_is_one_function(rng):
+    def root(row, numbers):
+        return iterate(lambda z, c: (z + c / z) / 2, 1.0 + 0.0 * row, row * numbers, 9)
+
+    numbers, x = rng.uniform(1, 2, (7, 1)), rng.uniform(1, 2, (50, 7))
+    kernel = kernels.compile(lambda x: map_rows(root, x[..., None], numbers, 1)[..., 0], {"x": 7})
+    np.testing.assert_allclose(kernel(x), np.sqrt(x * numbers[:, 0]), rtol=1e-13)
+    assert len(set(re.findall("@function_[0-9a-f]{16}", kernel.ir))) == 2  # the rows, and the element
 
 
 def test_equal_numbers_of_an_output_share_a_slot():
@@ -124,3 +222,16 @@ def test_equal_numbers_of_an_output_share_a_slot():
     kernel = kernels.compile(lambda x: near * (x[:, None] * x), {"x": 9}, ["y"])
     assert np.array_equal(kernel(x), near * (x[:, :, None] * x[:, None]))
     assert np.array_equal(kernel(x[::-2]), kernel(x)[::-2])
+
+
+def test_only_kernels_that_are_traced_have_loops(rng):
+    seen = []
+
+    def formula(x):
+        seen.append(becomes_loops(x))
+        return 2.0 * x
+
+    formula(rng.normal(size=3))
+    kernels.compile(formula, {"x": 3})
+    kernels.compile(lambda x: jacobian_at(formula, x), {"x": 3})
+    assert seen == [False, True, False]

@@ -25,8 +25,7 @@ FORMULAS = {
     "hyperbolic": lambda x: np.sinh(x[0]) + np.cosh(x[1]) * np.tanh(x[2]),
     "absolute": lambda x: np.abs(x[0] - x[1]) + np.abs(np.sqrt((x[1] - x[2]) ** 2)),
     "extremes": lambda x: np.maximum(x[0], x[1]) * np.minimum(x[1], x[2]) + np.clip(x[0], 0.3, 0.6),
-    "remainder": lambda x: np.fmod(5.0 * x[0], x[1]),
-    "signs": lambda x: np.copysign(x[0], x[1] - 0.5) * np.sign(x[2] - 0.4) + np.floor(3.0 * x[0]) * x[1],
+    "signs": lambda x: x[0] * np.sign(x[2] - 0.4) + np.floor(3.0 * x[0]) * x[1],
     "selections": lambda x: np.where((x[0] < x[1]) & ~(x[2] >= 0.5) | (x[0] == x[2]), x[0] * x[2], x[1]),
     "where_zero": lambda x: np.where(x[0] != x[1], 0.0, x[2]) + np.where(x[0] > 0.5, x[1], 0.0) * x[2],
 }
