@@ -1,5 +1,12 @@
 """Two bodies with five coordinates, and what OpenSim accelerates the bodies of a file with, for tests of its forces."""
 
+import json
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+from myoquat.data import load_model
+from myoquat.dynamics import forward_dynamics
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import EulerJoint, UniversalJoint
 
@@ -31,3 +38,27 @@ SYSTEM = ArticulatedSystem(
     ),
     gravity=(0.0, -9.80665, 0.0),
 )
+
+
+def comes_back(model, folder, suffix="osim"):
+    """The model that is written to a file and read, both strictly."""
+    path = folder / f"{model.name}.{suffix}"
+    model.save(path, strict=True)
+    return load_model(path, strict=True)
+
+
+def check_accelerations(in_opensim, folder, model, q, u, tau, script=OPENSIM, *more):
+    """Accelerations by forces tau at states are those that OpenSim gives the file of the model, to 1e-9 of the
+    greatest."""
+    states = json.dumps([x.tolist() for x in (q, u, *more)])
+    answer = np.array(in_opensim(script, str(folder / f"{model.name}.osim"), states))
+    np.testing.assert_allclose(forward_dynamics(model, q, u, tau), answer, atol=1e-9 * np.abs(answer).max())
+
+
+def is_like(a, b):
+    """Whether two records are equal, numbers to round-off."""
+    if is_dataclass(a):
+        return type(a) is type(b) and all(is_like(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(is_like, a, b))
+    return abs(a - b) < 1e-14 if isinstance(a, float) else a == b

@@ -20,24 +20,14 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
     delayed_rates,
 )
-from tests.data.osim.two_bodies import SYSTEM
+from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-answer = []
-for q, u, controls in zip(*json.loads(arguments[1])):
-    for c, x, v in zip(coordinates, q, u):
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    model.realizeVelocity(state)
-    model.setControls(state, opensim.Vector.createFromMat(np.array(controls)))
-    model.realizeAcceleration(state)
-    answer.append([c.getAccelerationValue(state) for c in coordinates])
-"""
-
-
+DRIVEN = OPENSIM.replace("q, u in", "q, u, controls in").replace(
+    "    model.realizeAcceleration",
+    "    model.realizeVelocity(state)\n"
+    "    model.setControls(state, opensim.Vector.createFromMat(np.array(controls)))\n"
+    "    model.realizeAcceleration",
+)
 P1, P2, AXIS = (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), (0.3, -0.5, 2.0)
 ACTUATORS = {
     "coordinate": CoordinateActuator("motor", "a2", optimal_force=3.0, lower=-1.0, upper=2.0),
@@ -57,15 +47,11 @@ MODEL = Model(SYSTEM, actuators=tuple(ACTUATORS.values()), name="driven")
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All types in one model: 1e-9 of the greatest acceleration at 200 states."""
-    MODEL.save(tmp_path / "driven.osim", strict=True)
-    model = load_model(tmp_path / "driven.osim", strict=True)
+    """All types in one model at 200 states."""
+    model = comes_back(MODEL, tmp_path)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
     controls = rng.uniform(-1, 1, (200, len(model.control_names)))
-    states = json.dumps([q.tolist(), u.tolist(), controls.tolist()])
-    answer = np.array(in_opensim(OPENSIM, str(tmp_path / "driven.osim"), states))
-    udot = forward_dynamics(model, q, u, actuator_forces(model, q, u, controls))
-    np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
+    check_accelerations(in_opensim, tmp_path, model, q, u, actuator_forces(model, q, u, controls), DRIVEN, controls)
 
 
 @pytest.mark.parametrize("case", [*ACTUATORS, "delayed"])
@@ -81,8 +67,7 @@ def test_forces_are_those_of_the_kernel(scalar, rng, case):
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
 def test_actuators_come_back_equal(tmp_path, suffix):
     model = replace(MODEL, actuators=(*MODEL.actuators, LAG))
-    model.save(tmp_path / f"driven.{suffix}", strict=True)
-    back = load_model(tmp_path / f"driven.{suffix}", strict=True)
+    back = comes_back(model, tmp_path, suffix)
     if suffix == "osim":  # where the ends of a PointToPointActuator are bodies: that on the ground is a massless one
         ends = {"first": "ground_point"}, {"second": "ground_point"}
         strut, stay = (ACTUATORS[f"{way} the ground"] for way in ("from", "to"))
@@ -193,8 +178,7 @@ answer["activation"] = model.getStateVariableValue(state, "/forceset/lag/activat
 
 @pytest.mark.peers
 def test_opensim_delays_alike(tmp_path, rng, in_opensim):
-    Model(SYSTEM, actuators=(ACTUATORS["coordinate"], LAG), name="lagging").save(tmp_path / "lag.osim", strict=True)
-    model = load_model(tmp_path / "lag.osim", strict=True)
+    model = comes_back(Model(SYSTEM, actuators=(ACTUATORS["coordinate"], LAG), name="lag"), tmp_path)
     q, u, rows, end = rng.uniform(-0.5, 0.5, 5), rng.uniform(-1, 1, 5), rng.uniform(-1, 1, 10), 0.3
     sine = lambda t: [np.sin(20 * t + 0.3)] * 2  # noqa: E731
     given = json.dumps([q.tolist(), u.tolist(), LAG.activation, rows.tolist(), end])

@@ -1,20 +1,34 @@
 """Passive forces: what OpenSim makes of them, files, and what they do in a simulation."""
 
-import json
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import scale_model
+from myoquat.analysis.motion import inverse_dynamics_of_motion, scale_model
 from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
-from myoquat.dynamics import forward_dynamics
+from myoquat.data.reports import UnsupportedWarning
+from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
-from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, limit_torques
-from myoquat.muscle.forces import Bushing, CoordinateSpring, PassiveForce, PointExpression, PointSpring
-from tests.data.osim.two_bodies import OPENSIM, SYSTEM
+from myoquat.joints import ArticulatedSystem, Body, ModelError
+from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
+from myoquat.joints.types import RevoluteJoint
+from myoquat.kernels.symbolic.arrays import formula
+from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, limit_torques, muscle_torques
+from myoquat.muscle.forces import (
+    Bushing,
+    BushingExpressions,
+    BushingFunctions,
+    CoordinateExpression,
+    CoordinateSpring,
+    PassiveForce,
+    PointExpression,
+    PointSpring,
+    PrescribedForce,
+)
+from myoquat.muscle.laws import Blankevoort1991
+from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back, is_like
 
 
 @dataclass(frozen=True)
@@ -28,30 +42,66 @@ class Unplaced(PassiveForce):
         pass
 
 
-FORCES = {
-    "coordinate": CoordinateSpring("hold", "a2", 12.0, 0.1, 0.7),
-    "points": PointSpring("pull", "B", "ground", (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), 250.0, 0.4),
-    "bushing": Bushing("soft", "ground", "B", (0.1, 0.5, 0.0), (0.02, -0.1, 0.03), (0.1, -0.2, 0.3), (0.2, 0.1, -0.1),
+SPRINGS = {
+    "coordinate": CoordinateSpring("stay", "a2", 12.0, 0.1, 0.7),
+    "points": PointSpring("strap", "B", "ground", (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), 250.0, 0.4),
+    "bushing": Bushing("foam", "ground", "B", (0.1, 0.5, 0.0), (0.02, -0.1, 0.03), (0.1, -0.2, 0.3), (0.2, 0.1, -0.1),
                        (10.0, 20.0, 15.0), (300.0, 200.0, 150.0), (0.5, 0.3, 0.2), (4.0, 3.0, 2.0)),
 }  # fmt: skip
 
 
+PLACED = ("ground", "B", (0.1, 0.5, 0.0), (0.02, -0.1, 0.03), (0.1, -0.2, 0.3), (0.2, 0.1, -0.1))
+DAMPED = (0.5, 0.3, 0.2), (4.0, 3.0, 2.0)
+SPLINE = SimmSpline((-2.0, -0.5, 0.0, 0.7, 2.0), (-30.0, -5.0, 0.0, 4.0, 40.0))
+EXPRESSIONS = {
+    "coordinate": CoordinateExpression("hold", "a2", "-12*(q-0.1)^3-0.7*qdot*exp(-q^2)+2*sin(3*q)"),
+    "points": PointExpression(
+        "pull", "B", "ground", (0.02, -0.3, 0.1), (0.3, 0.2, -0.1), "250*max(d-0.4,0)+3*tanh(ddot)"
+    ),
+    "bushing": BushingExpressions(
+        "soft", *PLACED, ("10*theta_x+2*theta_y*delta_z", "20*theta_y^3", "15*sin(theta_z)"),
+        ("300*delta_x", "200*delta_y*abs(delta_y)", "150*delta_z-5*theta_x"), *DAMPED,
+    ),
+    "functions": BushingFunctions(
+        "curved", *PLACED, (Linear(10.0, 0.5), SPLINE, Polynomial((0.0, 3.0, 1.0))),
+        (Linear(300.0, 0.0), Linear(200.0, 1.0), Polynomial((1.0, 50.0))), *DAMPED,
+    ),
+}  # fmt: skip
+PATH = (PathPoint("ground", (0.1, 1.0, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
+LIGAMENT = Muscle("band", PATH, Blankevoort1991(900.0, 0.55, 0.05, 4.0))
+PUSHED = (Linear(20.0, 1.0), SPLINE, Constant(2.0)), (Constant(0.1), Linear(0.5, 0.0), Constant(0.0))
+SHOVED = (Linear(5.0, 0.0),) * 3, (Constant(0.2), Linear(0.3, 0.1), Constant(0.1))
+PUSHES = (
+    PrescribedForce("push", "B", *PUSHED, (Constant(0.5), Linear(-1.0, 0.2), Polynomial((0.0, 1.0, 2.0)))),
+    PrescribedForce("shove", "A", *SHOVED, in_world=False, point_in_world=True),
+)
+MODEL = Model(SYSTEM, (LIGAMENT,), forces=(*SPRINGS.values(), *EXPRESSIONS.values(), *PUSHES), name="soft")
+AT_TIMES = OPENSIM.replace("for q, u in zip(*json", "for k, (q, u) in enumerate(zip(*json").replace(
+    "loads(arguments[1])):", "loads(arguments[1]))):\n    state.setTime(0.01 * k)"
+)
+
+
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All types in one model: 1e-9 of the greatest acceleration at 200 states."""
-    Model(SYSTEM, forces=tuple(FORCES.values()), name="sprung").save(tmp_path / "sprung.osim", strict=True)
-    model = load_model(tmp_path / "sprung.osim", strict=True)
+    """All types in one model, at 200 states and as many times, the ligament slack, in its toe and beyond."""
+    model = comes_back(MODEL, tmp_path)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
-    answer = np.array(in_opensim(OPENSIM, str(tmp_path / "sprung.osim"), json.dumps([q.tolist(), u.tolist()])))
-    udot = forward_dynamics(model, q, u, limit_torques(model, q, u))
-    np.testing.assert_allclose(udot, answer, atol=1e-9 * np.abs(answer).max())
+    tau = limit_torques(model, q, u, 0.01 * np.arange(200)) + muscle_torques(model, q, u, np.zeros(1))
+    check_accelerations(in_opensim, tmp_path, model, q, u, tau, AT_TIMES)
 
 
-@pytest.mark.parametrize("case", FORCES)
+@pytest.mark.parametrize("suffix", ["toml", "osim"])
+def test_forces_come_back_equal(tmp_path, suffix):
+    back = comes_back(MODEL, tmp_path, suffix)
+    assert is_like(back.forces, MODEL.forces)
+    assert back.muscles == MODEL.muscles
+
+
+@pytest.mark.parametrize("case", SPRINGS)
 def test_power_is_that_of_the_measures(scalar, rng, case):
     """tau . u = f . dx/dt, on every type of number, dx/dt by central differences. A bushing holds the first body, whose
     three coordinates keep the expressions of its angles short."""
-    force, system = FORCES[case], SYSTEM
+    force, system = SPRINGS[case], SYSTEM
     if case == "bushing":
         force, system = replace(force, second="A"), ArticulatedSystem(SYSTEM.bodies[:1], gravity=SYSTEM.gravity)
     q, u = rng.uniform(-0.5, 0.5, (3, system.nq)), rng.uniform(-1, 1, (3, system.nu))
@@ -61,21 +111,64 @@ def test_power_is_that_of_the_measures(scalar, rng, case):
     np.testing.assert_allclose(np.sum(tau * u, -1), np.sum(force.force(x, rate) * rate, -1), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("suffix", ["toml", "osim"])
-def test_forces_come_back_equal(tmp_path, suffix):
-    model = Model(SYSTEM, forces=tuple(FORCES.values()), name="sprung")
-    model.save(tmp_path / f"sprung.{suffix}", strict=True)
-    back = load_model(tmp_path / f"sprung.{suffix}", strict=True)
-    assert back.forces[:2] == model.forces[:2]
-    for key, value in vars(model.forces[2]).items():
-        if not isinstance(value, str):
-            np.testing.assert_allclose(getattr(back.forces[2], key), value, atol=1e-15)
+@pytest.mark.parametrize("case", EXPRESSIONS)
+def test_on_every_type_of_number(scalar, rng, case):
+    x, rate = rng.uniform(0.1, 0.6, (2, 6)), rng.uniform(-1, 1, (2, 6))
+    force = EXPRESSIONS[case]
+    if case in ("coordinate", "points"):
+        x, rate = x[:, :1], rate[:, :1]
+    found = scalar(formula(x=x.shape[1:], rate=x.shape[1:])(lambda x, rate: force.force(x, rate)), x, rate)
+    np.testing.assert_allclose(found, force.force(x, rate), rtol=1e-13)
+
+
+def test_the_ligament_on_every_type_of_number(scalar):
+    """Its toe k e^2 / (2 e_t), its line k (e - e_t / 2), no push, no damping while it shortens."""
+    law = LIGAMENT.law
+    strain = np.array([[-0.1], [0.02], [0.2], [0.02], [0.2]])
+    speed = np.array([[1.0], [-1.0], [-1.0], [1.1], [1.1]])
+    pull = formula(l=(1,), v=(1,))(lambda l, v: law.force(l, v, np.zeros(())))
+    force = scalar(pull, 0.55 * (1 + strain), speed)
+    wanted = np.array([0, 900 * 0.0004 / 0.1, 900 * 0.175, 3.6 + 8, 157.5 + 8])
+    np.testing.assert_allclose(force[:, 0], wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_an_expression_in_a_file_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "soft.osim"
+    MODEL.save(path)
+    path.write_text(path.read_text().replace("sin(theta_z)", "sin(theta)"))
+    line = path.read_text()[: path.read_text().index('name="soft"', 200)].count("\n") + 1
+    with pytest.raises(ModelError, match=rf"soft.osim:{line}: force 'soft': .* unknown name 'theta'; known: theta_x"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-9}, {"step": 1e-3, "method": "variational"}])
+def test_a_force_over_time_moves_as_a_torque_over_time(options):
+    """A torque 3 t about the only axis, from time 0 on; found again in what the motion needs; refused without time."""
+    wheel = Body("wheel", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(1.0, 1.0, 2.0, 0.0, 0.0, 0.0))
+    torques = (Constant(0.0), Constant(0.0), Linear(3.0, 0.0))
+    model = Model(ArticulatedSystem((wheel,)), forces=(PrescribedForce("motor", "wheel", torques=torques),))
+    motion = simulate(model, [0.0], [0.0], duration=0.5, **options)
+    assert motion.q[-1, 0] == pytest.approx(3 * 0.5**3 / 12, rel=1e-5)
+    np.testing.assert_allclose(motion.torques[:, 0], 3 * motion.time, rtol=1e-12)
+    moved = Motion(model.system, motion.time, motion.q, motion.u, motion.acceleration)
+    np.testing.assert_allclose(inverse_dynamics_of_motion(model, moved).torque, 0, atol=1e-12)
+    with pytest.raises(ValueError, match="force 'motor' depends on the time"):
+        limit_torques(model, [0.0], [0.0])
+
+
+def test_a_force_of_unknown_functions_is_left_out(tmp_path):
+    path = tmp_path / "pushed.osim"
+    Model(SYSTEM, forces=PUSHES, name="pushed").save(path)
+    path.write_text(path.read_text().replace("SimmSpline", "Wave"))
+    with pytest.warns(UnsupportedWarning, match=r"1 PrescribedForce \(force\), line \d+"):
+        model = load_model(path)
+    assert model.forces == PUSHES[1:]
 
 
 def test_static_optimization_leaves_them_their_part(rng):
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
     plain = Model(SYSTEM, (Muscle("m", path, CubicExponentialMuscle(500.0, 0.5)),))
-    sprung = Model(SYSTEM, plain.muscles, forces=(FORCES["coordinate"],))
+    sprung = Model(SYSTEM, plain.muscles, forces=(SPRINGS["coordinate"],))
     q, u, torque = rng.uniform(-0.3, 0.3, 5), rng.uniform(-1, 1, 5), rng.normal(size=5)
     own = limit_torques(sprung, q, u)
     assert own[1] == pytest.approx(-12.0 * (q[1] - 0.1) - 0.7 * u[1])
