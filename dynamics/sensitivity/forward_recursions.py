@@ -22,24 +22,25 @@ Algorithms, Springer 2008, chapter 7. Here M^-1 is not multiplied: each entry ta
 """
 
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.sensitivity.columns import transposed, work
+from myoquat.dynamics.sensitivity.columns import work
 from myoquat.dynamics.sensitivity.recursions import Source, sources_of
-from myoquat.dynamics.sensitivity.responses import Carried, Edge, Mobility, about_origin, at_point, beside
+from myoquat.dynamics.sensitivity.responses import Carried, Edge, Mobility, about_origin, at_point
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import SymbolArray
-from myoquat.kernels.tracing.context import becomes_loops
+from myoquat.kernels.tracing.context import unrolled_constructs
 
-__all__ = ["forward_derivatives", "walked_derivatives", "walks"]
+__all__ = ["forward_derivatives"]
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -52,13 +53,11 @@ __all__ = ["forward_derivatives", "walked_derivatives", "walks"]
 _FORCES = 18  # numbers of the forces of a column
 
 
-def walks(system: ArticulatedSystem, q: Array) -> bool:
-    """Whether the columns of a system cross its joints in loops."""
-    return MinRows.CROSSINGS.reached_by(system.nu) and becomes_loops(q)
+def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
+    """(nu, 3 nu) of udot by a small motion, by u and by tau, the last M^-1, at one state of floats or symbols.
 
-
-def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> Array:
-    """(nu, 3 nu) of udot by a small motion, by u and by tau, of symbols."""
+    The code of small systems is written out: it runs faster than loops."""
+    sources = sources_of(system, q, u, tau, f_ext)
     walk = _Walk(system.nu, sources)
     for source in sources:
         walk.put_own(source)
@@ -72,7 +71,8 @@ def walked_derivatives(system: ArticulatedSystem, sources: Sequence[Source]) -> 
         indices = [*source.indices, *(place for group, _ in groups for place in group)]
         if source.link.parent != WORLD and indices:
             arrived[source.link.parent].append((indices, source.origin))
-    return walk.result()
+    with nullcontext() if MinRows.CROSSINGS.reached_by(system.nu) else unrolled_constructs():
+        return walk.result()
 
 
 class _Numbers(NamedTuple):
@@ -298,77 +298,3 @@ def _both(moved: Array, p: Array, forces: Array) -> Array:
 def _one(moved: Array, p: Array, forces: Array) -> Array:
     """(2,) of dq and du."""
     return np.concatenate(_felt(moved, p, forces))
-
-
-def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
-    """(..., nu, 3 nu) of udot by a small motion, by u and by tau, the last M^-1."""
-    sources = sources_of(system, q, u, tau, f_ext)
-    if walks(system, q):
-        return walked_derivatives(system, sources)
-    entries = _Entries(system.nu)
-    arrived: list[list[_Group]] = [[] for _ in sources]
-    for i in reversed(range(len(sources))):
-        source, groups = sources[i], arrived[i]
-        entries.put(source.indices, source.indices, source.own)
-        entries.put_apart(source, groups)
-        passed = [_Group(source.indices, source.passed, source.origin)] if source.indices else []
-        for group in groups:
-            passed += entries.put_carried(source, group)
-        if source.link.parent != WORLD and passed:
-            indices = [place for group in passed for place in group.indices]
-            arrived[source.link.parent].append(
-                _Group(indices, beside([group.carried for group in passed]), source.origin)
-            )
-    return entries.dense(q)
-
-
-class _Group(NamedTuple):
-    """Columns that came to a link through one joint: their indices in u, and the joint's origin p."""
-
-    indices: list[int]
-    carried: Carried
-    p: Any
-
-
-class _Entries:
-    """Blocks of the result, by lists of rows and columns."""
-
-    def __init__(self, nu: int) -> None:
-        self.nu = nu
-        self.blocks: list[tuple[list[int], list[int], Any]] = []
-
-    def put(self, rows: list[int], columns: list[int], blocks: Sequence[Any]) -> None:
-        """The blocks by dq, du and tau, as many as there are."""
-        for turn, block in enumerate(blocks):
-            self.blocks.append((rows, [turn * self.nu + k for k in columns], block))
-
-    def put_carried(self, source: Source, group: _Group) -> list[_Group]:
-        """Of a joint and columns on its link; what of these goes on."""
-        edge = source.crossing.edge(group.p)
-        if source.indices:
-            above, below = edge.entries(group.carried)
-            self.put(source.indices, group.indices, above)
-            self.put(group.indices, source.indices, below)
-        return (
-            [] if edge.passage is None else [_Group(group.indices, edge.passage.passed(group.carried), source.origin)]
-        )
-
-    def put_apart(self, source: Source, groups: Sequence[_Group]) -> None:
-        """Of groups that one link carries, each on its own."""
-        if len(groups) < 2:
-            return
-        moved = [source.mobility.times(about_origin(group.carried.tau, group.p)) for group in groups]
-        for k, (one, own) in enumerate(zip(groups, moved, strict=True)):
-            for other, theirs in zip(groups[:k], moved[:k], strict=True):
-                here, there = at_point(own, other.p), at_point(theirs, one.p)
-                both = work(here, other.carried.tau)
-                self.put(one.indices, other.indices, [*(work(here, F) for F in other.carried[:2]), both])
-                self.put(other.indices, one.indices, [*(work(there, F) for F in one.carried[:2]), transposed(both)])
-
-    def dense(self, like: Array) -> Array:
-        """(..., nu, 3 nu) the matrix; zero where there is no block."""
-        batch = np.broadcast_shapes(like.shape[:-1], *(block.shape[:-2] for *_, block in self.blocks))
-        D: Array = 0.0 * like[..., :1, None] + np.zeros((*batch, self.nu, 3 * self.nu))  # of floats or symbols
-        for rows, columns, block in self.blocks:
-            D[..., np.array(rows, dtype=int)[:, None], np.array(columns, dtype=int)] = block
-        return D

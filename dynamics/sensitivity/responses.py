@@ -31,7 +31,6 @@ __all__ = [
     "Response",
     "about_origin",
     "at_point",
-    "beside",
     "joined_columns",
     "response_of",
     "turned",
@@ -399,13 +398,6 @@ def about_origin(force: Pair, p: Array) -> Pair:
     """Forces in columns about a point p of the link as ones about its origin."""
     n, f = force
     return n + row_cross(p, f), f
-
-
-def beside(groups: Sequence[Carried]) -> Carried:
-    """All columns of several groups about one point."""
-    q, u, tau = ((joined_columns([F[0] for F in visit_type]), joined_columns([F[1] for F in visit_type]))
-                 for visit_type in zip(*(group[:3] for group in groups), strict=True))  # fmt: skip
-    return Carried(q, u, tau, joined_columns([group.rows for group in groups]))
 
 
 def joined_columns(parts: Sequence[Any]) -> Array:

@@ -17,7 +17,7 @@ from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.vectors import joined
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.parameters import Parameters
 
@@ -116,7 +116,8 @@ class DynamicsVariables:
     def derivatives(self, t: Any, values: Values) -> Array:
         """(..., nu + k, sum of `sizes`) of `value` by a small change of the variables."""
         start = np.zeros(sum(self.sizes.values()))
-        if self.constrained or not has_recursion(self.system):
+        floats = self.forward and not is_symbolic(values["q"])  # whose recursion takes one state
+        if self.constrained or floats or not has_recursion(self.system):
             return jacobian_at(lambda d: self.value(t, self.changed(values, d)), start, like=values["q"])
         nu, q, u, f_ext = self.system.nu, values["q"], values["u"], values.get("f_ext")
         if self.forward:
