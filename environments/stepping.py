@@ -14,7 +14,7 @@ from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.dynamics import inverse_mass_matrix
 from myoquat.dynamics.constraints import constraints_of
-from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula, VariedEquations
+from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem
@@ -42,7 +42,7 @@ def with_implicit_damping(model: Model, step: float) -> Model:
 
 
 @dataclass(frozen=True)
-class ImplicitlyDamped(VariedEquations):
+class ImplicitlyDamped(StateEquations):
     """The equations of an environment: damping of joints is implicit in a step of `step` [s], with the varied damping
     and rotor inertia of each state. The parameter "clock" (...,) is the time [s] at which a run of steps begins, for
     each state its own. Muscles and controls that the model's own inputs prescribe follow these."""

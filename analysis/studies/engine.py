@@ -19,7 +19,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.dynamics.constraints.equations import imposed
-from myoquat.dynamics.integrators import FIXED_STEP, VariedEquations
+from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
 from myoquat.dynamics.simulation.start import MuscleStarts, Start, check_varied_start
@@ -103,7 +103,7 @@ class Engine:
         self.method = FIXED_STEP[study.method]
         held = constraints_of(study.model)
         start = Start.of(study.model, *study.start, held, False, varied=bool(study.parameters.names))
-        equations = VariedEquations(
+        equations = StateEquations(
             study.model, constraints=start.constraints, redundant=start.redundant, varied=self.columns.inner,
             limits=self._limits(),
         )  # fmt: skip

@@ -7,7 +7,6 @@ from myoquat.dynamics.integrators.radau import Radau, differences
 from myoquat.dynamics.integrators.rk4 import RungeKutta4
 from myoquat.dynamics.integrators.semi_implicit import SemiImplicitEuler
 from myoquat.dynamics.integrators.variational import Variational
-from myoquat.dynamics.integrators.varied import VariedEquations
 
 FIXED_STEP: dict[str, FixedStep] = {
     method.name: method for method in (RungeKutta4(), LieRungeKutta4(), SemiImplicitEuler(), Variational())
@@ -23,6 +22,5 @@ __all__ = [
     "StateEquations",
     "StepFormula",
     "Variational",
-    "VariedEquations",
     "differences",
 ]

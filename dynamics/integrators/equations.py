@@ -7,6 +7,7 @@ lengths. After them come the activations of actuators that follow their controls
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from myoquat.muscle import actuators
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.model import Model
+from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import activation_rates, rates, state_names
 
 __all__ = ["StateEquations"]
@@ -47,6 +49,9 @@ class StateEquations:
     own_inputs       names of inputs, such as "controls", in which the columns that the model's own `inputs` prescribe
                      follow these.
     weightless       as of `Constraints`, for a model of symbols.
+    varied           numbers of the model that are given as "p", the last of the parameters: parameter studies, and
+                     batches of models.
+    limits           ((entry, low, high), ...): a run stops where an entry of (q, u) leaves them.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -64,6 +69,8 @@ class StateEquations:
     feedback: tuple[tuple[str, Law], ...] = ()
     own_inputs: tuple[str, ...] = ()
     weightless: bool | None = None
+    varied: Parameters | None = None
+    limits: tuple[tuple[int, float, float], ...] = ()
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -99,7 +106,17 @@ class StateEquations:
 
     def delayed_start(self, p: Array | None = None) -> tuple[Array, ...]:
         """((..., n),) where these activations start, with the numbers p (..., k) that vary; () without any."""
-        return (np.array([a.activation for a in actuators.delayed(self.muscled).values()]),) if self.delayed else ()
+        if not self.delayed:
+            return ()
+        start = np.array([a.activation for a in actuators.delayed(self.muscled).values()])
+        if p is None or self.varied is None:
+            return (start,)
+        columns = [*np.broadcast_arrays(*start, p[..., 0])[:-1]]
+        for k, actuator in enumerate(self.delayed):
+            for column, location in enumerate(self.varied.locations):
+                if location.steps == ("actuators", actuator, "activation"):
+                    columns[k] = p[..., column]
+        return (np.stack(columns, axis=-1),)
 
     @property
     def of_muscles(self) -> tuple[str, ...]:
@@ -131,7 +148,14 @@ class StateEquations:
             self.redundant,
             content_key(self.feedback),
             self.own_inputs,
+            self.names,
+            content_key(self.limits),
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The varied numbers."""
+        return () if self.varied is None else self.varied.names
 
     @property
     def inputs(self) -> dict[str, int]:
@@ -150,7 +174,8 @@ class StateEquations:
     @property
     def parameters(self) -> dict[str, Any]:
         """Name and shape of what is constant."""
-        return {"time_constant": ()} if self.baumgarte else {}
+        constant: dict[str, Any] = {"time_constant": ()} if self.baumgarte else {}
+        return constant | ({"p": (len(self.names),)} if self.names else {})
 
     def named(self, values: Sequence[Any]) -> dict[str, Any]:
         """The arguments of a formula after x, by name."""
@@ -158,11 +183,22 @@ class StateEquations:
 
     def at(self, values: Sequence[Any]) -> tuple["StateEquations", Sequence[Any]]:
         """The equations with the numbers that vary, from the values after x, and the other values."""
-        return self, values
+        if not self.names:
+            return self, values
+        place = [*self.inputs, *self.parameters].index("p")
+        return self.fixed(values[place]), [*values[:place], *values[place + 1 :]]
 
-    def fixed(self, p: Array | None) -> "StateEquations":
-        """The equations with the numbers p (n,) that vary in the model."""
-        return self
+    def fixed(self, p: Array | None) -> Self:
+        """The equations with the numbers p (n,) in the model, as all other fields say."""
+        return replace(self if p is None else self.of_model(self.bound(p)), varied=None)
+
+    def over_time(self, model: Model, names: tuple[str, ...], p: Array | None) -> InputsOverTime:
+        """The model's own inputs of these names over time, with their numbers among p (..., n)."""
+        columns = [k for k, name in enumerate(self.names) if name.startswith("inputs.")]
+        if p is None or not columns:
+            return InputsOverTime(model.inputs, names)
+        varied = Parameters.of(model, [self.names[k] for k in columns])
+        return InputsOverTime(model.inputs, names, varied, p[..., columns])
 
     def of_model(self, model: Model | ArticulatedSystem) -> Self:
         """The same equations of a model with other numbers, whose own constraints have these numbers too."""
@@ -210,8 +246,8 @@ class StateEquations:
         return replaced
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
-        """The model that moves; equations with varied numbers put p (n,) into it."""
-        return self.model
+        """The model that moves, with p (n,) in it where numbers vary."""
+        return self.model if p is None or self.varied is None else self.varied.bind(p)
 
     def fed_back(self, t: Array, q: Array, u: Array) -> dict[str, Any]:
         """What the laws of the feedback return, (..., n) by the name of the input."""
@@ -298,9 +334,12 @@ class StateEquations:
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])
 
     def beyond(self, t: Array, x: Array, *values: Array) -> Array:
-        """Positive where |u| is beyond the speed limit."""
+        """Positive where |u| is beyond the speed limit, or an entry of (q, u) beyond its own."""
         _, u = self.split(x)
-        return np.sum(u * u, axis=-1) - SPEED_LIMIT**2
+        excess = [np.sum(u * u, axis=-1) - SPEED_LIMIT**2]
+        for entry, low, high in self.limits:
+            excess += [x[..., entry] - high, low - x[..., entry]]
+        return reduce(np.maximum, excess)
 
     def _excess(self, q: Array) -> Array:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""

@@ -19,7 +19,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
-from myoquat.dynamics.integrators import Radau, VariedEquations
+from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
 from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run
@@ -63,7 +63,7 @@ class AdaptiveProblem:
     numbers  (n,) the numbers of the model that vary, (..., n) for a batch; None without
     """
 
-    equations: VariedEquations
+    equations: StateEquations
     controls: dict[str, Control]
     choice: MethodChoice
     timing: Timing

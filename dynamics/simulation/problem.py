@@ -11,7 +11,7 @@ import numpy as np
 from myoquat.core.arguments import check_type, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from myoquat.dynamics.integrators import StateEquations, VariedEquations
+from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import (
     Control,
@@ -64,7 +64,7 @@ class Problem:
         self.choice, self.system = choice, system_of(model)
         self.model = model if isinstance(model, Model) else self.system
         self.varied = _varied(self.model, list(parameters), choice)
-        equations = VariedEquations(
+        equations = StateEquations(
             self.model, external_torque, choice.baumgarte, tuple(constraints), redundant, varied=self.varied
         )
         self.feedback = dict(feedback or {})
@@ -195,7 +195,6 @@ class Problem:
 
     def _own_inputs(self, model: Model, names: tuple[str, ...], inputs: Inputs) -> InputsOverTime:
         """The model's own inputs of these names, with the numbers of each run where theirs vary."""
-        assert isinstance(self.equations, VariedEquations)
         return self.equations.over_time(model, names, self._stacked(inputs.parameters))  # `run` checks them
 
     def fed_back(self, inputs: Inputs, t: Array | float, q: Array, u: Array) -> dict[str, Array]:
@@ -265,7 +264,6 @@ class Problem:
         """The laws' states at rest, each with its own numbers; ValueError where there is no balance."""
         batch = np.broadcast_shapes(q.shape[:-1], activation.shape[:-1], p.shape[:-1])
         flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, activation, p)]
-        assert isinstance(self.equations, VariedEquations)
         _, states = MuscleStarts(self.equations)(*flat)
         if not np.isfinite(states).all():
             sample = int(np.argwhere(~np.isfinite(states))[0, 0])

@@ -11,7 +11,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
-from myoquat.dynamics.integrators import VariedEquations
+from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.controls import check_numbers
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
@@ -92,7 +92,7 @@ class Start:
 # ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample -------------
 
 
-def check_varied_start(equations: VariedEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> None:
+def check_varied_start(equations: StateEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> None:
     """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
     system = equations.system
 
@@ -118,7 +118,7 @@ def check_varied_start(equations: VariedEquations, q: Array, u: Array, p: Array,
 class MuscleStarts:
     """Activations equal to the excitations, and the laws' states at rest."""
 
-    def __init__(self, equations: VariedEquations) -> None:
+    def __init__(self, equations: StateEquations) -> None:
         self.equations, model = equations, equations.muscled
         self.names = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(model).items()}
         sizes: dict[str, Any] = {"q": model.system.nq, "p": (max(len(equations.names), 1),)}

@@ -360,6 +360,7 @@ class EulerJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "euler"
+    facts: ClassVar[JointFacts] = EULER
     span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     angles: Angles | None = None
@@ -367,10 +368,6 @@ class EulerJoint(CoordinateJoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         axes(self.sequence)
-
-    @property
-    def facts(self) -> JointFacts:
-        return EULER
 
     @property
     def pattern(self) -> Hashable:
@@ -514,6 +511,7 @@ class UniversalJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "universal"
+    facts: ClassVar[JointFacts] = UNIVERSAL
     constants: ClassVar[tuple[str, ...]] = ("first", "second")
     first: tuple[float, float, float] = (1.0, 0.0, 0.0)
     second: tuple[float, float, float] = (0.0, 1.0, 0.0)
@@ -524,10 +522,6 @@ class UniversalJoint(CoordinateJoint):
         object.__setattr__(self, "second", unit_axis(self.second))
         if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
             raise ValueError(f"a universal joint needs two different axes, not {self.first} twice")
-
-    @property
-    def facts(self) -> JointFacts:
-        return UNIVERSAL
 
     @property
     def _axes(self) -> tuple[Vector3, Vector3]:

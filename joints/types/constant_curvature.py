@@ -59,6 +59,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "constant_curvature"
+    facts: ClassVar[JointFacts] = FACTS
     length: Positive = 1.0
     rest: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -69,10 +70,6 @@ class ConstantCurvatureJoint(CoordinateJoint):
                 "a joint of constant curvature needs a positive length and three angles, "
                 f"not {self.length} and {self.rest}"
             )
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
 
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
         """With the length times the child's factor along y, as in OpenSim."""

@@ -38,6 +38,7 @@ class EllipsoidJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "ellipsoid"
+    facts: ClassVar[JointFacts] = FACTS
     radii: tuple[float, float, float]
     sequence: str = "XYZ"
 
@@ -56,10 +57,6 @@ class EllipsoidJoint(CoordinateJoint):
         """With the radii times the parent's factors."""
         x, y, z = (radius * factor for radius, factor in zip(self.radii, parent, strict=True))
         return replace(self, radii=(x, y, z))
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         R, _ = self.euler_joint.transform(q)

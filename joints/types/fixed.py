@@ -24,10 +24,7 @@ class FixedJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "fixed"
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
+    facts: ClassVar[JointFacts] = FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), np.zeros(3)

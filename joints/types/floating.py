@@ -43,6 +43,7 @@ class FloatingJoint(Joint):
     """
 
     kind: ClassVar[str] = "floating"
+    facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "all"
     sequence: str = "YZY"
     velocity_frame: str = "child"
@@ -51,10 +52,6 @@ class FloatingJoint(Joint):
     @property
     def pattern(self) -> Hashable:
         return type(self), self.velocity_frame
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
 
     @property
     def in_child(self) -> bool:

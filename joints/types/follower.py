@@ -90,6 +90,7 @@ class FollowerJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "follower"
+    facts: ClassVar[JointFacts] = FACTS
     constants: ClassVar[tuple[str, ...]] = ("ball", "turns", "frame")
     leader: str
     ball: Joint
@@ -99,10 +100,6 @@ class FollowerJoint(CoordinateJoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         angles_of(self.ball)
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
 
     @property
     def angles(self) -> Angles:

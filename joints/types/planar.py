@@ -40,10 +40,7 @@ class PlanarJoint(AxisJoint):
     """
 
     kind: ClassVar[str] = "planar"
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
+    facts: ClassVar[JointFacts] = FACTS
 
     def _in_plane(self, x: Array) -> Array:
         e1, e2 = perpendiculars(self.axis)

@@ -28,10 +28,7 @@ class PrismaticJoint(DirectedJoint):
     """
 
     kind: ClassVar[str] = "prismatic"
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
+    facts: ClassVar[JointFacts] = FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), q * as_array(self.axis)

@@ -29,10 +29,7 @@ class RevoluteJoint(DirectedJoint):
     """
 
     kind: ClassVar[str] = "revolute"
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
+    facts: ClassVar[JointFacts] = FACTS
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return axis_angle_matrix(self.axis, q[..., 0]), np.zeros(3)

@@ -53,15 +53,12 @@ class SphericalJoint(Joint):
     """
 
     kind: ClassVar[str] = "spherical"
+    facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"
     angles: Angles | None = None
-
-    @property
-    def facts(self) -> JointFacts:
-        return FACTS
 
     @property
     def in_child(self) -> bool:
