@@ -8,11 +8,10 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, simulate
-from myoquat.dynamics.constraints import CoordinateCoupler, PointLoop, PositionFormula
+from myoquat.dynamics.constraints import PointLoop, PositionFormula
 from myoquat.dynamics.gamma import Gamma, forward_dynamics_gamma
 from myoquat.dynamics.quaternion_form import first_order_form, quaternion_accelerations, quaternion_form
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
@@ -29,15 +28,6 @@ GEARS = ArticulatedSystem((wheel("a", 1.0, (0.2, 0.0, 0.0), 0.5), wheel("b", 0.5
 
 def gears(Ts=None):
     return Gamma(lambda y, q0: np.concatenate([y, 3 * y + 0.1], axis=-1), lambda q: q[..., :1], 1, Ts)
-
-
-def test_gears_move_as_under_the_coupler():
-    gamma, tau = gears(), np.array([0.3, -0.2])
-    q, qd = np.array([0.4, 1.3]), np.array([0.7, 2.1])
-    qdd = forward_dynamics_gamma(GEARS, gamma, q, qd, tau)
-    way = simulate(GEARS, q, qd, 1e-3, torque=tau, constraints=[CoordinateCoupler("b", "a", Linear(3.0, 0.1))])
-    np.testing.assert_allclose(qdd, way.acceleration[0], atol=1e-12)
-    np.testing.assert_allclose(qdd[1], 3 * qdd[0])
 
 
 def four_bar():

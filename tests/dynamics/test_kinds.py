@@ -10,11 +10,8 @@ from myoquat.dynamics import (
     articulated,
     forward_dynamics,
     inverse_dynamics,
-    kinetic_energy,
-    potential_energy,
     simulate,
 )
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints, PointLoop
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.multibody.sampling import KINDS, random_joint, random_system
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
@@ -127,22 +124,3 @@ def test_numbers_that_vary_are_seen_link_by_link(rng):
     for name, value in own.items():
         run = Simulator(system, parameters=[name])(q, np.zeros(system.nu), parameters={name: value}, **given)
         np.testing.assert_allclose(run.u[-1], expected, rtol=1e-9, atol=1e-10)
-
-
-def test_a_swinging_chain_keeps_its_energy(rng):
-    system = _chain(LINKS, lambda rng: SphericalJoint(), rng)
-    run = simulate(system, system.random(1, rng)[0], np.zeros(system.nu), duration=2e-3, step=1e-4)
-    kinetic = kinetic_energy(system, run.q, run.u)
-    total = kinetic + potential_energy(system, run.q)
-    assert kinetic[-1] > 1e-3
-    assert np.ptp(total) < 1e-6 * kinetic[-1]
-
-
-def test_constraint_forces_are_forces_like_others(every_link, rng):
-    """The constrained equations go by M and its factors. Their motion of a closed chain is that of the chain under the
-    force of the constraint."""
-    system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
-    closed = ConstraintArrays(Constraints(system, [PointLoop("b11", "ground", axes="xz")]))
-    q, u, tau = (x[0] for x in _state(system, rng, 1))
-    motion = closed.motion(q, u, tau, 0.0)
-    _assert_same(_kernel(system)(q, u, tau + motion.force), motion.acceleration, 1e-7)

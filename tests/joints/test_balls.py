@@ -74,18 +74,6 @@ def _turns(q, ball, there):
     return back
 
 
-def test_angles_answer_by_their_names_on_the_quaternion(system, rng):
-    q, _ = states(system, 10, rng)
-    ball = with_rotations(system, "quaternion")
-    there = convert_coordinates(system, ball, q)
-    for name in ("flexion", "list"):
-        names = {"flexion": 7, "list": 1}
-        difference = ball.coordinate(name, there) - q[:, names[name]]
-        np.testing.assert_allclose(np.sin(difference), 0, atol=1e-13)
-    with pytest.raises(KeyError, match="'knee' does not exist"):
-        ball.coordinate("knee", there)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -8,8 +8,6 @@ import pytest
 import myoquat as mq
 from myoquat import dynamics
 from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment import moment_arms
-from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data import Motion
 from myoquat.joints import (
     Angles,
@@ -140,28 +138,6 @@ def test_paths_that_depend_on_locked_angles_are_flagged():
     assert not np.abs(J[0, 0]).max() < 1e6  # huge, or not a number
 
 
-def test_a_massless_chest_moves_as_its_couplers_say(rng):
-    """Mass matrix, inverse dynamics and simulation are those of the file's angles."""
-    model = on_chest()
-    ball = model.with_rotations("quaternion")
-    q = model.start
-    _, C = free_velocities(model, q[None])
-    u = C[0] @ rng.normal(size=C.shape[-1]) * 0.4
-    Q, v = convert_coordinates(model.system, ball.system, q), convert_velocities(model.system, ball.system, q, u)
-    P = rates_on(model, ball, q[None])[0] @ C[0]
-    M = C[0].T @ mq.mass_matrix(model, q) @ C[0]
-    np.testing.assert_allclose(P.T @ mq.mass_matrix(ball, Q) @ P, M, atol=1e-12)
-    still = [
-        mq.inverse_dynamics(m, x, np.zeros(m.system.nu), np.zeros(m.system.nu)) for m, x in ((model, q), (ball, Q))
-    ]
-    np.testing.assert_allclose(still[1] @ P, still[0] @ C[0], atol=1e-12)
-    given = {"duration": 0.05, "step": 1e-4, "output_step": 0.01}
-    ways = [mq.simulate(model, q, u, **given), mq.simulate(ball, Q, v, **given)]
-    assert np.abs(ways[0].q[-1] - q).max() > 0.01
-    back = convert_coordinates(ball.system, model.system, ways[1].q)
-    np.testing.assert_allclose(back, ways[0].q, rtol=1e-12, atol=1e-12)
-
-
 def test_a_chest_in_the_lock_of_its_angles_moves_with_a_quaternion_alone():
     model = on_chest()
     locked = model.pose({"r_y": -np.pi / 2})
@@ -187,17 +163,6 @@ def test_motions_go_in_and_come_out_in_the_file_s_names(rng, tmp_path):
     motion = mq.data.load_motion(tmp_path / "raise.mot", ball)
     np.testing.assert_allclose(motion.angles()["back"], q[:, 3], atol=1e-6)
     np.testing.assert_allclose(motion.angles()["back_u"], u[:, 3], atol=1e-6)
-
-
-def test_moment_arms_answer_to_the_file_s_names(rng):
-    model = arm()
-    ball = model.with_rotations("quaternion")
-    q, _, _ = states(model, 5, rng)
-    Q = convert_coordinates(model.system, ball.system, q)
-    for name in ("plane", "elev", "axial"):
-        expected = moment_arms(model, q, coordinates=[name])
-        found = moment_arms(ball, Q, coordinates=[name])
-        np.testing.assert_allclose(np.asarray(found.values), np.asarray(expected.values), atol=1e-12)
 
 
 def test_what_stands_in_the_way_of_a_chain_is_said():

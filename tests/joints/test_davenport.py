@@ -7,13 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from myoquat.joints import (
     Angles,
-    ArticulatedSystem,
-    Axis,
-    Body,
-    CustomJoint,
-    EulerJoint,
     condition_davenport,
-    convert_coordinates,
     davenport_from_quaternion,
     davenport_rate_matrix,
     euler_from_quaternion,
@@ -23,7 +17,6 @@ from myoquat.joints import (
     random_quaternions,
     rotation_matrix,
     unreached_angle,
-    with_rotations,
 )
 from myoquat.joints.types.spherical import shorter
 
@@ -156,23 +149,6 @@ def test_ranges_choose_the_triple_past_the_lock(rng):
     np.testing.assert_allclose(plain.values(Q)[1], x[1], atol=1e-13)
     assert plain.values(Q)[0, 1] > -0.06  # the other triple
     assert ranged.lock_sine(np.array([0.0, -0.0586, 0.0])) < 1e-3
-
-
-@pytest.mark.parametrize(
-    "joint",
-    [
-        EulerJoint("XYZ"),
-        CustomJoint(("a", "b", "c"), tuple(Axis(tuple(row), i) for i, row in enumerate(np.eye(3).tolist()))),
-    ],
-)
-def test_ranges_past_the_lock_bring_the_angles_back(joint):
-    """Two descriptions of the same three rotations in a file: an angle of 100 degrees about y comes back from both."""
-    body = Body("torso", "pelvis", joint, coordinate_names=("a", "b", "c"))
-    system = ArticulatedSystem((body,), "pelvis")
-    ball = with_rotations(system, "quaternion", dict.fromkeys("abc", (-2.0, 2.0)))
-    x = np.array([0.3, np.deg2rad(100), -0.2])
-    Q = convert_coordinates(system, ball, x)
-    np.testing.assert_allclose(ball.bodies[0].joint.angles.values(Q), x, atol=1e-14)
 
 
 def test_a_rotation_that_sums_coordinates_comes_back(rng):

@@ -19,7 +19,6 @@ from myoquat.joints import (
     SphericalJoint,
     UniversalJoint,
 )
-from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.multibody.sampling import KINDS, random_joint
 from myoquat.joints.vectors import axis_angle_matrix, matvec
 from myoquat.kernels.symbolic.arrays import symbols_casadi
@@ -201,12 +200,3 @@ def test_impossible_joints_are_refused():
         CustomJoint(("a",), rotations=(Axis((1.0, 0.0, 0.0), 1),))
     with pytest.raises(ValueError, match="units must be"):
         CustomJoint(("a",), units=("degree",))
-
-
-@pytest.mark.parametrize(
-    "function", [Polynomial((0.3, -1.0, 2.0, 0.5)), Linear(2.0, 0.3), Constant(0.7), Polynomial(())]
-)
-def test_functions_know_their_derivatives(function):
-    x = np.linspace(-1, 1, 7)
-    for f, df in ((function.value, function.slope), (function.slope, function.curvature)):
-        np.testing.assert_allclose(f(x + 1e-200j).imag / 1e-200, df(x), atol=1e-14)
