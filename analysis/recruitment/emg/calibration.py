@@ -8,8 +8,8 @@ Besier, An EMG-driven musculoskeletal model to estimate muscle forces and knee j
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.model import Model, check_laws
 
 __all__ = ["Calibration", "CalibrationTrial", "calibrate_muscles"]
@@ -148,13 +147,10 @@ def calibrate_muscles(
     records = [_record(rigid, trial, velocities) for trial in trials]
     problem = _Problem(rigid, records, limits, sigma, torque_error)
     found = problem.solved()
-    factors = np.exp(found.x)
-    laws = _changed([muscle.law for muscle in model.muscles], problem.varied, factors)
-    muscles = tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True))
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     return Calibration(
-        model=replace(model, muscles=muscles),
-        factors=problem.table(factors),
+        model=problem.changed(model, found.x),
+        factors=problem.table(np.exp(found.x)),
         deviations=problem.table(np.sqrt(np.diag(covariance))),
         errors=problem.errors(found.x),
         bounds=limits,
@@ -165,10 +161,8 @@ def calibrate_muscles(
 def _deviations(prior: float | Mapping[str, float], torque_error: float) -> dict[str, float]:
     """Standard deviations of the logarithms by quantity."""
     sigma = {quantity: prior if isinstance(prior, (int, float)) else prior.get(quantity, 0.1) for quantity in FACTORS}
-    for name, value in {
-        **{f"prior of {quantity!r}": s for quantity, s in sigma.items()},
-        "torque_error": torque_error,
-    }.items():
+    sizes = {f"prior of {quantity!r}": s for quantity, s in sigma.items()} | {"torque_error": torque_error}
+    for name, value in sizes.items():
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be positive, not {value}")
     return sigma
@@ -231,10 +225,9 @@ class _Problem:
         sigma: Mapping[str, float],
         torque_error: float,
     ) -> None:
-        self.names, self.laws = model.muscle_names, [muscle.law for muscle in model.muscles]
-        self.records, self.error = records, torque_error
-        self.varied = [(i, quantity) for i, law in enumerate(self.laws) for quantity, field in FACTORS.items()
-                       if getattr(law, field, None) and limits[quantity][0] < limits[quantity][1]]  # fmt: skip
+        self.model, self.records, self.error = model, records, torque_error
+        self.varied = [(i, quantity) for i, muscle in enumerate(model.muscles) for quantity, field in FACTORS.items()
+                       if getattr(muscle.law, field, None) and limits[quantity][0] < limits[quantity][1]]  # fmt: skip
         self.low, self.high = (np.log([limits[quantity][k] for _, quantity in self.varied]) for k in (0, 1))
         self.sigma = np.array([sigma[quantity] for _, quantity in self.varied])
         if not self.varied:
@@ -246,70 +239,52 @@ class _Problem:
             self.residual, start, self.jacobian, (self.low, self.high), xtol=1e-10, ftol=1e-12, gtol=1e-10
         )
 
+    def changed(self, model: Model, x: Array) -> Model:
+        """A model with the numbers of its laws times the factors."""
+        laws = [self.law(muscle.law, i, x) for i, muscle in enumerate(model.muscles)]
+        return replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+
+    def law(self, law: Any, i: int, x: Array) -> Any:
+        """A law of muscle i with its numbers times the factors."""
+        own = {
+            FACTORS[quantity]: factor for (k, quantity), factor in zip(self.varied, np.exp(x), strict=True) if k == i
+        }
+        return replace(law, **{name: float(getattr(law, name) * factor) for name, factor in own.items()})
+
+    def tension(self, r: _Record, i: int, x: Array) -> Array:
+        """(t,) [N] of muscle i."""
+        law = self.law(self.model.muscles[i].law, i, x)
+        return np.asarray(law.force(r.lengths[:, i], r.speeds[:, i], r.activation[:, i]))
+
+    def missing(self, r: _Record, x: Array) -> Array:
+        """(t, e) [N m, N] by how much the muscles give more than is needed."""
+        tensions = np.stack([self.tension(r, i, x) for i in range(len(self.model.muscles))], axis=-1)
+        return matvec(r.arms, tensions) - r.needed
+
     def residual(self, x: Array) -> Array:
-        laws = _changed(self.laws, self.varied, np.exp(x))
-        off = [((matvec(r.arms, _tensions(r, laws)) - r.needed) / self.error).ravel() for r in self.records]
-        return np.concatenate([*off, x / self.sigma])
+        return np.concatenate([*((self.missing(r, x) / self.error).ravel() for r in self.records), x / self.sigma])
 
     def jacobian(self, x: Array) -> Array:
-        blocks = []
-        ahead, behind = (
-            _changed_alone(self.laws, self.varied, np.exp(x + h), np.exp(x))
-            for h in (DIFFERENCE_STEP, -DIFFERENCE_STEP)
-        )
+        steps, blocks = DIFFERENCE_STEP * np.eye(len(x)), []
         for r in self.records:
-            columns = []
-            for k, (i, _) in enumerate(self.varied):
-                slope = (_tension(r, i, ahead[k]) - _tension(r, i, behind[k])) / (2 * DIFFERENCE_STEP)
-                columns.append((r.arms[:, :, i] * slope[:, None] / self.error).ravel())
-            blocks.append(np.stack(columns, axis=-1))
+            slopes = [(self.tension(r, i, x + h) - self.tension(r, i, x - h)) / (2 * DIFFERENCE_STEP)
+                      for (i, _), h in zip(self.varied, steps, strict=True)]  # fmt: skip
+            columns = [r.arms[:, :, i] * slope[:, None] for (i, _), slope in zip(self.varied, slopes, strict=True)]
+            blocks.append(np.stack([(column / self.error).ravel() for column in columns], axis=-1))
         return np.concatenate([*blocks, np.diag(1 / self.sigma)])
 
     def table(self, values: Array) -> "pd.DataFrame":
-        frame = pd.DataFrame(np.nan, index=pd.Index(self.names), columns=pd.Index(list(FACTORS)))
+        names = self.model.muscle_names
+        frame = pd.DataFrame(np.nan, index=pd.Index(names), columns=pd.Index(list(FACTORS)))
         for (i, quantity), value in zip(self.varied, values, strict=True):
-            frame.loc[self.names[i], quantity] = value
+            frame.loc[names[i], quantity] = value
         return frame
 
     def errors(self, x: Array) -> "pd.DataFrame":
         found: dict[str, list[Array]] = {}
-        changed = _changed(self.laws, self.varied, np.exp(x))
         for r in self.records:
-            before, after = (matvec(r.arms, _tensions(r, laws)) - r.needed for laws in (self.laws, changed))
+            parts = np.stack([r.needed, self.missing(r, 0 * x), self.missing(r, x)])
             for k, name in enumerate(r.names):
-                found.setdefault(name, []).append(np.stack([r.needed[:, k], before[:, k], after[:, k]]))
+                found.setdefault(name, []).append(parts[..., k])
         rows = {name: np.sqrt(np.mean(np.concatenate(parts, axis=1) ** 2, axis=1)) for name, parts in found.items()}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["needed", "before", "after"])
-
-
-Laws = Sequence[ForceLaw | None]
-
-
-def _changed(laws: Laws, varied: Sequence[tuple[int, str]], factors: Array) -> list[ForceLaw]:
-    """The laws with their numbers times the factors."""
-    found = list(laws)
-    for (i, quantity), factor in zip(varied, factors, strict=True):
-        found[i] = _times(found[i], quantity, factor)
-    return [law for law in found if law is not None]
-
-
-def _changed_alone(laws: Laws, varied: Sequence[tuple[int, str]], moved: Array, factors: Array) -> list[ForceLaw]:
-    """Per place the law of its muscle, with that number times the moved factor and the others times theirs."""
-    found = _changed(laws, varied, factors)
-    return [_times(found[i], quantity, moved[k] / factors[k]) for k, (i, quantity) in enumerate(varied)]
-
-
-def _times(law: ForceLaw | None, quantity: str, factor: float) -> ForceLaw:
-    assert law is not None
-    assert any(f.name == FACTORS[quantity] for f in fields(law))  # type: ignore[arg-type]
-    return replace(law, **{FACTORS[quantity]: float(getattr(law, FACTORS[quantity]) * factor)})  # type: ignore[type-var]
-
-
-def _tension(r: _Record, i: int, law: ForceLaw) -> Array:
-    """(t,) [N] of muscle i under another law."""
-    return np.asarray(law.force(r.lengths[:, i], r.speeds[:, i], r.activation[:, i]))
-
-
-def _tensions(r: _Record, laws: Laws) -> Array:
-    """(t, m) [N]."""
-    return np.stack([_tension(r, i, law) for i, law in enumerate(laws) if law is not None], axis=-1)

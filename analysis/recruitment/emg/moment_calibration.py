@@ -3,8 +3,7 @@ that recorded EMG gives the measured joint moments.
 
 minimise 1/2 sum w ((moment - measured) / error)^2 + 1/2 |z|^2 over standardized parameters z. These are the most
 probable ones if errors are normal and the parameters have the distributions of `MomentPriors`. Errors of neighbouring
-instants are alike: w = step / error_time counts one independent error per `error_time`. Levenberg-Marquardt on the
-normal equations, whose matrix is I at least.
+instants are alike: w = step / error_time counts one independent error per `error_time`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,9 +45,7 @@ __all__ = [
     "moment_posterior",
 ]
 
-MAX_STEPS = 200
-SMALL_DECREASE = 1e-8  # of minus the logarithm of the density, that the next step promises
-MAX_DAMPING = 1e12
+DECREASE = 1e-10  # relative, of minus the logarithm of the density and of its parameters, at which the search ends
 PASSES = 3  # of the estimate of the errors' sizes and times, each from the fit before
 FIRST_TIME = 0.1  # [s] per independent error, assumed at first
 PER_ERROR = 3.0  # instants per `error_time` that are compared
@@ -90,41 +87,26 @@ class MomentObjective:
         """(...) and (..., n) at z (..., n)."""
         value, gradient = 0.5 * np.sum(z * z, axis=-1), np.array(z)
         for model, weight in zip(self.models, self.weights, strict=True):
-            moments, slope = model.pulled_back(z, lambda m, w=weight, t=model.trial: w * (m - t.moments))
-            value = value + 0.5 * np.sum(weight * (moments - model.trial.moments) ** 2, axis=(-2, -1))
-            gradient = gradient + slope
-        return value, gradient
-
-    def normal_equations(self, z: Array) -> tuple[float, Array, Array]:
-        """The value, its gradient (n,) and the Gauss-Newton matrix (n, n) of its second derivatives at z (n,)."""
-        value, gradient, matrix = 0.5 * float(z @ z), np.array(z), np.eye(self.size)
-        for model, weight in zip(self.models, self.weights, strict=True):
             moments, J = model.with_jacobian(z)
             off = moments - model.trial.moments
-            rows = (np.sqrt(weight)[:, None] * J).reshape(-1, self.size)
-            value += 0.5 * float(np.sum(weight * off**2))
-            gradient += np.einsum("ke,ken->n", weight * off, J)
-            matrix += rows.T @ rows
-        return value, gradient, matrix
+            value = value + 0.5 * np.sum(weight * off**2, axis=(-2, -1))
+            gradient = gradient + np.einsum("...ke,...ken->...n", weight * off, J)
+        return value, gradient
 
     def minimum(self, start: Array) -> tuple[Array, Array, bool]:
-        """z of the minimum next to the start, the matrix there, and whether it converged: the next step promises less
-        than `SMALL_DECREASE`."""
-        z, damping = start, 1e-3
-        value, gradient, matrix = self.normal_equations(z)
-        for _ in range(MAX_STEPS):
-            step = -np.linalg.solve(matrix + damping * np.diag(np.diag(matrix)), gradient)
-            if -gradient @ step < SMALL_DECREASE:
-                return z, matrix, True
-            ahead = self.normal_equations(z + step)
-            if ahead[0] < value:
-                z, damping = z + step, damping / 10
-                value, gradient, matrix = ahead
-            elif damping > MAX_DAMPING:
-                return z, matrix, False
-            else:
-                damping = max(10 * damping, 1e-9)
-        return z, matrix, False
+        """z of the minimum next to the start, the Gauss-Newton matrix (n, n) of its second derivatives, and whether the
+        search converged."""
+        pairs = [(model, np.sqrt(weight)) for model, weight in zip(self.models, self.weights, strict=True)]
+
+        def residuals(z: Array) -> Array:
+            return np.concatenate([*((root * (m.moments(z) - m.trial.moments)).ravel() for m, root in pairs), z])
+
+        def jacobian(z: Array) -> Array:
+            rows = [(root[:, None] * m.with_jacobian(z)[1]).reshape(-1, self.size) for m, root in pairs]
+            return np.concatenate([*rows, np.eye(self.size)])
+
+        found = scipy.optimize.least_squares(residuals, start, jacobian, method="lm", ftol=DECREASE, xtol=DECREASE)
+        return found.x, found.jac.T @ found.jac, bool(found.success)
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,25 +137,17 @@ class MomentModel:
         return self._joined(self.tensions(z), z)
 
     def with_jacobian(self, z: Array) -> tuple[Array, Array]:
-        """Moments (k, e) at z (n,), and their derivatives (k, e, n)."""
+        """Moments (..., k, e) at z (..., n), and their derivatives (..., k, e, n)."""
         tension, slopes = self._tensions(z, slopes=True)
-        by_muscle = self.trial.arms[..., None] * slopes[:, None]  # (k, e, m, 6)
-        shape = (*self.trial.moments.shape, -1)
-        delay = by_muscle[..., 0].sum(axis=-1, keepdims=True)
-        passive = np.einsum("ked,ef->kefd", self._basis, np.eye(self.velocities)).reshape(shape)
-        return self._joined(tension, z), np.concatenate([delay, by_muscle[..., 1:].reshape(shape), passive], axis=-1)
-
-    def pulled_back(self, z: Array, weigh: Any) -> tuple[Array, Array]:
-        """Moments (..., k, e) at z (..., n), and the gradients (..., n) of what weigh(moments) is the derivative of."""
-        tension, slopes = self._tensions(z, slopes=True)
-        moments = self._joined(tension, z)
-        bar = weigh(moments)
-        pulls = (bar[..., None, :] @ self.trial.arms)[..., 0, :]
-        own = np.einsum("...km,...kmp->...mp", pulls, slopes)
-        passive = np.einsum("...ke,ked->...ed", bar, self._basis)
-        flat = (*z.shape[:-1], -1)
-        parts = [own[..., 0].sum(axis=-1, keepdims=True), own[..., 1:].reshape(flat), passive.reshape(flat)]
-        return moments, np.concatenate(parts, axis=-1)
+        by_muscle = self.trial.arms[..., None] * slopes[..., None, :, :]  # (..., k, e, m, 6)
+        shape = (*by_muscle.shape[:-2], -1)
+        passive = np.einsum("ked,ef->kefd", self._basis, np.eye(self.velocities))
+        parts = [
+            by_muscle[..., 0].sum(axis=-1, keepdims=True),
+            by_muscle[..., 1:].reshape(shape),
+            np.broadcast_to(passive, (*by_muscle.shape[:-2], *passive.shape[-2:])).reshape(shape),
+        ]
+        return self._joined(tension, z), np.concatenate(parts, axis=-1)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
@@ -235,17 +227,13 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
         return found
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
+    key = law_type.law, law_type.settings, tuple(names)
     value = kernel_for(
-        (
-            "emg tension",
-            law_type.law,
-            law_type.settings,
-            tuple(names),
-        ),
+        ("emg tension", *key),
         lambda content: kernels.compile(formula, inputs, ["tension"], name="emg_tension", content=content),
     )
     slope = kernel_for(
-        ("emg tension by parameters", law_type.law, law_type.settings, tuple(names)),
+        ("emg tension by parameters", *key),
         lambda content: value.jacobian(wrt="parameters"),
     )
     return value, slope

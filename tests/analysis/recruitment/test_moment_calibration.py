@@ -34,20 +34,12 @@ def calibrated(leg, blank):
     return moments, trial, calibrate_moments(leg, [trial], priors=PRIORS, moment_error=1.0, error_time=0.04)
 
 
-def test_derivatives_are_exact(calibrated, rng):
-    """Gradient and Jacobian against central differences of the value, at random parameters."""
-    objective = calibrated[2].objective
-    z, d, h = 0.5 * rng.normal(size=objective.size), rng.normal(size=objective.size), 1e-5
-    value, gradient, matrix = objective.normal_equations(z)
-    ends = [objective.value_and_gradient(z + s * h * d) for s in (1, -1)]
-    assert gradient @ d == pytest.approx((ends[0][0] - ends[1][0]) / (2 * h), rel=1e-6)
-    several, slopes = objective.value_and_gradient(np.stack([z, z + d]))
-    assert several[0] == pytest.approx(value, rel=1e-13)
-    np.testing.assert_allclose(slopes[0], gradient, rtol=1e-10, atol=1e-10 * np.abs(gradient).max())
-    model = objective.models[0]
+def test_derivatives_of_moments_are_exact(calibrated, rng):
+    """Against central differences, at random parameters."""
+    model = calibrated[2].objective.models[0]
+    z, d, h = 0.5 * rng.normal(size=(2, model.size)), rng.normal(size=model.size), 1e-5
     J = model.with_jacobian(z)[1] @ d
     np.testing.assert_allclose(J, (model.moments(z + h * d) - model.moments(z - h * d)) / (2 * h), atol=1e-6)
-    assert np.linalg.eigvalsh(matrix).min() >= 1 - 1e-9  # the priors
 
 
 def test_known_moments_are_found_again(leg, blank, calibrated):
@@ -75,7 +67,7 @@ def test_sizes_and_times_of_errors_are_estimated(leg, blank):
 
 
 def test_log_density_has_its_gradient_and_is_greatest_at_the_calibration(calibrated):
-    """The gradient by central differences; the Gauss-Newton precision bounds how fast the density falls nearby."""
+    """The gradient by central differences; the density is less nearby."""
     _, _, found = calibrated
     value, gradient = found.log_density(found.z)
     assert (value.shape, gradient.shape) == ((), found.z.shape)
