@@ -109,7 +109,7 @@ class PathConstraint(_BoundedFormula, PathCondition):
     'reach'
     """
 
-    _what: ClassVar[str] = "path constraint"
+    _what = "path constraint"
     formula: Callable[[Point], Any]
 
     def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
@@ -129,7 +129,7 @@ class BoundaryConstraint(_BoundedFormula):
     'advance'
     """
 
-    _what: ClassVar[str] = "boundary constraint"
+    _what = "boundary constraint"
     formula: Callable[[Point, Point, Any], Any]
 
 

@@ -246,7 +246,7 @@ class CentralForce(StabilityRule):
     (0.0, 0.0, 1.0)
     """
 
-    equation_count: ClassVar[int] = 2
+    equation_count = 2
 
     def cones(self, parameter: Array) -> Array:
         """(t, 3, 3) of the half space n . f >= 0."""

@@ -6,9 +6,8 @@ the study once. What Dask does when a worker dies, it does here: its blocks go t
 
 import asyncio
 import json
-from collections.abc import Iterator
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -16,11 +15,9 @@ import distributed
 
 from myoquat.analysis.studies.engines import engine_for, user_code
 from myoquat.analysis.studies.identity import arguments_of, description, differences, key_of, surroundings
-from myoquat.analysis.studies.results import Done, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
-from myoquat.core.records import dataclass
 
-__all__ = ["Cluster", "ClusterError", "connected"]
+__all__ = ["ClusterEngine", "ClusterError"]
 
 _LOST = (
     distributed.KilledWorker,
@@ -29,6 +26,7 @@ _LOST = (
     distributed.comm.CommClosedError,
     distributed.TimeoutError,
 )
+_STORED = "What is stored stays; resume goes on with it"
 BLOCKS_PER_THREAD = 3  # handed out at a time: one is computed, the others are in transfer
 
 
@@ -36,8 +34,9 @@ class ClusterError(ConnectionError):
     """A cluster that does not answer, has no workers, or computes other bits."""
 
 
-def connected(client: Any, scheduler: str | None, timeout: float) -> "Cluster":
-    """The cluster of a client, or of the scheduler at an address. Raises ClusterError if it does not answer in time."""
+def connected(client: Any, scheduler: str | None, timeout: float) -> tuple[Any, bool]:
+    """The client, or one of the scheduler at an address, and whether it was made here. Raises ClusterError if that does
+    not answer in time."""
     if client is not None and scheduler is not None:
         raise ValueError("give a client or a scheduler's address, not both")
     own = client is None
@@ -50,7 +49,7 @@ def connected(client: Any, scheduler: str | None, timeout: float) -> "Cluster":
         if own:
             client.close()
         raise ClusterError(f"the scheduler {scheduler or client} has no workers within {timeout:g} s") from error
-    return Cluster(client, own)
+    return client, own
 
 
 def _check_answers(scheduler: str, timeout: float) -> None:
@@ -90,73 +89,51 @@ def _sent(text: str, code: dict[str, str]) -> Specification:
     return study
 
 
-@dataclass
-class Cluster:
-    """A connected cluster; one that was connected for a study is left when it is done."""
+class ClusterEngine:
+    """Runs blocks of a study on a cluster; threads that store them wait for it. A cluster that was connected for a
+    study is left when it is done."""
 
-    client: Any
-    own: bool
-
-    def blocks(
-        self, study: Specification, code: dict[str, str], results: Results, pending: list[int], report: RunReport,
-        timeout: float,
-    ) -> Iterator[Done]:  # fmt: skip
-        """Compute the pending blocks and store each as it comes."""
+    def __init__(
+        self, study: Specification, code: dict[str, str], client: Any, scheduler: str | None, timeout: float
+    ) -> None:
         found = description(study)
         if not found["model"]["file"]:
             raise ValueError(
                 f"the model {study.model.name!r} cannot be written to a file, and so not sent to workers. Types of "
                 "joints and forces of your own need an entry point (`myoquat.data.toml.records`)"
             )
-        constant = key_of({**found, "user_code": code}), json.dumps(found)
-        rest = iter(pending)
-        with self._session():
-            report.threads = sum(self.client.nthreads().values())
-            tasks: dict[Any, int] = {}
-            while True:
-                for number in _next(rest, BLOCKS_PER_THREAD * max(report.threads, 1) - len(tasks)):
-                    span = results.span(number)
-                    name = f"study-{constant[0][:12]}-{span[0]}"
-                    task = self.client.submit(compute_block, *constant, *span, surroundings(), code, key=name)
-                    tasks[task] = number
-                if not tasks:
-                    return
-                for task in self._finished(tasks, timeout):
-                    number = tasks.pop(task)
-                    arrays, seconds = task.result(timeout=timeout)
-                    task.release()
-                    stored(results, number, arrays)
-                    yield number, seconds
+        self.key, self.text = key_of({**found, "user_code": code}), json.dumps(found)
+        self.code, self.timeout = code, timeout
+        self.client, self.own = connected(client, scheduler, timeout)
+        self.threads = max(sum(self.client.nthreads().values()), 1)
+        self.workers = BLOCKS_PER_THREAD * self.threads
+        self.tasks: set[Any] = set()
 
-    def _finished(self, tasks: dict[Any, int], timeout: float) -> list[Any]:
-        """Those of the tasks that are done, at least one. ClusterError if the scheduler is gone, or all workers."""
-        silent = monotonic()
-        while True:
-            try:
-                with self.client.as_current():  # `wait` knows only the current client
-                    return list(distributed.wait(list(tasks), timeout=1.0, return_when="FIRST_COMPLETED").done)
-            except TimeoutError:
-                if self._answers():
-                    silent = monotonic()
-                elif monotonic() - silent > timeout:
-                    raise ClusterError(
-                        f"the cluster has not answered for {timeout:g} s. What is stored stays; resume goes on with it"
-                    ) from None
-
-    def _answers(self) -> bool:
-        return self.client.status == "running" and bool(self.client.nthreads())
-
-    @contextmanager
-    def _session(self) -> Iterator[None]:
-        """Errors of Dask in our words; the client closed, if it is ours."""
+    def run(self, begin: int, end: int) -> Any:
+        """(all that is kept of samples begin ... end - 1, seconds spent in kernels). ClusterError if the scheduler is
+        gone, or all workers."""
+        given = self.key, self.text, begin, end, surroundings(), self.code
         try:
-            yield
+            task = self.client.submit(compute_block, *given, key=f"study-{self.key[:12]}-{begin}")
+            self.tasks.add(task)
+            ended, silent = threading.Event(), monotonic()
+            task.add_done_callback(lambda _: ended.set())
+            while not ended.wait(1.0):
+                if self.client.status == "running" and self.client.nthreads():
+                    silent = monotonic()
+                elif monotonic() - silent > self.timeout:
+                    raise ClusterError(f"the cluster has not answered for {self.timeout:g} s. {_STORED}")
+            result = task.result(timeout=self.timeout)
         except _LOST as error:
-            raise ClusterError(f"the cluster is lost: {error}. What is stored stays; resume goes on with it") from error
-        finally:
-            if self.own:
-                self.client.close(timeout=5)
+            raise ClusterError(f"the cluster is lost: {error}. {_STORED}") from error
+        self.tasks.discard(task)
+        task.release()
+        return result
 
-
-def _next(rest: Iterator[int], count: int) -> list[int]:
-    return [number for _, number in zip(range(count), rest, strict=False)]
+    def close(self) -> None:
+        """Give up what runs."""
+        for task in tuple(self.tasks):
+            task.cancel()
+        self.tasks.clear()
+        if self.own:
+            self.client.close(timeout=5)

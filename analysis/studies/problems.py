@@ -1,7 +1,7 @@
 """Many problems of optimal control of one structure: the same kernels with other numbers, sample by sample."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -13,73 +13,23 @@ import numpy as np
 import xarray as xr
 
 from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, SolutionStatus
-from myoquat.analysis.control.discretization import Sites
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.control.statement import Statement
-from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.control.statement import Sites
 from myoquat.analysis.studies.design import Axis, Design, axes_of, parameters_of
-from myoquat.analysis.studies.durable import StoreError, check_links
+from myoquat.analysis.studies.store import FINGERPRINT, Contents, Store, Variable
+from myoquat.analysis.studies.study import RunOptions
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.content import FOREIGN, digest, is_foreign
 from myoquat.core.progress import progress_bar
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.files import read_arrays, read_text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 
-__all__ = ["ProblemStudy", "load_sites", "save_sites", "solution_from_sites"]
-
-
-def save_sites(path: Path, sites: Sites) -> None:
-    """Write the motion at every site, replacing the file as a whole."""
-    parameters = {} if sites.parameters is None else {"parameters": sites.parameters}
-    fields = {f"field_{name}": values for name, values in sites.fields.items()}
-    written = path.with_name(f".{path.name}")
-    with written.open("wb") as to:
-        arrays: dict[str, Any] = {"duration": np.array(sites.duration), "q": sites.q} | parameters | fields
-        np.savez(to, **arrays)
-    written.replace(path)
-
-
-def load_sites(path: Path, statement: Statement, layout: Layout) -> Sites:
-    """What `save_sites` wrote of this problem; ValueError for a file that is damaged, or of another problem."""
-    found = read_arrays(path, "motion of a problem")
-    expected = sites_at_rest(statement, layout)
-    shapes = {"duration": (), "q": expected.q.shape} | {f"field_{name}": x.shape for name, x in expected.fields.items()}
-    for name, shape in shapes.items():
-        array = found.get(name)
-        if array is None or array.dtype.kind != "f" or array.shape != shape:
-            raise ValueError(f"{path}: the motion of this problem has numbers {name!r} of shape {shape}")
-    if not (np.isfinite(found["q"]).all() and np.isfinite(found["duration"])):
-        raise ValueError(f"{path}: the pose or the duration is not finite")
-    fields = {name: found[f"field_{name}"] for name in expected.fields}
-    return Sites(float(found["duration"]), found["q"], fields, found.get("parameters"))
-
-
-def solution_from_sites(statement: Statement, layout: Layout, sites: Sites, numbers: Mapping[str, Any]) -> Solution:
-    """A solution that was stored: its motion, its status, and the `numbers` objective, violation, iterations and
-    seconds; multipliers and explanations were not kept. ValueError where these are none."""
-    if not isinstance(numbers, Mapping) or numbers.get("status") not in {s.value for s in SolutionStatus}:
-        raise ValueError("the status of a solution is unknown")
-    if not all(isinstance(numbers.get(name), (int, float)) for name in ("objective", "violation", "seconds")):
-        raise ValueError("the numbers of a solution are missing")
-    if not isinstance(numbers.get("iterations"), int):
-        raise ValueError("the number of iterations of a solution is missing")
-    none = np.zeros(0)
-    iterates = Iterates(
-        none, none, none, str(numbers["status"]), int(numbers["iterations"]), float(numbers["seconds"]), 0.0, none,
-        none, none,
-    )  # fmt: skip
-    explanation = Explanation(float("nan"), float(numbers["violation"]), (), (), {})
-    status = next(s for s in SolutionStatus if s.value == numbers["status"])
-    return Solution(statement, layout, sites, status, float(numbers["objective"]), {}, explanation, iterates)
-
-
-INDEX = "problems.json"  # of a folder of results: parameters, values and what was found
+__all__ = ["ProblemStudy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,36 +93,38 @@ class ProblemStudy:
         return replace(self.problem, parameters={**self.problem.parameters, **own})
 
     def run(
-        self, output: str | Path | None = None, *, resume: bool = False, progress: bool | None = None
+        self, output: str | Path | None = None, *, resume: bool | str = False, progress: bool | None = None
     ) -> xr.Dataset:
         """Solve all samples. The Dataset has over `sample` values, status, objective, iterations, seconds, violation,
         duration, and at the nodes time, and every quantity of `Solution.to_dataframe` by name.
 
-        output: a folder, to which every solution is written when it is found. An interrupt (Ctrl-C) ends the run. The
-        last iterate of the sample is kept too, as "interrupted". `resume`: go on there. Solved samples are read, and
-        the interrupted one starts at its last iterate. Samples that were not reached are "failed" with NaN.
+        output: a store, as that of `Study.run`, to which every solution is written when it is found. An interrupt
+        (Ctrl-C) ends the run. The last iterate of the sample is kept too, as "interrupted". `resume`: go on there, as
+        `Study.run` does. Solved samples are read, damaged ones are solved again, and the interrupted one starts at its
+        last iterate. Samples that were not reached are "failed" with NaN.
 
-        FileExistsError for a folder that holds results, unless `resume`. ValueError for those of another study, with
-        the names of what differs, and StoreError for damaged ones and for a folder with links. A study is another one
-        if anything differs that changes a number: values, fields of the problem with all data in them, what formulas of
-        one's own compute, the solver's options and the guess. Names of goals and printing change none.
+        Raises as `Study.run`. A study is another one if anything differs that changes a number: values, fields of the
+        problem with all data in them, what formulas of one's own compute, the solver's options and the guess. Names of
+        goals and printing change none.
         """
         check_types(output=(output, (*PATH, type(None))))
-        place = None if output is None else _Folder(Path(output), self, resume)
-        found: dict[int, Solution] = {} if place is None else place.read()
-        done = sum(s.status is not SolutionStatus.INTERRUPTED for s in found.values())
-        with progress_bar(len(self.values), "problem", progress, done) as bar:
-            for sample in range(len(self.values)):
-                before = found.get(sample)
-                if before is not None and before.status is not SolutionStatus.INTERRUPTED:
-                    continue
-                start = before or self._nearest(sample, found)
-                found[sample] = solution = self.problem_of(sample).solve(start, self.solver)
-                if place is not None:
-                    place.write(sample, solution)
-                if solution.status is SolutionStatus.INTERRUPTED:
-                    break
-                bar.update(1)
+        again = RunOptions(resume)
+        store = None if output is None else Store.open(_contents(self), {}, output, 1, bool(resume), again.any_code)
+        with nullcontext() if store is None else closing(store):
+            found: dict[int, Solution] = {} if store is None else _stored(self, store)
+            done = sum(s.status is not SolutionStatus.INTERRUPTED for s in found.values())
+            with progress_bar(len(self.values), "problem", progress, done) as bar:
+                for sample in range(len(self.values)):
+                    before = found.get(sample)
+                    if before is not None and before.status is not SolutionStatus.INTERRUPTED:
+                        continue
+                    start = before or self._nearest(sample, found)
+                    found[sample] = solution = self.problem_of(sample).solve(start, self.solver)
+                    if store is not None:
+                        store.write(sample, _arrays(self.values[sample], solution))
+                    if solution.status is SolutionStatus.INTERRUPTED:
+                        break
+                    bar.update(1)
         return _dataset(self, found)
 
     def _nearest(self, sample: int, found: Mapping[int, Solution]) -> Any:
@@ -239,7 +191,14 @@ def _content(value: Any) -> Iterator[str | bytes]:
 
 # ---- results ---------------------------------------------------------------------------------------------------
 
-NUMBERS = ("objective", "violation", "duration", "iterations", "seconds")
+STATUSES = tuple(SolutionStatus)  # a store has their places, counted from 1
+NUMBERS = {
+    "objective": ("", "value of all goals"),
+    "violation": ("", "of the worst constraint"),
+    "iterations": ("1", "of the solver"),
+    "seconds": ("s", "that the solver took"),
+    "duration": ("s", "of the motion"),
+}
 
 
 def _dataset(study: ProblemStudy, found: Mapping[int, Solution]) -> xr.Dataset:
@@ -261,59 +220,58 @@ def _stacked(rows: Sequence[Array | None], nodes: int) -> Array:
     return np.stack([np.full(nodes, np.nan) if row is None else row for row in rows])
 
 
-def _index_of(index: Path) -> dict[str, Any]:
-    """The study and what was found; StoreError for a file that does not say so."""
-    try:
-        found = dict(json.loads(read_text(index)))
-        return {"study": found["study"], "found": dict(found["found"])}
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise StoreError(f"{index}: the index of the results is damaged") from None
+def _contents(study: ProblemStudy) -> Contents:
+    """What a store of solutions holds: numbers of every one, and its motion at the sites of the transcription."""
+    problem = study.problem_of(0)
+    sites = sites_at_rest(problem.statement, problem.layout)
+    count = len(problem.plant.unknown.names)
+    parts = {"q": sites.q, **sites.fields, "unknown": np.zeros((1, count))}
+    numbered = "; ".join(f"{k}: {status.value}" for k, status in enumerate(STATUSES, 1))
+    kept = [
+        Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
+        Variable("status", ("sample",), "int8", "", numbered),
+        *(Variable(name, ("sample",), "float64", *words) for name, words in NUMBERS.items()),
+        FINGERPRINT,
+    ]
+    labels: dict[str, tuple[tuple[str, ...], Any]] = {
+        "parameter": (("parameter",), np.array(study.names)),
+        "site": (("site",), np.asarray(problem.layout.fractions, dtype=float)),
+    }
+    for name, part in parts.items():
+        if part.shape[1]:  # Zarr writes no chunk of an array without numbers
+            along = ("sample", "site") if name != "unknown" else ("sample",)
+            kept.append(Variable(name, (*along, f"{name}_column"), "float64", "", f"{name} of the motion"))
+            labels[f"{name}_column"] = (f"{name}_column",), np.arange(float(part.shape[1]))
+    return Contents(len(study.values), tuple(kept), labels, _described(study))
 
 
-class _Folder:
-    """Solutions in a folder, one file each, and an index of the study and of what was found."""
+def _arrays(values: Array, solution: Solution) -> dict[str, Array]:
+    """A solution as a block of one sample."""
+    sites = solution.sites
+    numbers = {name: float(getattr(solution, name)) for name in NUMBERS}
+    motion = {"q": sites.q, **sites.fields, "unknown": np.zeros(0) if sites.parameters is None else sites.parameters}
+    status = np.int8(1 + STATUSES.index(solution.status))
+    return {
+        name: np.asarray(part)[None] for name, part in {"values": values, "status": status, **numbers, **motion}.items()
+    }
 
-    def __init__(self, path: Path, study: ProblemStudy, resume: bool) -> None:
-        self.path, self.study = path, study
-        described = _described(study)
-        index = path / INDEX
-        if index.exists() and not resume:
-            raise FileExistsError(f"{path} holds results of a study; resume=True goes on with them")
-        self.index: dict[str, Any] = {"study": described, "found": {}}
-        if index.exists():
-            check_links(path)
-            self.index = _index_of(index)
-            if self.index["study"] != described:
-                stored = self.index["study"] if isinstance(self.index["study"], Mapping) else {}
-                other = [name for name, value in described.items() if stored.get(name) != value]
-                raise ValueError(f"{path} holds results of another study; what differs: {', '.join(other)}")
-        path.mkdir(parents=True, exist_ok=True)
 
-    def _file(self, sample: int) -> Path:
-        return self.path / f"sample_{sample:06d}.npz"
+def _stored(study: ProblemStudy, store: Store) -> dict[int, Solution]:
+    """The solutions of a store that are as they were written; multipliers and explanations were not kept."""
+    there = set(range(store.blocks)) - set(store.pending())
+    return {sample: _solution(study.problem_of(sample), store.read(sample)) for sample in sorted(there)}
 
-    def read(self) -> dict[int, Solution]:
-        """What was stored."""
-        found = {}
-        for key, numbers in self.index["found"].items():
-            sample = int(key) if key.isdecimal() else -1
-            if not 0 <= sample < len(self.study.values):
-                raise StoreError(f"{self.path}: the index of the results is damaged: there is no sample {key[:20]!r}")
-            problem = self.study.problem_of(sample)
-            try:
-                sites = load_sites(self._file(sample), problem.statement, problem.layout)
-                found[sample] = solution_from_sites(problem.statement, problem.layout, sites, numbers)
-            except ValueError as error:
-                raise StoreError(f"{self.path}: sample {sample} is damaged: {error}") from None
-        return found
 
-    def write(self, sample: int, solution: Solution) -> None:
-        """Store a solution, then note it in the index, which is replaced as a whole."""
-        save_sites(self._file(sample), solution.sites)
-        self.index["found"][str(sample)] = {
-            "status": solution.status.value, "objective": solution.objective, "violation": solution.violation,
-            "iterations": solution.iterations, "seconds": solution.seconds,
-        }  # fmt: skip
-        written = self.path / f".{INDEX}"
-        written.write_text(json.dumps(self.index), encoding="utf-8")
-        written.replace(self.path / INDEX)
+def _solution(problem: Problem, block: Mapping[str, Array]) -> Solution:
+    found = {name: array[0] for name, array in block.items()}
+    rest = sites_at_rest(problem.statement, problem.layout)
+    fields = {name: found.get(name, empty) for name, empty in rest.fields.items()}
+    sites = Sites(float(found["duration"]), found.get("q", rest.q), fields, found.get("unknown"))
+    status, none = STATUSES[int(found["status"]) - 1], np.zeros(0)
+    iterates = Iterates(
+        none, none, none, status.value, int(found["iterations"]), float(found["seconds"]), 0.0, none, none, none
+    )
+    explanation = Explanation(float("nan"), float(found["violation"]), (), (), {})
+    return Solution(
+        problem.statement, problem.layout, sites, status, float(found["objective"]), {}, explanation, iterates
+    )

@@ -12,14 +12,13 @@ from myoquat.analysis.studies.durable import StoreError
 from myoquat.analysis.studies.identity import arguments_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import (
+    Contents,
     Store,
     attributes,
     check_store,
-    coordinates,
+    contents_of,
     in_order,
-    sizes,
     stored_description,
-    variables,
 )
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
@@ -99,17 +98,17 @@ def stored(results: Results, number: int, arrays: dict[str, Array]) -> None:
 class Memory:
     """The results of one study in arrays."""
 
-    def __init__(self, study: Specification, code: Mapping[str, str], block: int) -> None:
-        self.study, self.code, self.block = study, code, block
-        self.blocks = -(-study.count // block)
-        lengths = sizes(study)
+    def __init__(self, contents: Contents, code: Mapping[str, str], block: int) -> None:
+        self.contents, self.code, self.block = contents, code, block
+        self.blocks = -(-contents.count // block)
+        lengths = contents.sizes
         self.arrays = {
-            v.name: np.full([lengths[dim] for dim in v.dims], v.fill, dtype=v.dtype) for v in variables(study)
+            v.name: np.full([lengths[dim] for dim in v.dims], v.fill, dtype=v.dtype) for v in contents.variables
         }
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the first after it."""
-        return block * self.block, min((block + 1) * self.block, self.study.count)
+        return block * self.block, min((block + 1) * self.block, self.contents.count)
 
     @property
     def damaged(self) -> dict[int, str]:
@@ -131,14 +130,16 @@ class Memory:
 
     def dataset(self) -> xr.Dataset:
         """What is there."""
-        return dataset_of(self.study, self.code, self.arrays)
+        return dataset_of(self.contents, self.code, self.arrays)
 
 
-def dataset_of(study: Specification, code: Mapping[str, str], arrays: dict[str, Array]) -> xr.Dataset:
+def dataset_of(contents: Contents, code: Mapping[str, str], arrays: dict[str, Array]) -> xr.Dataset:
     """Arrays of results as a Dataset, as `open_results` reads it from a store."""
-    data = {v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in variables(study)}
-    labels = {name: (dims, _as_text(values)) for name, (dims, values) in coordinates(study).items()}
-    return in_order(xr.Dataset(data, attrs=attributes(study, code)).assign_coords(labels))
+    data = {
+        v.name: (v.dims, arrays[v.name], {"units": v.unit, "description": v.description}) for v in contents.variables
+    }
+    labels = {name: (dims, _as_text(values)) for name, (dims, values) in contents.labels.items()}
+    return in_order(xr.Dataset(data, attrs=attributes(contents, code)).assign_coords(labels))
 
 
 def _as_text(values: Array) -> Array:
@@ -185,9 +186,9 @@ class Verification:
 def verify(study: Specification, path: str | Path) -> Verification:
     """Read the results of a study in a store. Raises StoreError for a store of another study, or one whose layout is
     damaged."""
-    path = Path(path)
-    check_store(study, path)
-    store = Store(study, path)
+    path, contents = Path(path), contents_of(study)
+    check_store(contents, path)
+    store = Store(contents, path)
     return Verification(store.blocks, store.damaged, tuple(store.label_faults()), tuple(store.missing))
 
 

@@ -21,7 +21,7 @@ from myoquat.analysis.studies.engines import engine_of, user_code
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.identity import arguments_of, differences, machine
 from myoquat.analysis.studies.results import dataset_of
-from myoquat.analysis.studies.store import open_results
+from myoquat.analysis.studies.store import contents_of, open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import Array
@@ -71,7 +71,7 @@ def recompute(results: xr.Dataset | str | Path, sample: int, model: Model | None
         raise StoreError(f"sample {sample} has other values than the study gives it now ({note})")
     changed = replace(study, **changes)
     arrays, _ = engine_of(changed).run_values(values)
-    return dataset_of(changed, user_code(changed), arrays).assign_coords(sample=("sample", [sample]))
+    return dataset_of(contents_of(changed), user_code(changed), arrays).assign_coords(sample=("sample", [sample]))
 
 
 def _machine_of(found: xr.Dataset) -> Any:

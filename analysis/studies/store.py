@@ -43,19 +43,19 @@ from myoquat.core.typing import Array
 from myoquat.kernels import Outcome
 
 __all__ = [
+    "FINGERPRINT",
     "FORMAT",
     "VERSION",
+    "Contents",
     "Store",
     "StoreError",
     "Variable",
     "attributes",
     "check_store",
-    "coordinates",
+    "contents_of",
     "in_order",
     "open_results",
-    "sizes",
     "stored_description",
-    "variables",
 ]
 
 
@@ -75,8 +75,42 @@ class Variable:
         return int(Outcome.PENDING) if self.dtype == "int8" else np.nan
 
 
-def variables(study: Specification) -> list[Variable]:
-    """All arrays that the study keeps."""
+Labels = Mapping[str, tuple[tuple[str, ...], Any]]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the results of a study are.
+
+    count        of samples
+    variables    all arrays that are kept
+    labels       labels and units along the dimensions: name -> (dimensions, values)
+    description  the study as JSON can hold it; results of another one differ in it
+    """
+
+    count: int
+    variables: tuple[Variable, ...]
+    labels: Labels
+    description: Mapping[str, Any]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Length of every dimension."""
+        return {"sample": self.count} | {
+            name: len(values) for name, (dims, values) in self.labels.items() if dims == (name,)
+        }
+
+
+def contents_of(study: Specification) -> Contents:
+    """What a study keeps."""
+    return Contents(study.count, tuple(_variables(study)), _labels(study), description(study))
+
+
+_WORDS = "which code computed the sample: its place, counted from 1, in the attribute `fingerprints`"
+FINGERPRINT = Variable("fingerprint", ("sample",), "int8", "", _WORDS)
+
+
+def _variables(study: Specification) -> list[Variable]:
     found = [
         Variable("values", ("sample", "parameter"), "float64", "", "values of the varied parameters"),
         Variable("status", ("sample",), "int8", "", "; ".join(f"{k:d}: {k.sentence}" for k in Outcome)),
@@ -93,9 +127,7 @@ def variables(study: Specification) -> list[Variable]:
     for name in study.kept.summaries:
         s = known[name]
         found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
-    words = "which code computed the sample: its place, counted from 1, in the attribute `fingerprints`"
-    found.append(Variable("fingerprint", ("sample",), "int8", "", words))
-    return found
+    return [*found, FINGERPRINT]
 
 
 def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
@@ -107,8 +139,7 @@ def _states(suffix: str, along: tuple[str, ...], when: str) -> list[Variable]:
     ]
 
 
-def coordinates(study: Specification) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Labels and units along the dimensions: name -> (dimensions, values)."""
+def _labels(study: Specification) -> Labels:
     system, parameters = study.model.system, study.parameters
     trial = {} if study.trial is None else study.trial.labels
     facts = [body.joint.facts for body in system.bodies]
@@ -126,15 +157,7 @@ def coordinates(study: Specification) -> dict[str, tuple[tuple[str, ...], Any]]:
     }
 
 
-def sizes(study: Specification) -> dict[str, int]:
-    """Length of every dimension."""
-    return {"sample": study.count} | {
-        name: len(values) for name, (dims, values) in coordinates(study).items() if dims == (name,)
-    }
-
-
 FORMAT, VERSION = "myoquat-study-results", 2
-READABLE = (1, 2)  # version 1 lacks the fingerprints; its numbers for outcomes are those of version 2
 _ANY_CODE = "--any-code (resume='any-code') goes on, and records with each block which code computed it"
 _EVERY_CHUNK: Any = {"write_empty_chunks": True}  # also those of nothing but NaN: a missing chunk is a missing block
 
@@ -154,7 +177,7 @@ DAMAGE = (
 )
 
 
-def attributes(study: Specification, code: Mapping[str, str]) -> dict[str, Any]:
+def attributes(contents: Contents, code: Mapping[str, str]) -> dict[str, Any]:
     """What stands with results as a whole: the study and what the bits depend on."""
     return {
         "format": FORMAT,
@@ -162,16 +185,15 @@ def attributes(study: Specification, code: Mapping[str, str]) -> dict[str, Any]:
         "myoquat": version_of("myoquat"),
         "fingerprints": json.dumps([_code_of(code)]),
         "machine": json.dumps(machine()),
-        "study": json.dumps(description(study)),
+        "study": json.dumps(contents.description),
     }
 
 
 def open_results(path: str | Path) -> xr.Dataset:
     """The results in a store, complete or not, read as they are used; `status` says which samples are there.
 
-    Summaries of one's own that this process does not know are read with a warning. Stores of format version 1 are read
-    too. Raises FileNotFoundError, or StoreError for anything else; reading numbers of a
-    damaged block raises StoreError with its array and number.
+    Summaries of one's own that this process does not know are read with a warning. Raises FileNotFoundError, or
+    StoreError for anything else; reading numbers of a damaged block raises StoreError with its array and number.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -219,14 +241,17 @@ def _of_samples(array: xr.Variable) -> bool:
 
 def stored_description(path: str | Path) -> dict[str, Any]:
     """The study whose results a store holds, as `description` gave it."""
-    found = entry_of(_check_results(Path(path)), "study", Path(path))
-    if not isinstance(found, dict):
-        raise StoreError(f"{path}: the entry 'study' of the results is damaged")
+    found: dict[str, Any] = json.loads(_check_results(Path(path))["study"])
+    if "formulas" in found:
+        raise StoreError(
+            f"{path} holds solutions of a ProblemStudy, whose `run` with resume=True checks and reads them"
+        )
     return found
 
 
 def in_order(found: xr.Dataset) -> xr.Dataset:
-    """The Dataset with its variables in the order of `variables`, and labels and units as coordinates of text."""
+    """The Dataset with its variables in the order in which studies keep them, and labels and units as coordinates of
+    text."""
     labels = {
         name: (array.dims, array.values.astype(object))
         for name, array in found.variables.items()
@@ -235,7 +260,8 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
     summaries = json.loads(found.attrs["study"]).get("summaries", ())
     first = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", "unsolved")
     known = (*first, *_ordered(summaries), "fingerprint")
-    return found.assign_coords(labels)[[name for name in known if name in found]]
+    others = sorted(set(map(str, found.data_vars)) - {*known, *labels})
+    return found.assign_coords(labels)[[name for name in (*known, *others) if name in found]]
 
 
 def _ordered(summaries: Iterable[str]) -> list[str]:
@@ -265,13 +291,13 @@ def _check_results(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path} exists and is not a store of study results") from None
     if found.get("format") != FORMAT:
         raise StoreError(f"{path} is a Zarr store, but not of study results")
-    if type(found.get("format_version")) is not int or found["format_version"] not in READABLE:
+    if found.get("format_version") != VERSION:
         raise StoreError(
             f"{path} holds results in format version {found.get('format_version')}, written by myoquat "
-            f"{found.get('myoquat')}; myoquat {version_of('myoquat')} reads versions {', '.join(map(str, READABLE))}"
+            f"{found.get('myoquat')}; myoquat {version_of('myoquat')} reads version {VERSION}"
         )
     types = {"myoquat": str, "machine": dict, "study": dict, "fingerprints": list}
-    for key in types if found["format_version"] > 1 else list(types)[:-1]:
+    for key in types:
         if not isinstance(found.get(key), str):
             raise StoreError(f"{path}: the attribute {key!r} of the results is missing")
         if key != "myoquat" and not isinstance(_decoded(found[key]), types[key]):
@@ -290,12 +316,12 @@ def _decoded(text: str) -> Any:
 class Store:
     """A store of the results of one study; `Store.open` makes or resumes it for writing, alone."""
 
-    def __init__(self, study: Specification, path: Path, lock: Lock | None = None) -> None:
-        self.study, self.path, self.lock = study, path, lock
-        self.variables = sorted(variables(study), key=lambda v: v.name == "status")  # the last one makes a block count
-        self.arrays = _opened(path, self.variables, sizes(study))
+    def __init__(self, contents: Contents, path: Path, lock: Lock | None = None) -> None:
+        self.contents, self.path, self.lock = contents, path, lock
+        self.variables = sorted(contents.variables, key=lambda v: v.name == "status")  # the last makes a block count
+        self.arrays = _opened(path, self.variables, contents.sizes)
         self.block = int(self.arrays["status"].chunks[0])
-        self.blocks = -(-study.count // self.block)
+        self.blocks = -(-contents.count // self.block)
         self.fingerprint = 1
         self.flusher = Flusher()
         self._identity = self._found_identity()
@@ -303,7 +329,7 @@ class Store:
     @classmethod
     def open(
         cls,
-        study: Specification,
+        contents: Contents,
         code: Mapping[str, str],
         path: str | Path,
         block: int,
@@ -321,43 +347,38 @@ class Store:
         lock = Lock.of(path)
         try:
             if not path.exists():
-                return cls._create(study, code, path, block, lock)
+                return cls._create(contents, code, path, block, lock)
             if resume:
-                return cls._resume(study, code, path, lock, any_code)
+                return cls._resume(contents, code, path, lock, any_code)
             raise FileExistsError(f"{path} exists; --resume (resume=True) goes on with it if it is this study's")
         except BaseException:
             lock.release()
             raise
 
     @classmethod
-    def _create(cls, study: Specification, code: Mapping[str, str], path: Path, block: int, lock: Lock) -> "Store":
+    def _create(cls, contents: Contents, code: Mapping[str, str], path: Path, block: int, lock: Lock) -> "Store":
         """A new, empty store: laid out beside its place, brought to the disk and renamed."""
         begun = path.with_name(f".{path.name}.begun")
         shutil.rmtree(begun, ignore_errors=True)  # what a process that died has left
         begun.mkdir()
         try:
-            _lay_out(study, code, begun, block)
+            _lay_out(contents, code, begun, block)
             flush_tree(begun)
             begun.rename(path)
             flush(path.parent)
         except BaseException:
             shutil.rmtree(begun, ignore_errors=True)
             raise
-        return cls(study, path, lock)
+        return cls(contents, path, lock)
 
     @classmethod
-    def _resume(cls, study: Specification, code: Mapping[str, str], path: Path, lock: Lock, any_code: bool) -> "Store":
+    def _resume(cls, contents: Contents, code: Mapping[str, str], path: Path, lock: Lock, any_code: bool) -> "Store":
         """The store at a path, to continue it. StoreError names the differences if it is of another study, other code
         (unless that is allowed), or another processor.
         """
         found = _check_results(path)
         check_links(path)
-        if found["format_version"] != VERSION:
-            raise StoreError(
-                f"{path} was begun by myoquat {found['myoquat']} in format version {found['format_version']}, which "
-                f"can be read but not resumed; myoquat {version_of('myoquat')} writes version {VERSION}"
-            )
-        _check_study(found, study, path)
+        _check_study(found, contents, path)
         if not any_code:
             _check_code(found, code, path)
         if json.loads(found["machine"]) != machine():
@@ -365,7 +386,7 @@ class Store:
                 f"{path} was begun on {found['machine']}; this machine is {json.dumps(machine())}, which may compute "
                 "other bits. MYOQUAT_CPU (such as x86-64-v3) on both makes them equal"
             )
-        store = cls(study, path, lock)
+        store = cls(contents, path, lock)
         store._sweep()
         store._mend_labels()
         store._sign(_code_of(code), json.loads(found["fingerprints"]))
@@ -383,7 +404,7 @@ class Store:
 
     def span(self, block: int) -> tuple[int, int]:
         """First sample of a block, and the first after it."""
-        return block * self.block, min((block + 1) * self.block, self.study.count)
+        return block * self.block, min((block + 1) * self.block, self.contents.count)
 
     def pending(self) -> list[int]:
         """The blocks that are not there, or are damaged."""
@@ -410,6 +431,11 @@ class Store:
         self._check_there(block)
         for variable in self.variables:
             self.flusher.add(self._chunk(variable.name, block), self.path / variable.name / "c")
+
+    def read(self, block: int) -> dict[str, Array]:
+        """What is stored of a block."""
+        begin, end = self.span(block)
+        return {variable.name: np.asarray(self.arrays[variable.name][begin:end]) for variable in self.variables}
 
     def dataset(self) -> xr.Dataset:
         """What is there."""
@@ -439,13 +465,12 @@ class Store:
     def label_faults(self) -> list[str]:
         """Names of the labels and units that are not those of the study."""
         group = group_at(CheckedStore(self.path), "r")
-        return [name for name, (_, values) in coordinates(self.study).items() if not _holds(group, name, values)]
+        return [name for name, (_, values) in self.contents.labels.items() if not _holds(group, name, values)]
 
     def _mend_labels(self) -> None:
         group = group_at(self.path, "r+")
-        known = coordinates(self.study)
         for name in self.label_faults():
-            _add_labels(group, name, *known[name])
+            _add_labels(group, name, *self.contents.labels[name])
 
     def _chunk(self, name: str, block: int) -> Path:
         array = self.arrays[name]
@@ -492,13 +517,13 @@ class Store:
             yield from (Path(folder) / name for name in files if name.endswith(".partial"))
 
 
-def check_store(study: Specification, path: Path) -> None:
+def check_store(contents: Contents, path: Path) -> None:
     """FileNotFoundError, or StoreError if the store at a path does not hold results of the study."""
-    _check_study(_check_results(path), study, path)
+    _check_study(_check_results(path), contents, path)
 
 
-def _check_study(found: Mapping[str, Any], study: Specification, path: Path) -> None:
-    changed = differences(entry_of(found, "study", path), description(study))
+def _check_study(found: Mapping[str, Any], contents: Contents, path: Path) -> None:
+    changed = differences(entry_of(found, "study", path), contents.description)
     if changed:
         raise StoreError(f"{path} holds the results of another study; what differs: {'; '.join(changed)}")
 
@@ -542,11 +567,11 @@ def _opened(path: Path, wanted: list[Variable], lengths: Mapping[str, int]) -> d
     return arrays
 
 
-def _lay_out(study: Specification, code: Mapping[str, str], path: Path, block: int) -> None:
+def _lay_out(contents: Contents, code: Mapping[str, str], path: Path, block: int) -> None:
     """An empty store of the study's arrays."""
-    group = zarr.create_group(path, zarr_format=3, attributes=attributes(study, code))
-    lengths = sizes(study)
-    for v in variables(study):
+    group = zarr.create_group(path, zarr_format=3, attributes=attributes(contents, code))
+    lengths = contents.sizes
+    for v in contents.variables:
         shape = tuple(lengths[dim] for dim in v.dims)
         group.create_array(
             v.name,
@@ -558,7 +583,7 @@ def _lay_out(study: Specification, code: Mapping[str, str], path: Path, block: i
             dimension_names=v.dims,
             attributes={"units": v.unit, "description": v.description},
         )
-    for name, (dims, values) in coordinates(study).items():
+    for name, (dims, values) in contents.labels.items():
         _add_labels(group, name, dims, values)
     consolidate(path)
 

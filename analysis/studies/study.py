@@ -3,9 +3,9 @@
 import importlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from myoquat.analysis.studies.engines import Engine, TrialEngine, check_study, e
 from myoquat.analysis.studies.identity import description, key_of, machine
 from myoquat.analysis.studies.results import Done, Memory, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.store import Store, sizes, variables
+from myoquat.analysis.studies.store import Contents, Store, contents_of
 from myoquat.analysis.studies.study_files import MAX_BYTES, located, read_study
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.progress import handled_interrupts, progress_bar
@@ -98,17 +98,16 @@ def _computed(
     began = perf_counter()
     check_study(study)
     study.check_values()
+    code = user_code(study)
     cluster = None
     if options.client is not None or options.scheduler is not None:
-        cluster = _cluster().connected(options.client, options.scheduler, options.timeout)
-    code = user_code(study)
-    with closing(_results(study, code, output, options)) as results:
+        cluster = _cluster().ClusterEngine(study, code, options.client, options.scheduler, options.timeout)
+    leaving = nullcontext() if cluster is None else closing(cluster)
+    with leaving, closing(_results(study, code, output, options)) as results:
         pending = sorted(results.damaged) if options.repair else results.pending()
-        report = RunReport(threads=thread_count(options.threads), blocks=len(pending), damaged=results.damaged)
-        if cluster is not None:
-            work = cluster.blocks(study, code, results, pending, report, options.timeout)
-        else:
-            work = _local(study, code, results, pending, report, check)
+        threads = cluster.threads if cluster else thread_count(options.threads)
+        report = RunReport(threads=threads, blocks=len(pending), damaged=results.damaged)
+        work = _blocks(study, code, cluster, results, pending, report, check)
         count = sum(end - begin for begin, end in map(results.span, pending))
         with closing(work), progress_bar(study.count, "sample", options.progress, study.count - count) as shown:
             for number, seconds in work:
@@ -122,15 +121,16 @@ def _computed(
 
 
 def _results(study: Specification, code: dict[str, str], output: str | Path | None, options: RunOptions) -> Results:
-    block = _block_size(study, options.block)
+    contents = contents_of(study)
+    block = _block_size(study, contents, options.block)
     if output is not None:
-        return Store.open(study, code, output, block, bool(options.resume) or options.repair, options.any_code)
+        return Store.open(contents, code, output, block, bool(options.resume) or options.repair, options.any_code)
     if options.resume or options.repair:
         raise ValueError("there is nothing to resume without an output")
-    return Memory(study, code, block)
+    return Memory(contents, code, block)
 
 
-def _block_size(study: Specification, block: int | None) -> int:
+def _block_size(study: Specification, contents: Contents, block: int | None) -> int:
     """Samples per block: as asked for, else a power of 2 whose states fit the memory of a block and its time."""
     if block is not None:
         if isinstance(block, bool) or not isinstance(block, int) or block < 1:
@@ -138,9 +138,9 @@ def _block_size(study: Specification, block: int | None) -> int:
         return min(block, study.count)
     if study.trial is not None:
         return min(TRIAL_BLOCK_SAMPLES, study.count)
-    lengths, system = sizes(study), study.model.system
+    lengths, system = contents.sizes, study.model.system
     per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
-    per_sample += sum(8 * lengths[dim] for v in variables(study) for dim in v.dims[1:])
+    per_sample += sum(8 * lengths[dim] for v in contents.variables for dim in v.dims[1:])
     size = MAX_BLOCK_SAMPLES
     while size > 64 and size * per_sample > BLOCK_BYTES:
         size //= 2
@@ -169,14 +169,14 @@ def _engine(study: Specification, code: dict[str, str]) -> Engine | TrialEngine:
     return engine_for(key_of({**description(study), "machine": machine(), "user_code": code}), lambda: study)
 
 
-def _local(
-    study: Specification, code: dict[str, str], results: Results, pending: list[int], report: RunReport,
+def _blocks(
+    study: Specification, code: dict[str, str], cluster: Any, results: Results, pending: list[int], report: RunReport,
     check: Callable[[], None],
-) -> Iterator[Done]:  # fmt: skip
-    """Compute and store blocks in threads; a few more are handed out than there are threads. At an interrupt, blocks
-    that are being computed are given up, and those that are being stored are stored."""
-    began = perf_counter()
-    engine = _engine(study, code)
+) -> Generator[Done, None, None]:  # fmt: skip
+    """Compute, here or on a cluster, and store blocks in threads; a few more are handed out than there are threads. At
+    an interrupt, blocks that are being computed are given up, and those that are being stored are stored."""
+    began, workers = perf_counter(), cluster.workers if cluster else report.threads
+    engine = cluster or _engine(study, code)
     report.compile = perf_counter() - began
     check()  # CasADi lets an interrupt pass while it builds the step
 
@@ -189,9 +189,9 @@ def _local(
         return number, seconds
 
     rest = iter(pending)
-    pool = ThreadPoolExecutor(report.threads, thread_name_prefix="study")
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="study")
     try:
-        active: set[Future[Done]] = {pool.submit(task, n) for n in islice(rest, 2 * report.threads)}
+        active: set[Future[Done]] = {pool.submit(task, n) for n in islice(rest, 2 * workers)}
         while active:
             # an interrupt that another thread receives does not end the wait
             finished, active = wait(active, MAX_WAIT_SECONDS, FIRST_COMPLETED)
@@ -200,7 +200,10 @@ def _local(
                 yield future.result()
     finally:
         given_up.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        if cluster:
+            cluster.close()
+        pool.shutdown()
 
 
 @dataclass(frozen=True, repr=False)

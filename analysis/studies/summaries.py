@@ -51,9 +51,10 @@ class Summary(ABC):
     def observe(self, model: Any, at: Moment) -> Any:
         """(..., n) what to look at in one moment of a run: the formula, on floats and symbols."""
 
-    @abstractmethod
     def reduce(self, times: Array, values: Array) -> Array:
-        """(samples, n) the summary of observed values (samples, times, n)."""
+        """(samples, n) the summary of observed values (samples, times, n): the greatest of them."""
+        peak: Array = values.max(axis=1)
+        return peak
 
 
 class CoContraction(Summary):
@@ -65,10 +66,10 @@ class CoContraction(Summary):
     activities.
     """
 
-    name: ClassVar[str] = "co_contraction"
-    along: ClassVar[str] = "velocity"
-    unit: ClassVar[str] = "1"
-    description: ClassVar[str] = "share of opposing muscle torques"
+    name = "co_contraction"
+    along = "velocity"
+    unit = "1"
+    description = "share of opposing muscle torques"
 
     def observe(self, model: Any, at: Moment) -> Any:
         J = velocity_jacobian(model.system, model.muscles, at.q)
@@ -87,52 +88,40 @@ class CoContraction(Summary):
 class JointReaction(Summary):
     """max over the run of the force |f| that each body gets through its joint, under all that acts."""
 
-    name: ClassVar[str] = "joint_reaction"
-    along: ClassVar[str] = "body"
-    unit: ClassVar[str] = "N"
-    description: ClassVar[str] = "greatest joint reaction force"
-    with_constraints: ClassVar[bool] = False
+    name = "joint_reaction"
+    along = "body"
+    unit = "N"
+    description = "greatest joint reaction force"
+    with_constraints = False
 
     def observe(self, model: Any, at: Moment) -> Any:
         udot = forward(model.system, at.q, at.u, torques(model, at))
         force = joint_wrenches(model.system, at.q, at.u, udot, wrenches(model, at))[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 
-    def reduce(self, times: Array, values: Array) -> Array:
-        peak: Array = values.max(axis=1)
-        return peak
-
 
 class PeakForce(Summary):
     """max over the run of F."""
 
-    name: ClassVar[str] = "peak_force"
-    along: ClassVar[str] = "muscle"
-    unit: ClassVar[str] = "N"
-    description: ClassVar[str] = "greatest tension"
+    name = "peak_force"
+    along = "muscle"
+    unit = "N"
+    description = "greatest tension"
 
     def observe(self, model: Any, at: Moment) -> Any:
         return forces(model, at.q, at.u, at.activation, at.states)
-
-    def reduce(self, times: Array, values: Array) -> Array:
-        peak: Array = values.max(axis=1)
-        return peak
 
 
 class PeakSpeed(Summary):
     """max over the run of |u|."""
 
-    name: ClassVar[str] = "peak_speed"
-    along: ClassVar[str] = "velocity"
-    unit: ClassVar[str] = "rad/s or m/s"
-    description: ClassVar[str] = "greatest absolute velocity"
+    name = "peak_speed"
+    along = "velocity"
+    unit = "rad/s or m/s"
+    description = "greatest absolute velocity"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        return at.u
-
-    def reduce(self, times: Array, values: Array) -> Array:
-        peak: Array = np.abs(values).max(axis=1)
-        return peak
+        return np.abs(at.u)
 
 
 class RangeOfMotion(Summary):
@@ -140,10 +129,10 @@ class RangeOfMotion(Summary):
     angle. For a ball joint it is the range of each component of its rotation vector from the start. This continues past
     half a turn, up to a whole one."""
 
-    name: ClassVar[str] = "range_of_motion"
-    along: ClassVar[str] = "velocity"
-    unit: ClassVar[str] = "velocity_unit s"
-    description: ClassVar[str] = "range of the displacement from the start"
+    name = "range_of_motion"
+    along = "velocity"
+    unit = "velocity_unit s"
+    description = "range of the displacement from the start"
 
     def observe(self, model: Any, at: Moment) -> Any:
         system = model.system
@@ -158,7 +147,7 @@ class RangeOfMotion(Summary):
         return joined(parts)
 
     def reduce(self, times: Array, values: Array) -> Array:
-        span: Array = values.max(axis=1) - values.min(axis=1)
+        span: Array = np.ptp(values, axis=1)
         return span
 
 
@@ -171,10 +160,10 @@ def _turn(start: Any, Q: Any) -> Any:
 class Work(Summary):
     """Integral over the run of the power -F dl/dt, positive while a muscle shortens; by the trapezoidal rule."""
 
-    name: ClassVar[str] = "work"
-    along: ClassVar[str] = "muscle"
-    unit: ClassVar[str] = "J"
-    description: ClassVar[str] = "work done on the skeleton"
+    name = "work"
+    along = "muscle"
+    unit = "J"
+    description = "work done on the skeleton"
 
     def observe(self, model: Any, at: Moment) -> Any:
         speed = matvec(velocity_jacobian(model.system, model.muscles, at.q), at.u)

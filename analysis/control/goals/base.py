@@ -263,8 +263,8 @@ class ControlRates(WeightedGoal, ChangeGoal):
     'ControlRates'
     """
 
-    _what: ClassVar[str] = "control"
-    _many: ClassVar[str] = "controls"
+    _what = "control"
+    _many = "controls"
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def _names(self, plant: Plant) -> Sequence[str]:

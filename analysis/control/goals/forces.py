@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -107,8 +107,8 @@ class TrackContactForces(WeightedGoal, IntegralGoal):
     'TrackContactForces'
     """
 
-    _what: ClassVar[str] = "load"
-    _many: ClassVar[str] = "loads"
+    _what = "load"
+    _many = "loads"
     loads: Forces
     bodies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)

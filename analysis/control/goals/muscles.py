@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,8 +33,8 @@ class Effort(WeightedGoal, IntegralGoal):
     2
     """
 
-    _what: ClassVar[str] = "control"
-    _many: ClassVar[str] = "controls; give muscles, actuators or torques"
+    _what = "control"
+    _many = "controls; give muscles, actuators or torques"
     exponent: int = 2
     weights: Mapping[str, float] = field(default_factory=dict)
     of: tuple[str, ...] | None = None

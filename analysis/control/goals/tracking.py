@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class FollowsTable(WeightedGoal, IntegralGoal):
     """A goal with values (t, n) of the `names` at `time` (t,) [s], splines of the fifth degree between the
     rows. Weights are 1 where a name is missing."""
 
-    _what: ClassVar[str] = "weight"
+    _what = "weight"
     names: tuple[str, ...]
     time: ArrayLike
     values: ArrayLike
@@ -202,8 +202,8 @@ class TrackMarkers(WeightedGoal, IntegralGoal):
     'TrackMarkers'
     """
 
-    _what: ClassVar[str] = "marker"
-    _many: ClassVar[str] = "markers"
+    _what = "marker"
+    _many = "markers"
     markers: Markers
     weights: Mapping[str, float] = field(default_factory=dict)
 
@@ -270,8 +270,8 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
     'TrackOrientations'
     """
 
-    _what: ClassVar[str] = "sensor"
-    _many: ClassVar[str] = "sensors"
+    _what = "sensor"
+    _many = "sensors"
     orientations: Orientations
     sensors: tuple[Sensor, ...]
     weights: Mapping[str, float] = field(default_factory=dict)

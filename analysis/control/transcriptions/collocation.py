@@ -14,7 +14,7 @@ holds by construction. The rates udot are unknowns, so that the equations of mot
 from abc import abstractmethod
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -195,7 +195,7 @@ class Gauss(StagedCollocation):
     (array([0.2113, 0.7887]), 4)
     """
 
-    title: ClassVar[str] = "gauss"
+    title = "gauss"
 
     @property
     def order(self) -> int:
@@ -221,7 +221,7 @@ class HermiteSimpson(Collocation):
     (0.0, 0.5, 1.0)
     """
 
-    title: ClassVar[str] = "hermite_simpson"
+    title = "hermite_simpson"
     linear_controls: bool = False
 
     @property
@@ -250,7 +250,7 @@ class Radau(StagedCollocation):
     (array([0.3333, 1.    ]), 3)
     """
 
-    title: ClassVar[str] = "radau"
+    title = "radau"
 
     @property
     def order(self) -> int:
@@ -273,7 +273,7 @@ class Trapezoid(Collocation):
     (0.0, 1.0)
     """
 
-    title: ClassVar[str] = "trapezoid"
+    title = "trapezoid"
 
     @property
     def order(self) -> int:

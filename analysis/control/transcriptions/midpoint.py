@@ -1,7 +1,6 @@
 """The implicit midpoint rule on the group."""
 
 from dataclasses import replace
-from typing import ClassVar
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
@@ -23,7 +22,7 @@ class Midpoint(Transcription):
     2
     """
 
-    title: ClassVar[str] = "midpoint"
+    title = "midpoint"
 
     @property
     def order(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class MultipleShooting(Transcription):
     4
     """
 
-    title: ClassVar[str] = "shooting"
+    title = "shooting"
     steps: int = 1
 
     def __post_init__(self) -> None:

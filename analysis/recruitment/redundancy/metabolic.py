@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class MetabolicEffort(Effort):
             raise ValueError("a metabolic effort is of power: it has no `of`, no target, and no infinite power")
         return super().of_muscles(names)
 
-    is_smooth: ClassVar[bool] = False
+    is_smooth = False
 
     def check_coupled(self) -> None:
         raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ from myoquat.muscle.segments.lengths import lengths
 
 
 class LeastLength(Summary):
-    name: ClassVar[str] = "least_length"
-    along: ClassVar[str] = "muscle"
-    unit: ClassVar[str] = "m"
-    description: ClassVar[str] = "least path length"
+    name = "least_length"
+    along = "muscle"
+    unit = "m"
+    description = "least path length"
 
     def observe(self, model, at):
         return lengths(model.system, model.muscles, at.q)

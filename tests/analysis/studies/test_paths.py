@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ import xarray as xr
 import zarr
 
 from myoquat.analysis.studies import Study, recompute, study_of
-from myoquat.analysis.studies.identity import description, surroundings
-from myoquat.apps.command import main
+from myoquat.analysis.studies.identity import surroundings
+from myoquat.analysis.studies.store import stored_description
 from myoquat.data import load_model
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
@@ -53,23 +52,14 @@ NAMES = ("{folder}/written", "../written", "../../around/written", "inner/../wri
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_s_name_in_a_store_names_no_file(hostile, name):
+def test_a_model_s_name_in_a_store_names_no_file_here_and_on_a_worker(hostile, name):
+    compute_block = pytest.importorskip("myoquat.analysis.studies.cluster", exc_type=ImportError).compute_block
     named, folder = hostile
     path = named(name.format(folder=folder))
     before = files(folder)
     assert study_of(path).model.content_key == STUDY.model.content_key
     assert recompute(path, 2).status == 1
-    assert files(folder) == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_nor_on_a_worker_of_a_cluster(hostile, name):
-    compute_block = pytest.importorskip("myoquat.analysis.studies.cluster", exc_type=ImportError).compute_block
-    _, folder = hostile
-    found = description(STUDY)
-    found["model"]["name"] = name.format(folder=folder)
-    before = files(folder)
-    arrays, _ = compute_block(f"of {name}", json.dumps(found), 0, 6, surroundings())
+    arrays, _ = compute_block(f"of {name}", json.dumps(stored_description(path)), 0, 6, surroundings())
     assert np.array_equal(arrays["values"], STUDY.values())
     assert files(folder) == before
 
@@ -85,21 +75,3 @@ def test_a_model_may_have_any_name(tmp_path, name):
     xr.testing.assert_identical(again.run().load(), whole.load())
     assert np.array_equal(recompute(path, 3).q_final[0], whole.q_final[3])
     xr.testing.assert_identical(study.run(path, resume=True).load(), whole)
-
-
-def test_a_sweep_of_a_model_with_slashes_in_its_name(tmp_path, capsys):
-    text = load_model("two_link")
-    replace(text, name="left/right").save(tmp_path / "model.toml")
-    source = Path(tmp_path / "model.toml").read_text()
-    (tmp_path / "model.toml").write_text(source.replace('name = "two_link"', 'name = "left/right"', 1))
-    (tmp_path / "study.toml").write_text(
-        'format = "myoquat-study"\nversion = 1\nmodel = "model.toml"\n[sample]\nsamples = 4\n'
-        '[vary]\n"muscles.*.max_isometric_force" = { uniform = [0.8, 1.2], relative = true }\n'
-        "[simulate]\nduration = 0.01\n"
-    )
-    arguments = ["sweep", str(tmp_path / "study.toml"), "--output", str(tmp_path / "results")]
-    for more in ([], ["--resume"], ["--verify"]):
-        with pytest.raises(SystemExit) as end:
-            raise SystemExit(main([*arguments, *more]) or 0)
-        assert end.value.code == 0
-    assert study_of(tmp_path / "results").model.name == "left/right"

@@ -8,6 +8,7 @@ import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
 from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
+from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
@@ -37,16 +38,50 @@ def same(a, b):
     return True
 
 
-def test_every_sample_is_the_simulation_of_the_model_with_its_values():
-    study = small(samples=4)
+def hill():
+    law = Thelen2003(30.0, 1.5, 0.6, 0.1, tendon="rigid")
+    arm = load_model("two_link")
+    return replace(arm, muscles=tuple(replace(muscle, law=law) for muscle in arm.muscles))
+
+
+TIMES, TABLE = [0.0, 0.05, 0.1], np.linspace(0, 1, 18).reshape(3, 6)
+STUDIES = {
+    "strengths": lambda: small(samples=4),
+    "start, activation and gravity": lambda: Study(
+        "two_link",
+        {"start_u.A.omega_x": [0.0, 1.0], "muscles.m2.activation": [0.2, 0.9], "gravity.z": [-9.81, -1.6]},
+        design="grid", duration=0.1, times=5,
+    ),
+    "Hill muscles on rigid tendons": lambda: Study(
+        hill(),
+        {"muscles.*.optimal_fiber_length": {"uniform": [0.9, 1.1], "relative": True},
+         "muscles.m1.pennation": {"uniform": [0.0, 0.2]}},
+        samples=3, duration=0.1, times=5,
+    ),
+    "activations over time": lambda: small(samples=2, activation=(TIMES, TABLE.tolist())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_sample_is_the_simulation_of_the_model_with_its_values(name):
+    study = STUDIES[name]()
     found = study.run()
+    given = {"activation": (TIMES, TABLE)} if "over time" in name else {}
     for i, values in enumerate(study.values()):
         model = study.parameters.bind(values)
-        run = simulate(model, *study.start, 0.1, step=1e-3, output_step=0.02)
+        u = model.start_u if "start" in name else study.start[1]
+        run = simulate(model, study.start[0], u, 0.1, step=1e-3, output_step=0.02, **given)
         np.testing.assert_allclose(found.q[i], run.q[1:], rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.u[i], run.u[1:], rtol=0, atol=1e-12)
     assert np.array_equal(found.q_final, found.q[:, -1])
     assert (found.status == 1).all()
+
+
+def test_units_and_doubts_of_what_varies():
+    study = Study(hill(), {f"muscles.m1.{n}": [1.0] for n in ("optimal_fiber_length", "pennation")}, design="grid")
+    assert list(study.parameters.units) == ["m", "rad"]
+    with pytest.raises(ValueError, match="choose one"):
+        Study("two_link", {"muscles.m1.activation": [0.1]}, design="grid", activation=(TIMES, TABLE.tolist())).run()
 
 
 @pytest.mark.parametrize("method", FIXED_STEP)
@@ -85,46 +120,15 @@ def test_models_with_couplers_and_locks_are_studied():
         replace(study, summaries=("joint_reaction",)).run()
 
 
-def test_start_and_activation_vary_too():
-    vary = {"start_u.A.omega_x": [0.0, 1.0], "muscles.m2.activation": [0.2, 0.9], "gravity.z": [-9.81, -1.6]}
-    study = Study("two_link", vary, design="grid", duration=0.05, times=1)
-    found = study.run()
-    for i, values in enumerate(study.values()):
-        model = study.parameters.bind(values)
-        run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3)
-        np.testing.assert_allclose(found.q_final[i], run.q[-1], rtol=0, atol=1e-12)
-
-
-def test_hill_muscles_on_rigid_tendons():
-    law = Thelen2003(30.0, 1.5, 0.6, 0.1, tendon="rigid")
-    arm = load_model("two_link")
-    model = replace(arm, muscles=tuple(replace(muscle, law=law) for muscle in arm.muscles))
-    vary = {name: {"uniform": [0.9, 1.1], "relative": True} for name in ("muscles.*.optimal_fiber_length",)}
-    study = Study(model, vary | {"muscles.m1.pennation": {"uniform": [0.0, 0.2]}}, samples=3, duration=0.1)
-    found = study.run()
-    run = simulate(study.parameters.bind(study.values()[2]), *study.start, 0.1, step=1e-3)
-    np.testing.assert_allclose(found.q_final[2], run.q[-1], rtol=0, atol=1e-12)
-    assert list(found.parameter_unit.values[-2:]) == ["m", "rad"]
-
-
-def test_activations_given_over_time():
-    times, table = [0.0, 0.05, 0.1], np.linspace(0, 1, 18).reshape(3, 6)
-    study = small(samples=2, activation=(times, table.tolist()))
-    found = study.run()
-    run = simulate(study.parameters.bind(study.values()[1]), *study.start, 0.1, step=1e-3, activation=(times, table))
-    np.testing.assert_allclose(found.q_final[1], run.q[-1], rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="choose one"):
-        Study(
-            "two_link", {"muscles.m1.activation": [0.1, 0.2]}, design="grid", activation=(times, table.tolist())
-        ).run()
-
-
 @pytest.mark.parametrize(
-    "options", [{"threads": 1}, {"threads": 2}, {"block": 1}, {"block": 5}, {"block": 16, "threads": 2}]
+    "options", [{}, {"threads": 1}, {"threads": 2}, {"block": 1}, {"block": 5}, {"block": 16, "threads": 2}]
 )
-def test_no_bit_depends_on_threads_or_blocks(options):
+def test_no_bit_depends_on_threads_or_blocks_or_a_store(options, tmp_path):
     study = small(summaries=EVERYTHING)
-    assert same(study.run(threads=1, block=37), study.run(**options))
+    whole = study.run(threads=1, block=37)
+    assert same(whole, study.run(**options))
+    if not options:
+        assert same(whole, study.run(tmp_path / "results", block=8))
 
 
 def test_blocks_last_half_a_minute_at_most():
@@ -133,7 +137,7 @@ def test_blocks_last_half_a_minute_at_most():
     def block(duration, asked=None):
         vary = {"bodies.humerus.mass": {"uniform": [1.0, 2.0]}}
         study = Study("thoracoscapular", vary, samples=500, duration=duration, step=1e-3)
-        return _block_size(study, asked)
+        return _block_size(study, contents_of(study), asked)
 
     assert [block(0.01), block(2.0), block(1000.0), block(1000.0, 500)] == [500, 64, 8, 500]
 
@@ -146,11 +150,6 @@ def test_no_bit_depends_on_lanes(monkeypatch, lanes):
     narrow, _ = Engine(study).run(0, 37)
     for name, array in wide.items():
         assert np.array_equal(array, narrow[name], equal_nan=True)
-
-
-def test_a_store_holds_what_memory_does(tmp_path):
-    study = small(summaries=EVERYTHING)
-    assert same(study.run(), study.run(tmp_path / "results", block=8))
 
 
 def test_any_sample_can_be_computed_again_from_what_is_stored(tmp_path):
@@ -235,19 +234,6 @@ def _energy(study, values, q, u):
     model = study.parameters.bind(values)
     begin = kinetic_energy(model, study.start[0], study.start[1]) + potential_energy(model, study.start[0])
     return kinetic_energy(model, q, u) + potential_energy(model, q) - begin
-
-
-def test_muscle_wrenches_make_the_muscle_torques(rng):
-    """Through the joints nothing passes along the velocities but damping: the muscles' wrenches do it all."""
-    model = load_model("two_link")
-    q, u, a = model.system.random(20, rng), rng.normal(size=(20, 6)), rng.uniform(size=(20, 6))
-    forces = muscle_forces(model, q, u, a)
-    udot = forward_dynamics(model, q, u, muscle_torques(model, q, u, a))
-    wrenches = muscle_wrenches(model, q, forces)
-    reaction = joint_reactions(model, q, u, udot, wrenches)
-    scale = np.abs(reaction).max()
-    np.testing.assert_allclose(reaction[..., 3:], 0, atol=1e-7 * scale)  # ball joints pass no torque
-    np.testing.assert_allclose(wrenches[..., 0, :3].shape, (20, 3))
 
 
 def test_joint_reaction_counts_all_that_acts():

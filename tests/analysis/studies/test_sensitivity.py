@@ -54,10 +54,6 @@ def test_effects_and_correlations_of_a_linear_output(results):
         )
 
 
-def test_indices_are_the_same_again(results):
-    assert sobol_indices(results, "peak_force.m1").equals(sobol_indices(results, "peak_force.m1"))
-
-
 def test_what_cannot_be_analysed(results):
     with pytest.raises(ValueError, match=r"no output fits 'force.\*'; there are: .*peak_force.m1"):
         main_effects(results, "force.*")

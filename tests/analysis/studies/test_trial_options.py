@@ -5,12 +5,11 @@ These are metabolic power, elastic tendons, and activation dynamics, frame after
 
 import numpy as np
 import pytest
-import xarray as xr
 from shoulder import shoulder
 
 from myoquat.analysis.recruitment import Coupled, Effort, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import are_met
-from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, verify_results
+from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, Model, Muscle
 from myoquat.muscle.laws import Millard2012
@@ -64,20 +63,6 @@ def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options):
     plain = study({}).run(progress=False)
     assert np.abs(plain.mean_activation - results.mean_activation).max() > 1e-4
     assert np.ptp(results.mean_activation.values, axis=0).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", ["power", "coupled"])
-def test_it_is_stored_resumed_and_verified_as_every_study(name, tmp_path):
-    own, path = study(OPTIONS[name]), tmp_path / "trial.zarr"
-    stored = own.run(path, block=2, progress=False)
-    last = sorted((path / "status" / "c").iterdir())[-1]
-    last.unlink()
-    assert verify_results(path).missing == (1,)
-    again = study_of(path)
-    assert again.trial.plain() == own.trial.plain()
-    again.run(path, resume=True, progress=False)
-    xr.testing.assert_identical(open_results(path).load()[list(SUMMARIES)], stored.load()[list(SUMMARIES)])
-    assert (recompute(path, 2).peak_force.values[0] == stored.peak_force.values[2]).all()
 
 
 def test_a_description_has_what_is_asked_for():

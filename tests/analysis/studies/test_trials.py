@@ -113,14 +113,3 @@ def test_bad_trials(study):
     motion = study.trial.motion
     with pytest.raises(ValueError, match="no u and udot"):
         changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
-
-
-def test_a_number_is_one_reserve_for_every_free_velocity(study):
-    """As in `redundancy`: the study of a number and that of the list give the same bits."""
-    by_number, by_list = (
-        replace(study, trial=replace(study.trial, reserves=reserves), samples=1).run(progress=False, threads=1)
-        for reserves in (5.0, [Reserve(name, 5.0) for name in study.model.system.velocity_names])
-    )
-    assert by_number.peak_reserve.shape == (1, 3)
-    np.testing.assert_array_equal(by_number.peak_reserve, by_list.peak_reserve)
-    np.testing.assert_array_equal(by_number.mean_activation, by_list.mean_activation)
