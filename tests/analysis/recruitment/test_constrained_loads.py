@@ -4,7 +4,6 @@ The references are Newton and Euler at every body, the power of ideal constraint
 OpenSim's reactions of the same motion.
 """
 
-import json
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,15 +23,15 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body, frame_acceleration, frame_velocity
+from myoquat.joints import ArticulatedSystem, Body, frame_velocity
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint, RevoluteJoint
-from myoquat.joints.vectors import full
 from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
+from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(300.0, optimal_fiber_length=0.3, tendon_slack_length=0.2, tendon="rigid")
@@ -86,37 +85,6 @@ def moving(model, rng, frames=6):
 def free_to_move(model):
     locked = [c.name for c in model.coordinates if c.locked]
     return np.array([name not in locked for name in model.system.coordinate_names], dtype=float)
-
-
-def momentum_missing(model, motion, wrenches, gravity):
-    """(t, bodies, 6) the sum of forces on each body less the rate of its momentum, about its centre of mass. `wrenches`
-    are (force, moment about the origin) on each body, joints and their reactions among them."""
-    system, q, u, udot = model.system, motion.q, motion.u, motion.udot
-    poses, rows = system.poses(q), []
-    for i, body in enumerate(system.bodies):
-        R, _ = poses[body.name]
-        arm = R @ np.array(body.center_of_mass)
-        a = frame_acceleration(system, q, u, udot, body.name, body.center_of_mass)
-        omega = frame_velocity(system, q, u, body.name)[..., 3:]
-        inertia = R @ full(np.array(body.inertia)) @ np.swapaxes(R, -1, -2)
-        spin = (inertia @ omega[..., None])[..., 0]
-        rate = (inertia @ a[..., 3:, None])[..., 0] + np.cross(omega, spin)
-        force, moment = wrenches[:, i, :3], wrenches[:, i, 3:] - np.cross(arm, wrenches[:, i, :3])
-        rows.append(np.concatenate([force + body.mass * np.array(gravity) - body.mass * a[..., :3], moment - rate], -1))
-    return np.stack(rows, axis=1)
-
-
-def on_bodies(model, motion, wrench):
-    """(t, bodies, 6) of joints (t, bodies, 6) on their children, what they do to children and parents."""
-    system, poses = model.system, model.system.poses(motion.q)
-    total = wrench.copy()
-    for k, body in enumerate(system.bodies):
-        if body.parent != system.ground:
-            j = system.body_names.index(body.parent)
-            arm = poses[body.name][1] - poses[body.parent][1]
-            total[:, j, :3] -= wrench[:, k, :3]
-            total[:, j, 3:] -= wrench[:, k, 3:] + np.cross(arm, wrench[:, k, :3])
-    return total
 
 
 def springs(model, motion):
@@ -280,46 +248,17 @@ def test_motors_and_constraints_share_what_a_motion_needs(arm, rng):
 
 # ---- OpenSim -----------------------------------------------------------------------------------------------
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
-joints = [model.getJointSet().get(i) for i in range(model.getJointSet().getSize())]
-answer = dict(names=[c.getName() for c in coordinates], joints=[j.getName() for j in joints], rows=[])
-numbers = lambda v: [v.get(k) for k in range(3)]
-for q, u, tensions in json.loads(arguments[1]):
-    state = model.initializeState()
-    for c, x, v in zip(coordinates, q, u):
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    for m, f in zip(muscles, tensions):
-        m.overrideActuation(state, True)
-        m.setOverrideActuation(state, f)
-    model.realizeAcceleration(state)
-    loads = []
-    for j in joints:
-        w = j.calcReactionOnChildExpressedInGround(state)
-        loads.append(numbers(w.get(1)) + numbers(w.get(0)))
-    answer["rows"].append([[c.getAccelerationValue(state) for c in coordinates], loads])
-"""
-
 
 @pytest.mark.peers
 def test_equal_to_opensim(arm, rng, tmp_path, in_opensim):
     """Its reactions beside a point constraint, a coupler, a lock, a spring and a bushing, with tensions overridden."""
-    arm.save(tmp_path / "arm.osim")
     motion, tensions = moving(arm, rng, 4)
-    rows = [[x.tolist() for x in row] for row in zip(motion.q, motion.u, tensions, strict=True)]
-    theirs = in_opensim(OPENSIM, str(tmp_path / "arm.osim"), json.dumps(rows))
-    assert theirs["names"] == list(arm.system.coordinate_names)
-    udot = np.array([row[0] for row in theirs["rows"]])
-    expected = np.array([row[1] for row in theirs["rows"]])
+    udot, joints, expected = of_opensim(in_opensim, tmp_path / "arm.osim", arm, motion, tensions)
     forward = joint_loads(arm, replace(motion, udot=None), tensions)
     np.testing.assert_allclose(forward.motion.udot, udot, rtol=1e-7, atol=1e-6)
-    for k, joint in enumerate(theirs["joints"]):
+    for k, joint in enumerate(joints):
         load = forward.of(joint)
-        np.testing.assert_allclose(np.hstack([load.force, load.moment]), expected[:, k], rtol=1e-7, atol=1e-6)
+        np.testing.assert_allclose(np.hstack([load.force, load.moment]), expected[:, k, 0], rtol=1e-7, atol=1e-6)
 
 
 # ---- input -------------------------------------------------------------------------------------------------

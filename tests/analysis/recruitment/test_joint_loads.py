@@ -1,6 +1,5 @@
 """Loads of joints: Newton and Euler at every body with muscles pulling, and OpenSim's reactions of the same pose."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +11,10 @@ from myoquat.analysis.motion import external_wrenches
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Forces, Motion, load_model
 from myoquat.dynamics import inverse_dynamics
-from myoquat.joints import frame_acceleration, frame_velocity
 from myoquat.joints.functions import Polynomial
-from myoquat.joints.vectors import full
 from myoquat.muscle import limit_torques, muscle_wrenches, path_jacobian
 from myoquat.muscle.coordinates import Coupler
+from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -47,23 +45,9 @@ def test_newton_and_euler_at_every_body(leg, description, rng):
     model = leg if description == "file" else leg.with_rotations("quaternion")
     system, (motion, tensions) = model.system, moving(model, rng)
     found = joint_loads(model, motion, tensions, ground_force(rng))
-    poses, q, u, udot = system.poses(motion.q), motion.q, motion.u, motion.udot
-    scale = np.abs(found.wrench).max()
-    for i, body in enumerate(system.bodies):
-        R, origin = poses[body.name]
-        center = origin + R @ np.array(body.center_of_mass)
-        a = frame_acceleration(system, q, u, udot, body.name, body.center_of_mass)
-        omega = frame_velocity(system, q, u, body.name)[..., 3:]
-        inertia = R @ full(np.array(body.inertia)) @ np.swapaxes(R, -1, -2)
-        children = [k for k, other in enumerate(system.bodies) if other.parent == body.name]
-        acting = [(found.wrench[:, i] + found.applied[:, i], origin)]
-        acting += [(-found.wrench[:, k], poses[system.body_names[k]][1]) for k in children]
-        force = sum(w[:, :3] for w, _ in acting) + body.mass * np.array(system.gravity)
-        moment = sum(w[:, 3:] + np.cross(at - center, w[:, :3]) for w, at in acting)
-        spin = (inertia @ omega[..., None])[..., 0]
-        rate = (inertia @ a[..., 3:, None])[..., 0] + np.cross(omega, spin)
-        assert np.abs(force - body.mass * a[..., :3]).max() < 1e-10 * scale
-        assert np.abs(moment - rate).max() < 1e-10 * scale
+    acting = on_bodies(model, motion, found.wrench) + found.applied
+    missing = momentum_missing(model, motion, acting, system.gravity)
+    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
 
 
 def test_tensions_do_the_work_of_their_paths(leg, rng):
@@ -81,49 +65,17 @@ def test_tensions_do_the_work_of_their_paths(leg, rng):
         assert np.allclose(w[0], one, atol=1e-9)
 
 
-OPENSIM = """
-model = opensim.Model(arguments[0])
-model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-muscles = [model.getMuscles().get(i) for i in range(model.getMuscles().getSize())]
-joints = [model.getJointSet().get(i) for i in range(model.getJointSet().getSize())]
-answer = dict(names=[c.getName() for c in coordinates], joints=[j.getName() for j in joints], rows=[])
-numbers = lambda v: [v.get(k) for k in range(3)]
-for q, u, tensions in json.loads(arguments[1]):
-    state = model.initializeState()
-    for c, x, v in zip(coordinates, q, u):
-        c.setLocked(state, False)
-        c.setValue(state, x, False)
-        c.setSpeedValue(state, v)
-    for m, f in zip(muscles, tensions):
-        m.overrideActuation(state, True)
-        m.setOverrideActuation(state, f)
-    model.realizeAcceleration(state)
-    loads = []
-    for j in joints:
-        w = j.calcReactionOnChildExpressedInGround(state)
-        p = j.calcReactionOnParentExpressedInGround(state)
-        loads.append([numbers(w.get(1)) + numbers(w.get(0)), numbers(p.get(1)) + numbers(p.get(0))])
-    answer["rows"].append([[c.getAccelerationValue(state) for c in coordinates], loads])
-"""
-
-
 @pytest.mark.peers
 def test_equal_to_opensim(leg, rng, tmp_path, in_opensim):
     """Its reactions on child and parent, with tensions overridden, at the accelerations that it finds.
 
     The model is written first: speeds of OpenSim's free and ball joints are angular velocities, not rates of angles.
     """
-    leg.save(tmp_path / "leg.osim")
     motion, tensions = moving(leg, rng, 4)
-    rows = [[x.tolist() for x in row] for row in zip(motion.q, motion.u, tensions, strict=True)]
-    theirs = in_opensim(OPENSIM, str(tmp_path / "leg.osim"), json.dumps(rows))
-    assert theirs["names"] == list(leg.system.coordinate_names)
-    udot = np.array([row[0] for row in theirs["rows"]])
-    expected = np.array([row[1] for row in theirs["rows"]])
+    udot, joints, expected = of_opensim(in_opensim, tmp_path / "leg.osim", leg, motion, tensions, "released")
     found = joint_loads(leg, replace(motion, udot=udot), tensions)
-    assert set(theirs["joints"]) == set(found.joints)
-    for k, joint in enumerate(theirs["joints"]):
+    assert set(joints) == set(found.joints)
+    for k, joint in enumerate(joints):
         for side, wanted in (("child", expected[:, k, 0]), ("parent", expected[:, k, 1])):
             load = found.of(joint, on=side)
             assert np.allclose(np.hstack([load.force, load.moment]), wanted, rtol=1e-8, atol=1e-6), (joint, side)
@@ -185,15 +137,14 @@ def test_bad_input(leg, rng):
                        ({"joint": "hip", "on": "both"}, "'child' or 'parent'")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             found.of(**bad)
-    with pytest.raises(ValueError, match="must be finite numbers of shape"):
-        joint_loads(leg, motion, tensions[:, :2])
-    with pytest.raises(ValueError, match="no column of tensions for 'straight'"):
-        joint_loads(leg, motion, pd.DataFrame({"strait": np.zeros(5)}))
-    with pytest.raises(ValueError, match="has no u"):
-        joint_loads(leg, replace(motion, u=None))
-    with pytest.raises(ValueError, match="wrenches must be finite"):
-        joint_loads(leg, motion, wrenches=np.zeros((5, 6)))
-    with pytest.raises(ValueError, match="torque has no effect"):
-        joint_loads(leg, motion, torque=np.zeros(motion.u.shape))
-    with pytest.raises(ValueError, match="belongs to another system"):
-        joint_loads(leg.with_rotations("quaternion"), motion)
+    quaternions = leg.with_rotations("quaternion")
+    for model, given, other, words in (
+        (leg, motion, {"muscle_forces": tensions[:, :2]}, "must be finite numbers of shape"),
+        (leg, motion, {"muscle_forces": pd.DataFrame({"strait": np.zeros(5)})}, "no column of tensions for 'straight'"),
+        (leg, replace(motion, u=None), {}, "has no u"),
+        (leg, motion, {"wrenches": np.zeros((5, 6))}, "wrenches must be finite"),
+        (leg, motion, {"torque": np.zeros(motion.u.shape)}, "torque has no effect"),
+        (quaternions, motion, {}, "belongs to another system"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            joint_loads(model, given, **other)
