@@ -242,7 +242,7 @@ def dynamically_consistent(
     while steps < options.max_iterations:
         steps += 1
         slope = _slopes(now, moved, forces, changes)
-        found = changes.program(slope, residual, x).solved(x)
+        found = changes.solved(slope, residual, x)
         step, x = found - x, found
         now, moved = changes.model(x), changes.motion(x)
         residual = _residual(now, moved, forces, _root(model))
@@ -451,24 +451,33 @@ class _Changes:
             found = Motion(model.system, old.time, q, u, udot)
         return consistent_motion(model, found) if constraints_of(model) else found
 
-    def program(self, slopes: _Slopes, residual: Array, x: Array) -> "_Program":
-        """The linearised program: bounds - |residual + slope (x_new - x)| >= -excess, all over the bounds."""
-        t, count = len(residual), self.splines.shape[2]
-        acts = (self.splines != 0).any(axis=0)
-        first, last = np.argmax(acts, axis=1), count - 1 - np.argmax(acts[:, ::-1], axis=1)
-        width = int((last - first).max()) + 1
-        local = first.clip(0, count - width)[:, None] + np.arange(width)
-        near = np.take_along_axis(self.splines, np.broadcast_to(local, (3, *local.shape)), axis=2)
-        values = sum(part[..., None] * S[:, None, None] for part, S in zip(slopes[:3], near, strict=True))
-        n = slopes.q.shape[2]
-        rows = np.broadcast_to(np.arange(6 * t).reshape(t, 6, 1, 1), values.shape)
-        at = np.broadcast_to(count * np.arange(n)[:, None] + local[:, None, None], values.shape)
-        sparse = scipy.sparse
-        G = sparse.csr_matrix((values.ravel(), (rows.ravel(), at.ravel())), shape=(6 * t, n * count))
-        G = sparse.hstack([G, sparse.csr_matrix(slopes.masses.reshape(6 * t, -1))], format="csr")
-        bounds = np.tile(self.options.bounds, t)
-        G = sparse.diags(1 / bounds) @ G
-        return _Program(self.quadratic, G, residual.ravel() / bounds - G @ x)
+    def solved(self, slopes: _Slopes, residual: Array, x: Array) -> Array:
+        """(size,) the solution of the linearised program: minimise x_new^T P x_new + EXCESS_COST e subject to |residual
+        + slope (x_new - x)| <= bounds (1 + e), e >= 0. It is x where the solver fails."""
+        sparse, size, count = scipy.sparse, self.size, residual.size
+        each = [sparse.csr_matrix(np.repeat(S, 6, axis=0)) for S in self.splines]
+        columns = [
+            sum(sparse.diags(part[:, :, j].ravel()) @ S for part, S in zip(slopes[:3], each, strict=True))
+            for j in range(self.basis.shape[2])
+        ]
+        bounds = np.tile(self.options.bounds, len(residual))
+        G = sparse.diags(1 / bounds) @ sparse.hstack(
+            [*columns, sparse.csr_matrix(slopes.masses.reshape(count, -1))], format="csr"
+        )
+        r, excess = residual.ravel() / bounds - G @ x, sparse.csc_matrix(-np.ones((count, 1)))
+        A = sparse.vstack([
+            sparse.hstack([G, excess]), sparse.hstack([-G, excess]),
+            sparse.csc_matrix(([-1.0], ([0], [size])), shape=(1, size + 1)),
+        ], format="csc")  # fmt: skip
+        b = np.concatenate([1 - r, 1 + r, [0.0]])
+        P = sparse.block_diag([2 * self.quadratic, sparse.csc_matrix((1, 1))], format="csc")
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_threads = False, 1
+        cost = np.append(np.zeros(size), EXCESS_COST)
+        cones = [clarabel.NonnegativeConeT(2 * count + 1)]
+        found = clarabel.DefaultSolver(sparse.csc_matrix(sparse.triu(P)), cost, A, b, cones, settings).solve()
+        new = np.array(found.x)[:size]
+        return new if np.isfinite(new).all() else x
 
 
 def _has_quaternions(system: ArticulatedSystem) -> bool:
@@ -504,31 +513,3 @@ def _splines(time: Array, interval: float) -> Array:
     knots = np.concatenate([np.repeat(time[0], DEGREE), inner, np.repeat(time[-1], DEGREE)])
     spline = scipy.interpolate.BSpline(knots, np.eye(pieces + DEGREE), DEGREE)
     return np.stack([spline(time), *(spline.derivative(k)(time) for k in (1, 2))])
-
-
-class _Program(NamedTuple):
-    """minimise x^T P x + EXCESS_COST e subject to |G x + r| <= 1 + e, e >= 0."""
-
-    quadratic: Any
-    G: Any
-    r: Array
-
-    def solved(self, start: Array) -> Array:
-        """(size,) the solution; that of before where the solver fails."""
-        sparse = scipy.sparse
-        size = len(start)
-        rows = self.G.shape[0]
-        excess = sparse.csc_matrix(-np.ones((rows, 1)))
-        A = sparse.vstack([
-            sparse.hstack([self.G, excess]), sparse.hstack([-self.G, excess]),
-            sparse.csc_matrix(([-1.0], ([0], [size])), shape=(1, size + 1)),
-        ], format="csc")  # fmt: skip
-        b = np.concatenate([1 - self.r, 1 + self.r, [0.0]])
-        P = sparse.block_diag([2 * self.quadratic, sparse.csc_matrix((1, 1))], format="csc")
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_threads = False, 1
-        cost = np.append(np.zeros(size), EXCESS_COST)
-        cones = [clarabel.NonnegativeConeT(2 * rows + 1)]
-        found = clarabel.DefaultSolver(sparse.csc_matrix(sparse.triu(P)), cost, A, b, cones, settings).solve()
-        x = np.array(found.x)[:size]
-        return x if np.isfinite(x).all() else start
