@@ -191,7 +191,7 @@ def _content(value: Any) -> Iterator[str | bytes]:
 
 # ---- results ---------------------------------------------------------------------------------------------------
 
-STATUSES = tuple(SolutionStatus)  # a store has their places, counted from 1
+STATUSES = tuple(SolutionStatus)  # a store has their numbers, from 1
 NUMBERS = {
     "objective": ("", "value of all goals"),
     "violation": ("", "of the worst constraint"),

@@ -77,7 +77,7 @@ def test_every_sample_is_the_simulation_of_the_model_with_its_values(name):
     assert (found.status == 1).all()
 
 
-def test_units_and_doubts_of_what_varies():
+def test_units_of_what_varies_and_activations_that_are_given_twice():
     study = Study(hill(), {f"muscles.m1.{n}": [1.0] for n in ("optimal_fiber_length", "pennation")}, design="grid")
     assert list(study.parameters.units) == ["m", "rad"]
     with pytest.raises(ValueError, match="choose one"):
