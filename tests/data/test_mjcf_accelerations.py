@@ -13,6 +13,7 @@ from myoquat.joints import ModelError
 from myoquat.muscle import actuator_forces, force_wrenches, limit_torques, muscle_torques
 from myoquat.muscle.forces import GravityCompensation
 from myoquat.muscle.laws import ClippedMujocoMuscle, MujocoMuscle
+from tests.data.mujoco_engine import forward, opened, read, write
 
 TEXT = """<mujoco><compiler angle="radian"/><option jacobian="dense"/>
 <default><geom contype="0" conaffinity="0"/></default>
@@ -61,11 +62,10 @@ def accelerations(model, q, u, share, control):
 @pytest.mark.parametrize("case", CASES)
 def test_accelerations_are_mujocos(case, tmp_path, rng):
     parts = {"joint": "", "body": "", "actuators": ""} | CASES[case]
-    path = tmp_path / "x.xml"
-    path.write_text(TEXT.format(**parts))
-    engine = mujoco.MjModel.from_xml_path(str(path))
+    path = write(tmp_path, TEXT.format(**parts))
+    engine, data = opened(path)
     engine.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
-    data, models = mujoco.MjData(engine), [load_model(path, strict=True)]
+    models = [load_model(path, strict=True)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnwrittenWarning)
         models[0].save(tmp_path / "again.xml")
@@ -73,10 +73,7 @@ def test_accelerations_are_mujocos(case, tmp_path, rng):
     models = [replace(m, limits=(), muscles=tuple(muscle for muscle in m.muscles if muscle.law)) for m in models]
     low, high = engine.actuator_ctrlrange[0] if engine.nu else (0.0, 0.0)
     for q, u, share in zip(rng.uniform(-0.8, 0.8, (8, 2)), rng.normal(size=(8, 2)), rng.uniform(size=8), strict=True):
-        mujoco.mj_resetData(engine, data)
-        data.qpos[:], data.qvel[:], data.act[:] = q, u, share
-        data.ctrl[:] = low + share * (high - low)
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q, qvel=u, act=share, ctrl=low + share * (high - low))
         for model in models:
             found = accelerations(model, q, u, share, low + share * (high - low))
             np.testing.assert_allclose(found, data.qacc, rtol=1e-9, atol=1e-9)
@@ -94,37 +91,28 @@ SEVERAL = """<mujoco><option gravity="1 -2 -9"/><default><geom contype="0" conaf
 @pytest.mark.peers
 def test_joints_of_one_body_keep_their_anchors(tmp_path, rng):
     """Here they are massless bodies in a row. The file that is written has one body again, which MuJoCo moves alike."""
-    (tmp_path / "x.xml").write_text(SEVERAL)
-    load_model(tmp_path / "x.xml", strict=True).save(tmp_path / "again.xml", strict=True)
-    engines = [mujoco.MjModel.from_xml_path(str(tmp_path / name)) for name in ("x.xml", "again.xml")]
-    assert engines[0].nbody == engines[1].nbody == 3
+    read(tmp_path, SEVERAL, strict=True).save(tmp_path / "again.xml", strict=True)
+    (engine, data), (again, found) = (opened(tmp_path / name) for name in ("x.xml", "again.xml"))
+    assert engine.nbody == again.nbody == 3
     for _ in range(5):
-        q, u = engines[0].qpos0 + rng.uniform(-0.5, 0.5, engines[0].nq), rng.normal(size=engines[0].nv)
+        q, u = engine.qpos0 + rng.uniform(-0.5, 0.5, engine.nq), rng.normal(size=engine.nv)
         q[-4:] /= np.linalg.norm(q[-4:])
-        found = []
-        for engine in engines:
-            data = mujoco.MjData(engine)
-            data.qpos[:], data.qvel[:] = q, u
-            mujoco.mj_forward(engine, data)
-            found.append(data.qacc.copy())
-        np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
+        for each in ((engine, data), (again, found)):
+            forward(*each, qpos=q, qvel=u)
+        np.testing.assert_allclose(found.qacc, data.qacc, rtol=1e-9, atol=1e-9)
 
 
 def test_a_clamp_of_several_actuators_is_reported(tmp_path):
-    path = tmp_path / "x.xml"
     two = '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>'
-    path.write_text(TEXT.format(joint='actuatorfrcrange="-3 2"', body="", actuators=two))
     with (
         pytest.warns(UnsupportedWarning, match="1 joint .actuatorfrcrange of a joint with several actuators., line"),
         pytest.warns(ImplausibleWarning, match="carry no force"),
     ):
-        load_model(path)
+        read(tmp_path, TEXT.format(joint='actuatorfrcrange="-3 2"', body="", actuators=two))
 
 
 def test_energy_and_wrenches_of_gravity_compensation_balance(tmp_path, rng):
-    path = tmp_path / "x.xml"
-    path.write_text(TEXT.format(joint="", body='gravcomp="1"', actuators=""))
-    model = load_model(path)
+    model = read(tmp_path, TEXT.format(joint="", body='gravcomp="1"', actuators=""))
     (force,) = model.forces
     assert force == GravityCompensation("b_gravcomp", "b", 1.0)
     q = rng.normal(size=2)

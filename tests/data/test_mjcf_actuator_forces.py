@@ -1,18 +1,18 @@
 """Every type of actuator on joints, tendons and sites, against MuJoCo's `actuator_force`."""
 
-import importlib.util
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 
-from myoquat.data import UnsupportedWarning, load_model
+from myoquat.data import UnsupportedWarning
 from myoquat.dynamics import Simulator
 from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_forces, muscle_torques
 from myoquat.muscle.laws import SlackSpring
+from tests.data.mujoco_engine import forward, opened, read
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
-pytestmark = [pytest.mark.peers, needs_mujoco, pytest.mark.filterwarnings("ignore:.*carry no force")]
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore:.*carry no force")]
 
 MUSCLE = 'lengthrange="-1.5 1.5" force="30" tausmooth="0.1"'
 ACTUATORS = (  # tag, attributes, and the range of the control, or of the activation
@@ -56,34 +56,18 @@ def _chain(on):
     )
 
 
-class Engine:
-    """MuJoCo on a file."""
-
-    def __init__(self, path):
-        import mujoco  # noqa: PLC0415 - a peer
-
-        self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
-        self.data = mujoco.MjData(self.model)
-
-    def forces(self, q, u, acting, controls):
-        """Forces, and generalized ones, where activations and controls without act."""
-        self.mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:], self.data.qvel[:] = q, u
-        self.data.ctrl[:] = controls
-        plain = [k for k in range(COUNT) if k not in STATEFUL]
-        self.data.ctrl[plain], self.data.act[:] = acting[plain], acting[STATEFUL]
-        self.mujoco.mj_forward(self.model, self.data)
-        return self.data.actuator_force.copy(), self.data.qfrc_actuator.copy()
-
-
 def _loaded(tmp_path, on):
-    path = tmp_path / "x.xml"
-    path.write_text(_chain(on))
-    return load_model(path, strict=True), Engine(path)
+    return read(tmp_path, _chain(on), strict=True), *opened(tmp_path / "x.xml")
+
+
+def _acting(engine, data, q, u, acting, controls):
+    """MuJoCo where these activations act, and these controls of what has none."""
+    stateful = np.isin(np.arange(COUNT), STATEFUL)
+    forward(engine, data, qpos=q, qvel=u, ctrl=np.where(stateful, controls, acting), act=acting[STATEFUL])
 
 
 def test_forces_on_tendons_are_mujocos(tmp_path, rng):
-    model, engine = _loaded(tmp_path, "tendon")
+    model, engine, data = _loaded(tmp_path, "tendon")
     assert model.muscle_names == tuple(f"t{k}" for k in range(COUNT))
     shares = np.vstack([np.zeros(COUNT), np.ones(COUNT), rng.uniform(size=(30, COUNT))])
     q, u = 0.5 * rng.normal(size=(32, COUNT + 1)), 2.0 * rng.normal(size=(32, COUNT + 1))
@@ -91,16 +75,15 @@ def test_forces_on_tendons_are_mujocos(tmp_path, rng):
     found = muscle_forces(model, q, u, shares), activation_rates(model, e, shares)
     scale = [HIGH[k] - LOW[k] for k in STATEFUL]
     for row, share in enumerate(shares):
-        limits = np.array([engine.model.actuator_ctrlrange[k] for k in range(COUNT)])
-        controls = limits[:, 0] + e[row] * (limits[:, 1] - limits[:, 0])
-        force, _ = engine.forces(q[row], u[row], LOW + share * (HIGH - LOW), controls)
-        np.testing.assert_allclose(found[0][row], -GEARS * force, rtol=1e-12, atol=1e-12)
+        low, high = engine.actuator_ctrlrange.T
+        _acting(engine, data, q[row], u[row], LOW + share * (HIGH - LOW), low + e[row] * (high - low))
+        np.testing.assert_allclose(found[0][row], -GEARS * data.actuator_force, rtol=1e-12, atol=1e-12)
         if row > 1:  # at the ends MuJoCo's state is cut off after its step
-            np.testing.assert_allclose(found[1][row, STATEFUL] * scale, engine.data.act_dot, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(found[1][row, STATEFUL] * scale, data.act_dot, rtol=1e-12, atol=1e-12)
 
 
 def test_forces_on_joints_are_mujocos(tmp_path, rng):
-    model, engine = _loaded(tmp_path, "joint")
+    model, engine, data = _loaded(tmp_path, "joint")
     model = replace(model, muscles=tuple(muscle for muscle in model.muscles if not isinstance(muscle.law, SlackSpring)))
     on_paths, controlled = model.muscle_names, [actuator.name for actuator in model.actuators]
     assert sorted([*on_paths, *controlled]) == sorted(f"a{k}" for k in range(COUNT))
@@ -108,12 +91,12 @@ def test_forces_on_joints_are_mujocos(tmp_path, rng):
         q, u = rng.normal(size=COUNT + 1), 2.0 * rng.normal(size=COUNT + 1)
         share = rng.uniform(size=COUNT)
         acting = LOW + share * (HIGH - LOW)
-        force, torque = engine.forces(q, u, acting, np.zeros(COUNT))
+        _acting(engine, data, q, u, acting, 0.0)
         activation = np.array([share[int(name[1:])] for name in on_paths])
         found = muscle_torques(model, q, u, activation) + limit_torques(model, q, u)
         found = found + actuator_forces(model, q, u, np.array([acting[int(name[1:])] for name in controlled]))
-        np.testing.assert_allclose(found[:COUNT], GEARS * force, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(found, torque, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found[:COUNT], GEARS * data.actuator_force, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found, data.qfrc_actuator, rtol=1e-12, atol=1e-12)
 
 
 SITE = """<mujoco><option gravity="0 0 0"/><default><geom contype="0" conaffinity="0"/></default><worldbody><body>
@@ -126,18 +109,16 @@ def test_forces_on_sites_are_mujocos(tmp_path, rng):
         '<motor site="s" gear="1 2 3" ctrlrange="-2 2" forcerange="-1 1.5"/>'
         '<position site="s" gear="0 0 0 1 0 2" kp="7" ctrlrange="-1 1"/>'
     )
-    path = tmp_path / "x.xml"
-    path.write_text(SITE.format(drives))
-    model, engine = load_model(path, strict=True), Engine(path)
+    model = read(tmp_path, SITE.format(drives), strict=True)
+    engine, data = opened(tmp_path / "x.xml")
     assert [actuator.bounds[0] for actuator in model.actuators] == [(-1.0, 1.5), (-1.0, 1.0)]
     for _ in range(10):
         Q = rng.normal(size=4)
         q, controls = np.array([*rng.normal(size=3), *Q / np.linalg.norm(Q)]), rng.uniform(-1, 1, 2)
-        engine.data.qpos[:], engine.data.ctrl[:] = q, controls
-        engine.mujoco.mj_forward(engine.model, engine.data)
+        forward(engine, data, qpos=q, ctrl=controls)
         R = np.zeros(9)
-        engine.mujoco.mju_quat2Mat(R, q[3:])
-        expected = engine.data.qfrc_actuator.copy()
+        mujoco.mju_quat2Mat(R, q[3:])
+        expected = data.qfrc_actuator.copy()
         expected[:3] = R.reshape(3, 3).T @ expected[:3]
         order = [3, 4, 5, 0, 1, 2] if model.system.bodies[0].joint.subspace is None else range(6)
         np.testing.assert_allclose(actuator_forces(model, q, np.zeros(6), controls), expected[list(order)], atol=1e-12)
@@ -145,29 +126,26 @@ def test_forces_on_sites_are_mujocos(tmp_path, rng):
 
 @pytest.mark.parametrize("drive", ['<velocity site="s" gear="1"/>', '<position site="s" kv="1"/>'])
 def test_forces_that_depend_on_the_speed_of_a_site_are_reported(drive, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(SITE.format(drive))
     with pytest.warns(UnsupportedWarning, match="an actuator on a site of this type; it does nothing here"):
-        load_model(path)
+        read(tmp_path, SITE.format(drive))
 
 
 @pytest.mark.parametrize("on", ["joint", "tendon"])
 def test_an_integrated_set_point_ends_where_mujocos_does(on, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(
+    text = (
         '<mujoco><option gravity="0 0 0" timestep="0.01"/><worldbody><site name="w" pos="0.3 0 0"/><body>'
         '<joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 0.3"/><site name="s" pos="0 0 0.3"/></body>'
         '</worldbody><tendon><spatial name="t"><site site="w"/><site site="s"/></spatial></tendon><actuator>'
         f'<intvelocity {on}="{on[0]}" kp="3" kv="1" ctrlrange="-2 1" actrange="-0.4 0.45"/></actuator></mujoco>'
     )
-    model, engine = load_model(path, strict=True), Engine(path)
+    model = read(tmp_path, text, strict=True)
+    engine, data = opened(tmp_path / "x.xml")
     model = replace(model, muscles=tuple(muscle for muscle in model.muscles if not isinstance(muscle.law, SlackSpring)))
     given = {"controls": [1.0]} if on == "joint" else {"excitation": [1.0], "activation": [model.muscles[0].activation]}
     motion = Simulator(model, method="semi_implicit_euler")(
         model.start, [0.0], 1.0, step=0.01, output_step=1.0, **given
     )
-    engine.data.ctrl[:] = 1.0
-    for _ in range(100):
-        engine.mujoco.mj_step(engine.model, engine.data)
-    assert engine.data.act[0] == 0.45
-    np.testing.assert_allclose(motion.final_q, engine.data.qpos, atol=1e-12)
+    data.ctrl[:] = 1.0
+    mujoco.mj_step(engine, data, nstep=100)
+    assert data.act[0] == 0.45
+    np.testing.assert_allclose(motion.final_q, data.qpos, atol=1e-12)

@@ -1,6 +1,5 @@
 """Actuators, springs and pulleys of MJCF files, against MuJoCo's forces."""
 
-import importlib.util
 from dataclasses import replace
 
 import numpy as np
@@ -10,17 +9,14 @@ from myoquat.data import UnsupportedWarning, load_model
 from myoquat.dynamics import simulate
 from myoquat.muscle import (
     activation_rates,
-    actuator_forces,
     law_forces,
-    limit_torques,
     muscle_torques,
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.actuators import ActivationCoordinateActuator, IntegratingCoordinateActuator
 from myoquat.muscle.laws import AffinePath, MujocoMuscle, PathActuator, PathSpring, SlackSpring
+from tests.data.mujoco_engine import forward, opened, read, write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 BODIES = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
 <default><geom contype="0" conaffinity="0"/></default><worldbody>
 <site name="w1" pos="0.1 0 0"/><site name="w2" pos="0 0.1 0"/>
@@ -48,36 +44,10 @@ ON_PATHS = """<motor name="pull" tendon="t1" gear="-20" ctrlrange="0 1"/>
 <damper name="brake" tendon="t4" kv="4" ctrlrange="0 2"/>
 <general name="both" tendon="t1" gaintype="affine" biastype="affine" gainprm="3 -2 1" biasprm="1 4 -0.5"
 ctrlrange="-1 1"/>"""
-ON_JOINTS = """<motor name="torque" joint="j1" gear="3" ctrlrange="-2 2"/>
-<position name="servo" joint="j2" kp="50" kv="3" gear="2"/>
-<velocity name="speed" joint="j3" kv="4"/>
-<intvelocity name="drive" joint="j1" kp="20" actrange="-1 1" actlimited="false"/>
-<cylinder name="slow" joint="j2" timeconst="0.3" area="2" bias="0 -1 0"/>
-<motor name="jet" site="push" gear="1 2 3 0 0 0"/>
-<motor name="gyro" site="push" gear="0 0 0 0.3 0 1"/>"""
 
 
-def read(tmp_path, actuators, **options):
-    path = tmp_path / "x.xml"
-    path.write_text(BODIES.format(actuators))
-    return load_model(path, **({"strict": True} | options))
-
-
-class Engine:
-    """MuJoCo on the same file."""
-
-    def __init__(self, path):
-        import mujoco  # noqa: PLC0415 - a peer
-
-        self._mujoco, self.model = mujoco, mujoco.MjModel.from_xml_path(str(path))
-        self.data = mujoco.MjData(self.model)
-
-    def at(self, q, u, controls, activation=()):
-        self._mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:], self.data.qvel[:], self.data.ctrl[:] = q, u, controls
-        self.data.act[:] = activation
-        self._mujoco.mj_forward(self.model, self.data)
-        return self.data
+def driven(tmp_path, actuators, **options):
+    return read(tmp_path, BODIES.format(actuators), **({"strict": True} | options))
 
 
 def states(rng, model, count=20):
@@ -85,14 +55,14 @@ def states(rng, model, count=20):
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_forces_and_activations_of_muscles_are_mujocos(tmp_path, rng):
-    model, engine = read(tmp_path, MUSCLES), Engine(tmp_path / "x.xml")
+    model = driven(tmp_path, MUSCLES)
+    engine, data = opened(tmp_path / "x.xml")
     muscles = replace(model, muscles=tuple(m for m in model.muscles if isinstance(m.law, MujocoMuscle)))
     assert muscles.muscle_names == ("t1", "t2", "t4")
     for q, u in states(rng, model):
         a, e = rng.uniform(size=(2, 3))
-        data = engine.at(q, u, e, a)
+        forward(engine, data, qpos=q, qvel=u, ctrl=e, act=a)
         rows = [0, 1, 3]
         np.testing.assert_allclose(path_lengths(muscles, q), data.ten_length[rows], atol=1e-14)
         # on MuJoCo's own speeds: its Newton iteration for the path inside a surface stops at 1e-6
@@ -104,9 +74,9 @@ def test_forces_and_activations_of_muscles_are_mujocos(tmp_path, rng):
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_actuators_and_springs_on_paths_are_mujocos(tmp_path, rng):
-    model, engine = read(tmp_path, ON_PATHS, wrapping="mujoco"), Engine(tmp_path / "x.xml")
+    model = driven(tmp_path, ON_PATHS, wrapping="mujoco")
+    engine, data = opened(tmp_path / "x.xml")
     assert model.muscle_names == ("t1", "t1_2", "t2", "t3", "t4")
     types = (PathActuator, AffinePath, AffinePath, SlackSpring, AffinePath)
     assert tuple(type(m.law) for m in model.muscles) == types
@@ -114,43 +84,21 @@ def test_actuators_and_springs_on_paths_are_mujocos(tmp_path, rng):
     for q, u in states(rng, model):
         a = rng.uniform(size=5)
         controls = (low + a * (high - low))[[0, 2, 4, 1]]
-        data = engine.at(q, u, controls)
+        forward(engine, data, qpos=q, qvel=u, ctrl=controls)
         torques = muscle_torques(model, q, u, a)
         np.testing.assert_allclose(torques, data.qfrc_actuator + data.qfrc_passive, atol=2e-5)  # t4: as above
         others = replace(model, muscles=model.muscles[:4])
-        data = engine.at(q, u, controls * np.array([1.0, 1.0, 0.0, 1.0]))
+        forward(engine, data, qpos=q, qvel=u, ctrl=controls * [1.0, 1.0, 0.0, 1.0])
         np.testing.assert_allclose(
             muscle_torques(others, q, u, a[:4]), data.qfrc_actuator + data.qfrc_passive, rtol=1e-12, atol=1e-12
         )
 
 
-@pytest.mark.filterwarnings("ignore:.*carry no force")
-@pytest.mark.peers
-@needs_mujoco
-def test_actuators_on_joints_and_sites_are_mujocos(tmp_path, rng):
-    model, engine = read(tmp_path, ON_JOINTS), Engine(tmp_path / "x.xml")
-    model = replace(model, muscles=())
-    assert isinstance(model.actuators[3], IntegratingCoordinateActuator)
-    assert isinstance(model.actuators[4], ActivationCoordinateActuator)
-    for q, u in states(rng, model):
-        controls, activation = rng.uniform(-1, 1, size=7), rng.normal(size=2)
-        data = engine.at(q, u, controls, activation)
-        acting = controls.copy()
-        acting[[3, 4]] = np.clip(activation, -0.9, 0.9)  # at its ends MuJoCo cuts it off after a step
-        data = engine.at(q, u, controls, acting[[3, 4]])
-        torques = actuator_forces(model, q, u, acting) + limit_torques(model, q, u)
-        np.testing.assert_allclose(torques, data.qfrc_actuator, rtol=1e-12, atol=1e-12)
-        rates = [model.actuators[k].activation_rate(controls[k], acting[k]) for k in (3, 4)]
-        np.testing.assert_allclose(rates, data.act_dot, rtol=1e-12)
-
-
 def test_a_keyframe_tells_controls_and_activations(tmp_path):
     key = '<keyframe><key ctrl="0.1 0.2 0.3" act="0.4 0.5 0.6"/></keyframe></mujoco>'
-    path = tmp_path / "x.xml"
-    path.write_text(BODIES.format(MUSCLES).replace("</mujoco>", key))
-    model = load_model(path, strict=True)
+    model = read(tmp_path, BODIES.format(MUSCLES).replace("</mujoco>", key), strict=True)
     assert [muscle.activation for muscle in model.muscles] == [0.4, 0.5, None, 0.6]
-    assert [m.activation for m in read(tmp_path, MUSCLES).muscles] == [0.0, 0.0, None, 0.0]
+    assert [m.activation for m in driven(tmp_path, MUSCLES).muscles] == [0.0, 0.0, None, 0.0]
     assert [m.activation_dynamics.form for m in model.muscles if m.activation_dynamics] == [
         "quintic",
         "piecewise",
@@ -160,9 +108,7 @@ def test_a_keyframe_tells_controls_and_activations(tmp_path):
 
 def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_path):
     text = BODIES.replace('damping="2" springlength="0.1 0.3"', 'springlength="0 0.3"')
-    path = tmp_path / "x.xml"
-    path.write_text(text.format(""))
-    assert load_model(path, strict=True).muscles[2].law == PathSpring(30.0, 0.3)
+    assert read(tmp_path, text.format(""), strict=True).muscles[2].law == PathSpring(30.0, 0.3)
 
 
 @pytest.mark.filterwarnings("ignore:.*carry no force")
@@ -182,7 +128,7 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 )
 def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):
     with pytest.warns(UnsupportedWarning, match=reported):
-        read(tmp_path, actuator, strict=False)
+        driven(tmp_path, actuator, strict=False)
 
 
 PENDULUM = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="j1" axis="0 1 0"/>
@@ -193,9 +139,7 @@ PENDULUM = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint
 
 def test_a_muscle_with_a_negative_gear_is_an_antagonist(tmp_path):
     """Accelerations of MuJoCo 4.0 at rest in this pose, with act 0.6 of the same file."""
-    path = tmp_path / "x.xml"
-    path.write_text(PENDULUM)
-    model = load_model(path, strict=True)
+    model = read(tmp_path, PENDULUM, strict=True)
     model = replace(model, muscles=(replace(model.muscles[0], activation=0.6),))
     run = simulate(model, [0.1, 0.2], duration=1e-7, step=1e-7)
     np.testing.assert_allclose(run.u[-1] / 1e-7, [92.03997729863742, -221.9772288240114], rtol=1e-5)
@@ -208,11 +152,11 @@ def test_a_muscle_with_a_negative_gear_is_an_antagonist(tmp_path):
 )  # fmt: skip
 def test_motors_turn_ball_joints(tmp_path, frame, expected):
     """Accelerations of MuJoCo 4.0 at rest in this pose, with the control 0.7 of the same file."""
-    path = tmp_path / "x.xml"
-    path.write_text(
+    path = write(
+        tmp_path,
         f"""<mujoco><worldbody><body name="a"><joint name="b" type="ball"/>
         <inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/></body></worldbody>
-        <actuator><motor name="m" {frame}="b" gear="1 0.5 0.2" ctrlrange="-1 1"/></actuator></mujoco>"""
+        <actuator><motor name="m" {frame}="b" gear="1 0.5 0.2" ctrlrange="-1 1"/></actuator></mujoco>""",
     )
     q = np.array([0.9, 0.1, 0.3, 0.2]) / np.linalg.norm([0.9, 0.1, 0.3, 0.2])
     run = simulate(load_model(path, strict=True), q, duration=1e-7, step=1e-7, controls=[0.7])

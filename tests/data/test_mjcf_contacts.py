@@ -1,8 +1,8 @@
 """Contact in MJCF files: which pairs of geoms meet is MuJoCo's rule; the force is this package's."""
 
-import importlib.util
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -15,8 +15,8 @@ from myoquat.dynamics import linearize
 from myoquat.joints import ModelError
 from myoquat.muscle import limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
+from tests.data.mujoco_engine import forward, opened, read, write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 MANY = """<mujoco><option>{0}</option>
 <default><geom margin="50"/><pair margin="50"/></default><worldbody><geom name="floor" type="plane" size="1 1 1"/>
 <geom name="wall" size="0.1"/><body name="a"><freejoint/><geom name="a1" size="0.1" condim="1"/>
@@ -39,16 +39,10 @@ CAPSULE = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" eul
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize("flag", ["", '<flag filterparent="disable"/>', '<flag contact="disable"/>'])
 def test_the_pairs_are_mujocos(flag, tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(MANY.format(flag))
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
-    mujoco.mj_forward(engine, data)
+    path = write(tmp_path, MANY.format(flag))
+    engine, data = opened(path)
     theirs = {frozenset(engine.geom(int(i)).name for i in contact.geom) for contact in data.contact}
     for source in (open_source(path, False), open_source(engine, False)):
         pairs = pairs_of(source, read_skeleton(source))
@@ -67,17 +61,11 @@ SOFT = """<mujoco><worldbody><geom name="a" type="plane" size="1 1 1" margin="0.
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize("first", ["0.01 0.5", "-100 -5"])
 @pytest.mark.parametrize("priority", ["0", "1"])
 def test_margins_and_softness_of_a_pair_are_mujocos(first, priority, tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(SOFT.format(first, priority))
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
-    mujoco.mj_forward(engine, data)
+    path = write(tmp_path, SOFT.format(first, priority))
+    engine, data = opened(path)
     contact = data.contact[0]
     for source in (open_source(path, False), open_source(engine, False)):
         (pair,) = pairs_of(source, read_skeleton(source))
@@ -91,17 +79,12 @@ RESTING = """<mujoco><option timestep="0.001"/><default><geom condim="1" solref=
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize("solref", ["0.02 1", "-2000 -100"])
 @pytest.mark.parametrize(("height", "geom"), [("0.1", 'size="0.1"'),
                                               ("0.1", 'type="capsule" size="0.1 0.3" euler="0 90 0"')])  # fmt: skip
 def test_a_body_rests_on_a_plane_as_deep_as_in_mujoco(solref, height, geom, tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(RESTING.format(solref, height, geom))
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
+    path = write(tmp_path, RESTING.format(solref, height, geom))
+    engine, data = opened(path)
     mujoco.mj_step(engine, data, nstep=3000)
     with pytest.warns(UnsupportedWarning, match="shape of the world"):
         model = load_model(path, contact=True)
@@ -110,22 +93,16 @@ def test_a_body_rests_on_a_plane_as_deep_as_in_mujoco(solref, height, geom, tmp_
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_a_capsule_presses_on_a_plane_in_proportion_to_mujocos_depths(tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(CAPSULE)
+    path = write(tmp_path, CAPSULE)
     with pytest.warns(UnsupportedWarning, match="1 geom .shape of the world.,"):
         model = load_model(path, contact=True)
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
+    engine, data = opened(path)
     stiffness, _ = Softness().spring(float(engine.body_invweight0[1, 0]))
     touched = 0
     for x in rng.normal(size=(10, 7)):
         q = np.array([*0.1 * x[:3], *(x[3:] / np.linalg.norm(x[3:]))])
-        data.qpos[:] = q
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q)
         depths = [max(-contact.dist, 0.0) for contact in data.contact]
         expected = stiffness * sum(depths)
         force = limit_torques(model, q, np.zeros(6))[:3]
@@ -135,8 +112,7 @@ def test_a_capsule_presses_on_a_plane_in_proportion_to_mujocos_depths(tmp_path, 
 
 
 def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(MANY.format(""))
+    path = write(tmp_path, MANY.format(""))
     with pytest.warns(UnsupportedWarning, match="2 pair .without contact=True., lines"):
         assert load_model(path).forces == ()
     with pytest.warns(UnsupportedWarning) as caught:
@@ -150,18 +126,16 @@ def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_pat
 
 @pytest.mark.parametrize(("old", "word"), [('geom1="c2"', "geom"), ('body1="d"', "body")])
 def test_pairs_of_what_does_not_exist_are_rejected(old, word, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(MANY.format("").replace(old, f'{old[:5]}="no"'))
     with pytest.raises(ModelError, match=f"{word} 'no' not found"):
-        load_model(path, contact=True)
+        read(tmp_path, MANY.format("").replace(old, f'{old[:5]}="no"'), contact=True)
 
 
 def test_spheres_about_one_point_are_left_out_with_a_report_and_have_no_force(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(
+    path = write(
+        tmp_path,
         """<mujoco><worldbody><body name="a"><joint/><geom name="one" size="0.1"/><body name="b"><joint axis="1 0 0"/>
         <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><body name="c"><joint axis="0 1 0"/>
-        <geom name="two" size="0.2"/></body></body></body></worldbody></mujoco>"""
+        <geom name="two" size="0.2"/></body></body></body></worldbody></mujoco>""",
     )
     with pytest.warns(UnsupportedWarning, match="sphere one and sphere two, whose centres always coincide"):
         model = load_model(path, contact=True)
@@ -180,13 +154,9 @@ solreflimit="-500 -10" solimplimit="0.8 0.85 0.002"><site site="o"/><site site="
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_limits_have_the_resting_stiffness_of_mujocos_and_begin_at_their_margins(tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(LIMITS)
-    engine = mujoco.MjModel.from_xml_path(str(path))
+    path = write(tmp_path, LIMITS)
+    engine, _ = opened(path)
     for source in (path, engine):
         model = load_model(source)
         (limit,) = model.limits
@@ -207,21 +177,16 @@ FALLING = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body><freejoin
 
 @pytest.mark.parametrize(("condim", "what"), [(4, "spinning about the normal"), (6, "spinning and rolling")])
 def test_torsional_and_rolling_friction_are_reported_with_their_effect(condim, what, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(FALLING.format(condim))
     with pytest.warns(UnsupportedWarning, match=f"condim {condim}; {what} is not braked"):
-        load_model(path, contact=True)
-    path.write_text(FALLING.format(3))
+        read(tmp_path, FALLING.format(condim), contact=True)
     with pytest.warns(UnsupportedWarning) as caught:
-        load_model(path, contact=True)
+        read(tmp_path, FALLING.format(3), contact=True)
     assert "condim" not in str(caught[0].message)
 
 
 def test_a_condim_that_mujoco_lacks_raises_an_error_with_its_line(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(FALLING.format(2))
     with pytest.raises(ModelError, match="invalid condim in geom") as caught:
-        load_model(path, contact=True)
+        read(tmp_path, FALLING.format(2), contact=True)
     assert caught.value.line == 1
 
 
@@ -235,11 +200,10 @@ def test_a_condim_that_mujoco_lacks_raises_an_error_with_its_line(tmp_path):
     ],
 )
 def test_unnamed_joints_and_slides_of_a_free_body_have_limits(joints, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(
-        f'<mujoco><compiler angle="radian"/><worldbody><body>{joints}<geom size="0.1"/></body></worldbody></mujoco>'
-    )
-    (limit,) = load_model(path).limits
+    (limit,) = read(
+        tmp_path,
+        f'<mujoco><compiler angle="radian"/><worldbody><body>{joints}<geom size="0.1"/></body></worldbody></mujoco>',
+    ).limits
     assert (limit.lower, limit.upper) == (-1.0, 1.0)
     assert limit.upper_stiffness > 0
 
@@ -250,15 +214,10 @@ solreflimit="0.05 0.9"/><geom type="box" size="0.02 0.03 0.2" pos="0 0 -0.2"/></
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_ball_joints_are_limited_where_mujocos_are(tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(BALL.format(60))
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    engine.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    data, k = mujoco.MjData(engine), Softness((0.05, 0.9)).spring(float(engine.dof_invweight0[0]))
+    path = write(tmp_path, BALL.format(60))
+    engine, data = opened(path)
+    k = Softness((0.05, 0.9)).spring(float(engine.dof_invweight0[0]))
     for source in (path, engine):
         (limit,) = load_model(source, strict=True).forces
         assert (limit.stiffness, limit.damping) == pytest.approx(k)
@@ -268,8 +227,7 @@ def test_ball_joints_are_limited_where_mujocos_are(tmp_path, rng):
     active = 0
     for Q in rng.normal(size=(40, 4)):
         q = Q / np.linalg.norm(Q)
-        data.qpos[:] = q
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q)
         depth = float(limit.measures(model.system, q)[0]) - np.deg2rad(60)
         torque = limit_torques(model, q, np.zeros(3))
         assert data.nefc == (depth > -0.05)
@@ -284,17 +242,15 @@ def test_ball_joints_are_limited_where_mujocos_are(tmp_path, rng):
 
 
 def test_ball_joints_that_may_turn_at_will_have_no_limit(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(BALL.format(200))
-    assert not load_model(path, strict=True).forces
+    assert not read(tmp_path, BALL.format(200), strict=True).forces
 
 
 def test_derivatives_through_closest_points_raise_an_error_that_names_them(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(
+    model = read(
+        tmp_path,
         '<mujoco><worldbody><geom type="capsule" size=".1 1"/><body pos="0 0 0.2"><freejoint/>'
-        '<geom type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>'
+        '<geom type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>',
+        contact=True,
     )
-    model = load_model(path, contact=True)
     with pytest.raises(ValueError, match="'closest_points_of_solids' has no derivative"):
         linearize(model, model.start, np.zeros(6))

@@ -1,6 +1,5 @@
 """Equality constraints of MJCF files: what they hold, and MuJoCo's residuals of them."""
 
-import importlib.util
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,8 @@ from myoquat.joints import ModelError
 from myoquat.muscle import InsideSphere, Muscle, PathPoint, WrapSphere
 from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.segments.lengths import lengths
+from tests.data.mujoco_engine import forward, opened, read, write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 TEXT = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
 <site name="w" pos="0.2 0 0.1" euler="0.1 0.2 0.3"/>
 <body name="a" pos="0 0.1 0" euler="0.3 0 0.2"><joint name="j1" axis="0 1 0" ref="0.2"/><geom size="0.1"/>
@@ -25,19 +24,17 @@ TEXT = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffini
 </worldbody><equality>{0}</equality></mujoco>"""
 
 
-def read(tmp_path, equality):
-    path = tmp_path / "x.xml"
-    path.write_text(TEXT.format(equality))
-    return load_model(path, strict=True)
+def holding(tmp_path, equality):
+    return read(tmp_path, TEXT.format(equality), strict=True)
 
 
 def test_the_only_joint_of_a_file_is_held(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text(
+    path = write(
+        tmp_path,
         """<mujoco><compiler angle="radian"/><worldbody><body><joint name="j" axis="0 1 0" ref="0.2"/>
         <geom size="0.1" pos="0.1 0 0"/></body></worldbody><equality><joint joint1="j" polycoef="0.3"/></equality>
         </mujoco>
-        """
+        """,
     )
     model = load_model(path, strict=True)
     way = mq.simulate(model, [0.5], [0.0], 0.1, step=1e-2)  # under gravity, at ref + 0.3
@@ -49,7 +46,6 @@ def test_the_only_joint_of_a_file_is_held(tmp_path):
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize(
     "equality",
     [
@@ -64,15 +60,11 @@ def test_the_only_joint_of_a_file_is_held(tmp_path):
     ],
 )
 def test_constraints_measure_what_mujocos_do(equality, tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    model = read(tmp_path, equality)
-    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
-    data = mujoco.MjData(engine)
+    model = holding(tmp_path, equality)
+    engine, data = opened(tmp_path / "x.xml")
     (constraint,) = constraints_of(model)
     for q in rng.normal(size=(5, 4)) * 0.5:
-        data.qpos[:] = q
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q)
         ours, theirs = constraint.position(model.system, q, np.zeros(())), data.efc_pos
         assert len(ours) == len(theirs)
         point = slice(0, 3)  # in other axes
@@ -91,7 +83,7 @@ def _scale(engine):
 
 
 def test_poses_of_the_file_satisfy_them(tmp_path):
-    model = read(
+    model = holding(
         tmp_path,
         '<connect body1="b" body2="c" anchor="0.05 0.1 -0.1"/><weld body1="b" body2="c"/><joint joint1="j3"/>',
     )
@@ -102,7 +94,7 @@ def test_poses_of_the_file_satisfy_them(tmp_path):
 
 def test_points_and_welds_come_back(tmp_path, rng):
     equality = '<connect name="pin" body1="b" body2="c" anchor="0.05 0.1 -0.1"/><weld name="glue" body1="b" body2="c"/>'
-    model = read(tmp_path, equality + '<weld body1="a" relpose="0.1 0 0.2 0.5 0.5 -0.5 0.5"/>')
+    model = holding(tmp_path, equality + '<weld body1="a" relpose="0.1 0 0.2 0.5 0.5 -0.5 0.5"/>')
     model.save(tmp_path / "again.xml", strict=True)
     back = load_model(tmp_path / "again.xml", strict=True)
     assert [type(one) for one in back.constraints] == [type(one) for one in model.constraints]
@@ -124,7 +116,7 @@ def test_points_and_welds_come_back(tmp_path, rng):
 )
 def test_constraints_that_cannot_be_are_refused(equality, words, tmp_path):
     with pytest.raises(ModelError, match=words):
-        read(tmp_path, equality)
+        holding(tmp_path, equality)
 
 
 TENDONS = """<tendon><spatial name="t1"><site site="w"/><site site="s"/></spatial>
@@ -132,26 +124,18 @@ TENDONS = """<tendon><spatial name="t1"><site site="w"/><site site="s"/></spatia
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize(
     "equality",
     ['<tendon tendon1="t1" polycoef="0.02"/>', '<tendon tendon1="t1" tendon2="t2" polycoef="0.01 0.5 0 3"/>'],
 )
 def test_tendons_in_space_are_held_as_mujocos_are(equality, tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
     text = TEXT.replace("<equality>{0}</equality>", TENDONS.format(equality))
-    path.write_text(
-        text.replace('<geom size="0.1" pos="0.1 0 0"/>', '<geom size="0.1" pos="0.1 0 0"/><site name="c"/>')
-    )
+    path = write(tmp_path, text.replace('pos="0.1 0 0"/>', 'pos="0.1 0 0"/><site name="c"/>'))
     model = load_model(path)
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
+    engine, data = opened(path)
     (constraint,) = constraints_of(model)
     for q in rng.normal(size=(5, 4)) * 0.5:
-        data.qpos[:] = q
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q)
         assert constraint.position(model.system, q, np.zeros(())) == pytest.approx(data.efc_pos, abs=1e-12)
 
 
@@ -167,24 +151,18 @@ AROUND = """<mujoco><compiler angle="radian"/><default><geom contype="0" conaffi
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize(
     "equality",
     ['<tendon tendon1="t1" polycoef="0.01"/>', '<tendon tendon1="t1" tendon2="t2" polycoef="0.01 0.5 0 3"/>'],
 )
 def test_tendons_around_surfaces_are_held_as_mujocos_are(equality, tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(AROUND.format(equality))
-    model, engine = load_model(path, wrapping="mujoco"), mujoco.MjModel.from_xml_path(str(path))
-    engine.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    data = mujoco.MjData(engine)
+    path = write(tmp_path, AROUND.format(equality))
+    model = load_model(path, wrapping="mujoco")
+    engine, data = opened(path)
     held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
     touched = 0
     for q, u in zip(rng.uniform(-1, 1, size=(20, 2)), rng.normal(size=(20, 2)), strict=True):
-        data.qpos[:], data.qvel[:] = q, u
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q, qvel=u)
         touched += int((data.wrap_obj[:] >= 0).any())
         assert held.position(q, 0.0) == pytest.approx(data.efc_pos, abs=1e-12)
         assert held.position_jacobian(q, 0.0).ravel() == pytest.approx(data.efc_J.ravel()[:2], abs=1e-12)

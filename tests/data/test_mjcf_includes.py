@@ -1,8 +1,8 @@
 """Files that an MJCF file includes, text that is no XML, and compiled models."""
 
-import importlib.util
 import warnings
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -10,8 +10,8 @@ from myoquat import dynamics
 from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model
 from myoquat.joints import ModelError
 from myoquat.muscle import path_lengths
+from tests.data.mujoco_engine import write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 MAIN = """<mujoco model="arm">
   <include file="parts/defaults.xml"/>
   <worldbody>
@@ -136,13 +136,9 @@ TENDON = """<mujoco model="pair"><compiler angle="degree"/>
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_model_in_memory_is_the_model_of_its_file(compiled, tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "pair.xml"
-    path.write_text(TENDON)
+    path = write(tmp_path, TENDON)
     spec = mujoco.MjSpec.from_string(TENDON)
     file, memory = (load_model(source, strict=True) for source in (path, spec.compile() if compiled else spec))
     assert memory.system.coordinate_names == file.system.coordinate_names
@@ -158,10 +154,7 @@ def test_a_model_in_memory_is_the_model_of_its_file(compiled, tmp_path, rng):
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_what_the_engine_saves_is_read(tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
     path = tmp_path / "saved.xml"
     mujoco.mj_saveLastXML(str(path), mujoco.MjModel.from_xml_string(TENDON))
     saved, memory = (load_model(source, strict=True) for source in (path, mujoco.MjSpec.from_file(str(path))))

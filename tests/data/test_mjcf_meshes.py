@@ -1,15 +1,14 @@
 """Inertia from meshes: against closed forms, and against MuJoCo's compiler."""
 
-import importlib.util
-
+import mujoco
 import numpy as np
 import pytest
 
 from myoquat.data import load_model
 from myoquat.joints import ModelError
 from myoquat.joints.quaternion import quaternion_exp, rotation_matrix
+from tests.data.mujoco_engine import opened, write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 CORNERS = np.array([(x, y, z) for x in (0.0, 0.2) for y in (0.0, 0.3) for z in (0.0, 0.5)])
 FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6), (0, 2, 6), (0, 6, 4),
          (1, 5, 7), (1, 7, 3)]  # fmt: skip
@@ -42,9 +41,7 @@ def written(folder, vertices=CORNERS, faces=FACES, mesh="", geom="", suffix="obj
         (folder / f"bones/part.{suffix}").write_bytes({"stl": stl, "msh": msh}[suffix](vertices, faces))
     else:
         (folder / f"bones/part.{suffix}").write_text(obj(vertices, faces))
-    path = folder / "x.xml"
-    path.write_text(MODEL.format(mesh=mesh, geom=geom, suffix=suffix))
-    return path
+    return write(folder, MODEL.format(mesh=mesh, geom=geom, suffix=suffix))
 
 
 def body(path, **options):
@@ -90,21 +87,18 @@ def blob(rng):
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize("how", ["legacy", "exact", "convex", "shell"])
 @pytest.mark.parametrize("suffix", ["obj", "stl", "msh"])
 @pytest.mark.parametrize("scale", ["1 1 1", "-0.5 2 0.7"])
 def test_inertia_is_that_of_mujocos_compiler(how, suffix, scale, tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
     turn = " ".join(map(repr, (1.3 * TURN).tolist()))
     mesh = f'inertia="{how}" scale="{scale}" refpos="0.01 0.02 -0.03" refquat="{turn}"'
     path = written(tmp_path, *blob(rng), mesh, suffix=suffix)
     if (suffix, how) == ("msh", "exact") and scale.startswith("-") and mujoco.__version__ < "4":
         with pytest.raises(ValueError, match="misoriented"):  # 4.0 takes a mirrored .msh
-            mujoco.MjModel.from_xml_path(str(path))
+            opened(path)
         return
-    engine = mujoco.MjModel.from_xml_path(str(path))
+    engine, _ = opened(path)
     found = body(path)
     assert found.mass == pytest.approx(engine.body_mass[1], rel=1e-6)
     np.testing.assert_allclose(found.center_of_mass, engine.body_ipos[1], rtol=1e-6)
@@ -114,11 +108,9 @@ def test_inertia_is_that_of_mujocos_compiler(how, suffix, scale, tmp_path, rng):
 
 
 def test_vertices_in_the_document_make_a_hull(tmp_path):
-    path = tmp_path / "x.xml"
     numbers = " ".join(map(repr, CORNERS.ravel().tolist()))
     text = MODEL.format(mesh=f'vertex="{numbers}"', geom="", suffix="none")
-    path.write_text(text.replace('file="part.none"', ""))
-    assert body(path).mass == pytest.approx(1000 * 0.03, rel=1e-6)
+    assert body(write(tmp_path, text.replace('file="part.none"', ""))).mass == pytest.approx(1000 * 0.03, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Reading MuJoCo files: what the writer wrote comes back, hand-written files mean what MuJoCo makes of them."""
 
-import importlib.util
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -30,15 +30,10 @@ from myoquat.joints.functions import Polynomial
 from myoquat.muscle import Model, Muscle, PathPoint, WrapCylinder, WrapSphere, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import PathActuator, PathSpring, SlackSpring
+from tests.data.mujoco_engine import forward, mass_matrix, opened, read, write
 
 HERE = Path(__file__).parent
 LEG = HERE / "small_leg.osim"
-
-
-def read(tmp_path, text, **options):
-    path = tmp_path / "x.xml"
-    path.write_text(text)
-    return load_model(path, **options)
 
 
 def again(model, tmp_path):
@@ -329,20 +324,16 @@ def test_meshes_are_kept_by_name_and_never_opened(tmp_path):
 
 def against_mujoco(path, model, muscles, rng, tolerance=1e-10):
     """Mass matrices, lengths and forces of springs and dampers at random states, in MuJoCo's own order of q."""
-    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(engine)
+    engine, data = opened(path)
     system = model.system
     assert (engine.nq, engine.nv) == (system.nq, system.nu)
     names = [engine.tendon(i).name for i in range(engine.ntendon)]
     rows = [names.index(muscle.name) for muscle in muscles]
     for q in system.random(10, rng):
         u, T = rng.normal(size=system.nu), _from_mujoco(system, q)
-        data.qpos[:], data.qvel[:] = q, np.linalg.solve(T, u)
-        mujoco.mj_forward(engine, data)
-        M = np.zeros((engine.nv, engine.nv))
-        mujoco.mj_fullM(engine, data, M)
-        np.testing.assert_allclose(T.T @ dynamics.mass_matrix(system, q) @ T, M, atol=tolerance)
+        forward(engine, data, qpos=q, qvel=np.linalg.solve(T, u))
+        M = T.T @ dynamics.mass_matrix(system, q) @ T
+        np.testing.assert_allclose(M, mass_matrix(engine, data), atol=tolerance)
         lengths = path_lengths(replace(model, muscles=muscles), q)
         np.testing.assert_allclose(lengths, data.ten_length[rows], atol=tolerance)
         for name in system.body_names:
@@ -376,36 +367,28 @@ def test_mujoco_reads_the_same(text, tmp_path, rng):
 
 @pytest.mark.peers
 def test_mujoco_has_the_same_start(tmp_path, rng):
-    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     q, u = rng.normal(size=15), rng.normal(size=13)
     key = (
         f'<keyframe><key qpos="{" ".join(map(repr, q.tolist()))}" qvel="{" ".join(map(repr, u.tolist()))}"/></keyframe>'
     )
     model = read(tmp_path, HAND.replace("</mujoco>", key + "</mujoco>"))
-    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
-    data = mujoco.MjData(engine)
+    engine, data = opened(tmp_path / "x.xml")
     mujoco.mj_resetDataKeyframe(engine, data, 0)
     mujoco.mj_forward(engine, data)
-    M = np.zeros((engine.nv, engine.nv))
-    mujoco.mj_fullM(engine, data, M)
     np.testing.assert_allclose(model.start, data.qpos, atol=1e-14)
     start_u = np.array(model.start_u)
     ours = start_u @ dynamics.mass_matrix(model, model.start) @ start_u
-    assert ours == pytest.approx(data.qvel @ M @ data.qvel, rel=1e-12)
+    assert ours == pytest.approx(data.qvel @ mass_matrix(engine, data) @ data.qvel, rel=1e-12)
 
 
 @pytest.mark.peers
 def test_a_model_of_mujocos_own_tests(tmp_path, rng):
     """The model that MuJoCo's package brings, its mesh, whose shape is not read, made a sphere."""
-    spec = importlib.util.find_spec("mujoco")
-    if spec is None:
-        pytest.skip("mujoco is not installed")
-    file = Path(spec.origin).parent / "testdata" / "model.xml"
+    file = Path(mujoco.__file__).parent / "testdata" / "model.xml"
     if not file.exists():
         pytest.skip("this package brings no test model")
     text = file.read_text()
-    path = tmp_path / "x.xml"
-    path.write_text(text.replace('type="mesh" mesh="icosahedron"', 'type="sphere"'))
+    path = write(tmp_path, text.replace('type="mesh" mesh="icosahedron"', 'type="sphere"'))
     with pytest.warns(UnsupportedWarning):
         model = load_model(path)
     assert len(list(against_mujoco(path, model, (), rng))) == 10  # its tendon passes inside a surface
@@ -446,9 +429,9 @@ def test_inertias_are_corrected_as_the_compiler_says(tmp_path, inertial, expecte
     """`MjModel.body_inertia` of MuJoCo 4.0, whose bounds come before the balance; boundmass makes 0.01 kg 0.1 kg."""
     settings = 'balanceinertia="true" boundmass="0.1" boundinertia="0.01"'
     body = f'<body name="a"><joint name="j"/><inertial pos="0 0 -0.1" {inertial}/></body>'
-    path = tmp_path / "x.xml"
-    path.write_text(f"<mujoco><compiler {settings}/><worldbody>{body}</worldbody></mujoco>")
-    (found,) = load_model(path, strict=True).system.bodies
+    (found,) = read(
+        tmp_path, f"<mujoco><compiler {settings}/><worldbody>{body}</worldbody></mujoco>", strict=True
+    ).system.bodies
     assert found.mass == 0.1
     np.testing.assert_allclose(found.inertia, (*expected, 0.0, 0.0, 0.0), atol=1e-15)
 
@@ -473,16 +456,11 @@ REPLICATED = """<mujoco><compiler eulerseq="zyx"/><worldbody><replicate count="2
 
 
 @pytest.mark.peers
-@pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 def test_replicated_bodies_are_those_of_mujoco(tmp_path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(REPLICATED)
-    model, engine = load_model(path, strict=True), mujoco.MjModel.from_xml_string(REPLICATED)
-    data, q = mujoco.MjData(engine), np.linspace(-1, 1, engine.nq)
-    data.qpos[:] = q
-    mujoco.mj_forward(engine, data)
+    model = read(tmp_path, REPLICATED, strict=True)
+    engine, data = opened(tmp_path / "x.xml")
+    q = np.linspace(-1, 1, engine.nq)
+    forward(engine, data, qpos=q)
     assert model.system.coordinate_names == tuple(engine.joint(i).name for i in range(engine.njnt))
     assert {marker.name for marker in model.markers} == {engine.site(i).name for i in range(engine.nsite)}
     poses = model.system.poses(q)
@@ -492,8 +470,7 @@ def test_replicated_bodies_are_those_of_mujoco(tmp_path):
 
 def test_copies_have_numbers_and_limits(tmp_path):
     """Ten copies are numbered from 00; the second lies at the offset, turned by the angle about z."""
-    path = tmp_path / "x.xml"
-    path.write_text(REPLICATED)
+    path = write(tmp_path, REPLICATED)
     assert load_model(path).system.coordinate_names[:4] == ("k0", "j_000", "j_010", "j_020")
     path.write_text(REPLICATED.replace('count="10"', 'count="60000"'))
     with pytest.raises(ModelError, match="<replicate> makes 480012 elements of the file"):

@@ -1,7 +1,6 @@
 """Fixed tendons, dry friction and actuators of joints in MJCF files, against MuJoCo's lengths and forces."""
 
-import importlib.util
-
+import mujoco
 import numpy as np
 import pytest
 
@@ -12,8 +11,8 @@ from myoquat.joints import ModelError
 from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateFriction
 from myoquat.muscle.laws import MujocoMuscle, PathFriction
+from tests.data.mujoco_engine import forward, opened, read, tendon_jacobian, write
 
-needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 TEXT = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
 <default><geom contype="0" conaffinity="0"/></default><worldbody><site name="w" pos="0.1 0 0.1"/>
 <body name="a"><joint name="j1" axis="0 1 0" range="-1 2" ref="0.3"{0}/><geom size="0.1" pos="0 0 0.2"/>
@@ -33,58 +32,44 @@ ctrlrange="-1 1"/>
 <muscle name="flesh" joint="j2" lengthrange="-0.4 0.6" force="12" ctrlrange="0 1"/>"""
 
 
-def write(tmp_path, joint="", tendons="", actuators="", equality=""):
-    path = tmp_path / "x.xml"
-    path.write_text(TEXT.format(joint, tendons, actuators, equality))
-    return path
-
-
-def engine(path):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    model = mujoco.MjModel.from_xml_path(str(path))
-    return mujoco, model, mujoco.MjData(model)
+def filed(tmp_path, joint="", tendons="", actuators="", equality=""):
+    return write(tmp_path, TEXT.format(joint, tendons, actuators, equality))
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_fixed_tendons_and_actuators_of_joints_are_mujocos(tmp_path, rng):
-    path = write(tmp_path, tendons=TENDONS, actuators=DRIVES)
+    path = filed(tmp_path, tendons=TENDONS, actuators=DRIVES)
     model = load_model(path, strict=True)
     assert model.muscle_names == ("f1", "f2", "f2_2", "f3", "f3_2", "brake", "bent", "flesh")
     assert isinstance(model.muscles[-1].law, MujocoMuscle)
-    mujoco, m, data = engine(path)
+    engine, data = opened(path)
     tendons = [0, 1, 3]
     offset = np.array([8.0, 4.0, 8.0])  # above twice 0.5 * 2 + 1.5 * 1, 2 * 1 and 1 + 2
-    low, high = m.actuator_ctrlrange.T
+    low, high = engine.actuator_ctrlrange.T
     for q, u in zip(0.5 * rng.normal(size=(6, 3)), 2.0 * rng.normal(size=(6, 3)), strict=True):
         a, e = rng.uniform(size=(2, 6))
-        data.qpos[:], data.qvel[:], data.ctrl[:] = q, u, low + a * (high - low)
-        data.act[:] = (low + a * (high - low))[[2, 5]]
-        mujoco.mj_forward(m, data)
+        acting = low + a * (high - low)
+        forward(engine, data, qpos=q, qvel=u, ctrl=acting, act=acting[[2, 5]])
         np.testing.assert_allclose(path_lengths(model, q)[tendons] - offset, data.ten_length, atol=1e-13)
         ours = muscle_torques(model, q, u, np.array([a[0], a[1], 0.0, a[2], 0.0, *a[3:]]))
         np.testing.assert_allclose(ours, data.qfrc_actuator + data.qfrc_passive, rtol=1e-12, atol=1e-12)
-        data.ctrl[:] = low + e * (high - low)
-        mujoco.mj_forward(m, data)
+        forward(engine, data, qpos=q, qvel=u, ctrl=low + e * (high - low), act=acting[[2, 5]])
         rates = activation_rates(model, [e[0], e[1], 0, e[2], 0, *e[3:]], [a[0], a[1], 0, a[2], 0, *a[3:]])
         np.testing.assert_allclose(rates[[3, 7]], data.act_dot / (high - low)[[2, 5]], rtol=1e-12)
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, rng):
     """MuJoCo's friction is a soft constraint whose force is its bound where it slips; at rest none acts here."""
     spatial = '<spatial name="t" frictionloss="0.4"><site site="w"/><site site="s"/></spatial>'
     fixed = '<fixed name="f" frictionloss="0.3"><joint joint="j1" coef="0.5"/></fixed>'
-    path = write(tmp_path, ' frictionloss="0.2"', spatial + fixed)
+    path = filed(tmp_path, ' frictionloss="0.2"', spatial + fixed)
     model = load_model(path, strict=True)
     assert isinstance(model.forces[0], CoordinateFriction)
     assert [type(muscle.law) for muscle in model.muscles] == [PathFriction] * 2
-    mujoco, m, data = engine(path)
+    engine, data = opened(path)
     for q, u in zip(0.5 * rng.normal(size=(4, 3)), 20.0 * rng.normal(size=(4, 3)), strict=True):
-        data.qpos[:], data.qvel[:] = q, u
-        mujoco.mj_forward(m, data)
+        forward(engine, data, qpos=q, qvel=u)
         torques = muscle_torques(model, q, u, np.zeros(2)) + limit_torques(model, q, u)
         np.testing.assert_allclose(torques, data.qfrc_constraint, rtol=1e-12, atol=1e-12)
         still = muscle_torques(model, q, 0 * u, np.zeros(2)) + limit_torques(model, q, 0 * u)
@@ -92,7 +77,6 @@ def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, r
 
 
 @pytest.mark.peers
-@needs_mujoco
 @pytest.mark.parametrize(
     "equality",
     [
@@ -103,13 +87,12 @@ def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, r
     ],
 )
 def test_equalities_of_fixed_tendons_measure_what_mujocos_do(equality, tmp_path, rng):
-    path = write(tmp_path, tendons=TENDONS, equality=equality)
+    path = filed(tmp_path, tendons=TENDONS, equality=equality)
     model = load_model(path, strict=True)
-    mujoco, m, data = engine(path)
+    engine, data = opened(path)
     (constraint,) = constraints_of(model)
     for q in 0.5 * rng.normal(size=(4, 3)):
-        data.qpos[:] = q
-        mujoco.mj_forward(m, data)
+        forward(engine, data, qpos=q)
         ours = constraint.position(model.system, q, np.zeros(())) / constraint.scale
         np.testing.assert_allclose(np.abs(ours), np.abs(data.efc_pos[:1]), atol=1e-13)
 
@@ -118,19 +101,19 @@ def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
     for joint, message in (("a", "joint 'a' not found"), ("j1", "whose coef is not zero")):
         text = f'<fixed name="f"><joint joint="{joint}" coef="0"/></fixed>'
         with pytest.raises(ModelError, match=message):
-            load_model(write(tmp_path, tendons=text))
+            load_model(filed(tmp_path, tendons=text))
     with pytest.raises(ModelError, match="unknown element 'f9'"):
-        load_model(write(tmp_path, tendons=TENDONS, equality='<tendon tendon1="f1" tendon2="f9"/>'))
+        load_model(filed(tmp_path, tendons=TENDONS, equality='<tendon tendon1="f1" tendon2="f9"/>'))
     with pytest.raises(ModelError, match="frictionloss must not be negative"):
-        load_model(write(tmp_path, ' frictionloss="-1"'))
+        load_model(filed(tmp_path, ' frictionloss="-1"'))
 
 
 def test_actuators_of_joints_start_at_the_activations_of_the_keyframe(tmp_path):
     slow = "".join(f'<general joint="{joint}" dyntype="{dyntype}" dynprm="0.2" ctrlrange="0 1"/>'
                    for joint, dyntype in (("j1", "integrator"), ("j2", "none"), ("j3", "filter")))  # fmt: skip
-    path = write(tmp_path, actuators=slow)
-    path.write_text(path.read_text().replace("</mujoco>", '<keyframe><key act="0.4 0.7"/></keyframe></mujoco>'))
-    first, _, third = load_model(path, strict=True).actuators
+    path = filed(tmp_path, actuators=slow)
+    text = path.read_text().replace("</mujoco>", '<keyframe><key act="0.4 0.7"/></keyframe></mujoco>')
+    first, _, third = read(tmp_path, text, strict=True).actuators
     assert (first.activation, third.activation) == (0.4, 0.7)
 
 
@@ -147,10 +130,10 @@ def test_dry_friction_dissipates_at_its_bound():
 
 @pytest.mark.filterwarnings("ignore:.*deprecated")
 def test_the_total_mass_scales_masses_and_inertias(tmp_path):
-    path = write(tmp_path)
+    path = filed(tmp_path)
     bodies = load_model(path).system.bodies
-    path.write_text(path.read_text().replace("<compiler ", '<compiler settotalmass="3" '))
-    scaled = load_model(path, strict=True).system.bodies
+    text = path.read_text().replace("<compiler ", '<compiler settotalmass="3" ')
+    scaled = read(tmp_path, text, strict=True).system.bodies
     assert sum(body.mass for body in scaled) == pytest.approx(3.0)
     ratio = 3.0 / sum(body.mass for body in bodies)
     for one, two in zip(bodies, scaled, strict=True):
@@ -158,7 +141,7 @@ def test_the_total_mass_scales_masses_and_inertias(tmp_path):
 
 
 def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
-    model = load_model(write(tmp_path, tendons=TENDONS))
+    model = load_model(filed(tmp_path, tendons=TENDONS))
     assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()
 
 
@@ -174,38 +157,20 @@ AROUND = """<mujoco><compiler angle="radian"/><option gravity="0 0 0" jacobian="
 
 
 @pytest.mark.peers
-@needs_mujoco
 def test_paths_wind_around_surfaces_as_in_the_installed_version_of_mujoco(tmp_path, rng):
-    import mujoco  # noqa: PLC0415 - a peer
-
-    path = tmp_path / "x.xml"
-    path.write_text(AROUND)
+    path = write(tmp_path, AROUND)
     rule = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"
-    model, engine = load_model(path, wrapping=rule), mujoco.MjModel.from_xml_path(str(path))
-    data, Q = mujoco.MjData(engine), rng.normal(size=(400, 4))
+    model, Q = load_model(path, wrapping=rule), rng.normal(size=(400, 4))
+    engine, data = opened(path)
     q = Q / np.linalg.norm(Q, axis=-1)[:, None]
     lengths, J = path_lengths(model, q), path_jacobian(model, q)
     straight = 0
     for row in range(len(q)):
-        data.qpos[:] = q[row]
-        mujoco.mj_forward(engine, data)
-        dense = np.zeros((engine.ntendon, engine.nv))
-        rows, columns = ten_J_columns(engine, data)
-        dense[rows, columns] = np.asarray(data.ten_J).ravel()[: len(rows)]
+        forward(engine, data, qpos=q[row])
         np.testing.assert_allclose(lengths[row], data.ten_length, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(J[row], dense, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(J[row], tendon_jacobian(engine, data), rtol=0, atol=1e-10)
         straight += int(data.wrap_obj.ravel()[:12].max() < 0)
     assert straight < 200
-
-
-def ten_J_columns(engine, data):
-    """The rows and columns of the numbers in ten_J, which is sparse from version 3.6 on."""
-    holder = engine if hasattr(engine, "ten_J_rownnz") else data
-    counts = np.asarray(holder.ten_J_rownnz)
-    rows = np.repeat(np.arange(engine.ntendon), counts)
-    starts = np.asarray(holder.ten_J_rowadr)
-    columns = [np.asarray(holder.ten_J_colind).ravel()[a : a + n] for a, n in zip(starts, counts, strict=True)]
-    return rows, np.concatenate(columns)
 
 
 def test_tendons_on_which_nothing_acts_carry_no_force(tmp_path):
@@ -215,11 +180,9 @@ def test_tendons_on_which_nothing_acts_carry_no_force(tmp_path):
     <joint name="hinge" type="hinge" axis="0 1 0"/><inertial pos="0.2 0 0" mass="1" diaginertia="0.02 0.02 0.02"/>
     <site name="b" pos="0.2 0 0.05"/></body></worldbody>
     <tendon><spatial name="ligament"><site site="a"/><site site="b"/></spatial></tendon>{}</mujoco>"""
-    path = tmp_path / "x.xml"
-    path.write_text(text.format('<actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator>'))
+    path = write(tmp_path, text.format('<actuator><motor joint="hinge" ctrlrange="-1 1"/></actuator>'))
     with pytest.warns(ImplausibleWarning, match="x.xml: 1 tendons without .* carry no force: ligament"):
         model = load_model(path)
     run = simulate(model, duration=1e-3, step=1e-3)
     np.testing.assert_allclose(run.u[-1] / 1e-3, 9.81 * 0.2 / 0.06, rtol=1e-5)
-    path.write_text(text.format(""))
-    assert load_model(path).muscles[0].law is None  # a model of paths alone
+    assert read(tmp_path, text.format("")).muscles[0].law is None  # a model of paths alone

@@ -21,7 +21,7 @@ from myoquat.data.motions.series import rows_within
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import read_markers, write_markers
-from myoquat.joints import ArticulatedSystem, Body, convert_coordinates
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
@@ -81,18 +81,6 @@ def test_states_of_muscles_go_along(tmp_path, rng):
         muscle_states_from_motion(model, again.drop(columns="/forceset/m2/fiber_length"))
     with pytest.raises(ValueError, match="must lie in"):
         muscle_states_from_motion(model, again * 3)
-
-
-def test_a_ball_joint_takes_a_motion_in_euler_angles(rng):
-    """The angles of a file drive the quaternion joint through the same model in those angles."""
-    model = load_model("two_link")
-    euler = model.with_rotations("sequence").system
-    q = model.system.random(5, rng)
-    motion = motion_from_states(euler, np.arange(5.0), convert_coordinates(model.system, euler, q), in_degrees=True)
-    angles, _ = states_from_motion(euler, motion)
-    again = convert_coordinates(euler, model.system, angles)
-    sign = np.sign(np.sum((again * q).reshape(5, 2, 4), axis=-1, keepdims=True))
-    np.testing.assert_allclose((again.reshape(5, 2, 4) * sign).reshape(5, 8), q, atol=1e-14)
 
 
 @pytest.mark.parametrize("in_degrees", [False, True])

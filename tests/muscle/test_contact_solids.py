@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.joints import ModelError, random_quaternions, rotation_matrix
-from myoquat.muscle import contact_forces, limit_torques
+from myoquat.muscle import limit_torques
 from myoquat.muscle.contact import touch
 from myoquat.muscle.forces import (
     ContactCapsule,
@@ -77,24 +77,6 @@ def test_a_solid_on_a_plane_is_as_deep_as_its_support_function_says(name, rng):
     R = rotation_matrix(q[:, 3:7])
     expected = n @ np.array(floor.position) + heights(solid, -np.einsum("i,nij->nj", n, R))
     assert found.depth == pytest.approx(expected)
-
-
-def test_contact_kernels_agree_with_numpy_and_the_power_is_the_change_of_energy(rng):
-    first, second = solids("a", rng)["capsule"], solids("b", rng)["ellipsoid"]
-    force = LinearContact("f", first, second, stiffness=1e3, damping=5.0, friction=0.5, margin=0.02)
-    model = mq.Model(SYSTEM, forces=(force,))
-    q = np.column_stack([0.3 * rng.normal(size=(40, 3)), random_quaternions(40, rng), 0.3 * rng.normal(size=(40, 3)),
-                         random_quaternions(40, rng)])  # fmt: skip
-    u = rng.normal(size=(40, 12))
-    rows = contact_forces(model, q, u)
-    assert (rows[:, 0, 6] > 0).sum() > 5
-    assert contact_forces(model, q, u, backend="numpy")[..., :3] == pytest.approx(rows[..., :3], rel=1e-4, abs=1e-4)
-    still = limit_torques(model, q, 0.0 * u)
-    step = 1e-6
-    moved = [SYSTEM.integrate(q, sign * step * u) for sign in (1.0, -1.0)]
-    rate = (force.energy(SYSTEM, moved[0]) - force.energy(SYSTEM, moved[1])) / (2 * step)
-    deep = rows[:, 0, 6] < 1e3 * 0.05  # cores do not overlap
-    assert np.sum(still * u, axis=-1)[deep] == pytest.approx(-rate[deep], rel=1e-4, abs=1e-4)
 
 
 def test_far_solids_do_not_press_and_two_planes_are_rejected():

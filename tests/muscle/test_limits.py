@@ -12,7 +12,6 @@ from myoquat.joints import (
     Body,
     CustomJoint,
     ModelError,
-    RevoluteJoint,
     convert_coordinates,
     convert_velocities,
 )
@@ -98,22 +97,3 @@ def test_a_model_keeps_them_and_tells_models_apart(tmp_path):
 def test_bad_limits_are_refused(changes, message):
     with pytest.raises(ModelError, match=message):
         replace(MODEL, limits=(replace(LIMIT, **changes),))
-
-
-def test_a_model_without_muscles_is_held_too():
-    hinge = Body("rod", "ground", RevoluteJoint((1.0, 0, 0)), mass=1.0, center_of_mass=(0, 0.2, 0),
-                 inertia=(0.01,) * 3 + (0.0,) * 3, coordinate_names=("b",))  # fmt: skip
-    model = Model(ArticulatedSystem((hinge,)), limits=(replace(LIMIT, lower_stiffness=300.0, damping=1.0),))
-    way = simulate(model, (0.0,), duration=3.0, step=1e-3)
-    assert -0.5 < way.q[..., -1, 0].item() < -0.4
-
-
-def test_their_numbers_can_vary_in_a_batch():
-    stiffness = np.array([50.0, 400.0])
-    start = {"u0": (0.0, 3.0, 0.0), "activation": [0.2], "duration": 0.3, "step": 1e-3}
-    together = simulate(MODEL, (0.1, 0.0, 0.2), **start, parameters={"limits.stop.upper_stiffness": stiffness})
-    for k, value in enumerate(stiffness):
-        limits = (replace(LIMIT, upper_stiffness=value), MODEL.limits[1])
-        alone = simulate(replace(MODEL, limits=limits), (0.1, 0.0, 0.2), **start)
-        np.testing.assert_allclose(together.q[k], alone.q, atol=1e-12)
-        np.testing.assert_allclose(together.acceleration[k], alone.acceleration, atol=1e-9)

@@ -12,7 +12,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
 from myoquat.dynamics import simulate
-from myoquat.joints import ModelError, convert_coordinates, convert_velocities
+from myoquat.joints import ModelError
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (
     ActivationDynamics,
@@ -96,23 +96,10 @@ def test_opensim_agrees(model, rng, in_opensim):
         np.testing.assert_allclose(mine[name][1], pose[:, 9:], atol=1e-12)
 
 
-def test_ball_joints_become_quaternions_with_the_same_lengths_and_powers(model, rng):
-    ball = model.with_rotations("quaternion")
-    joint_types = {body.name: type(body.joint) for body in ball.system.bodies}
+def test_ball_joints_become_quaternions(model):
+    joint_types = {body.name: type(body.joint) for body in model.with_rotations("quaternion").system.bodies}
     assert joint_types["root_frame"] is FloatingJoint
     assert {joint_types[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
-    q, u = poses(model, 20, rng), rng.normal(size=(20, model.system.nu))
-    there = convert_coordinates(model.system, ball.system, q)
-    np.testing.assert_allclose(path_lengths(ball, there), path_lengths(model, q), atol=1e-13)
-    v = convert_velocities(model.system, ball.system, q, u)
-    rate = np.einsum("...mi,...i->...m", path_jacobian(model, q), u)
-    np.testing.assert_allclose(np.einsum("...mi,...i->...m", path_jacobian(ball, there), v), rate, atol=1e-12)
-
-
-def test_a_model_from_opensim_goes_through_toml(model, tmp_path):
-    for name, other in (("file", model), ("ball", model.with_rotations("quaternion"))):
-        other.save(tmp_path / f"{name}.toml")
-        assert load_model(tmp_path / f"{name}.toml") == other
 
 
 def test_force_laws_are_read(model):

@@ -1,10 +1,12 @@
 """Muscles, motors, servos and dry friction in MuJoCo's files: read, written and read they are the same model, and
 MuJoCo accelerates both files alike."""
 
+import mujoco
 import numpy as np
 import pytest
 
 from myoquat.data import load_model
+from tests.data.mujoco_engine import opened, read
 
 TEXT = """<mujoco model="driven"><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
 <site name="a" pos="0.02 0 0.1"/>
@@ -41,8 +43,7 @@ TEXT = """<mujoco model="driven"><compiler angle="radian"/><option gravity="0 0 
 
 def again(tmp_path):
     """The model of the text, and that of the file that is written of it."""
-    (tmp_path / "x.xml").write_text(TEXT)
-    model = load_model(tmp_path / "x.xml", strict=True)
+    model = read(tmp_path, TEXT, strict=True)
     model.save(tmp_path / "y.xml", strict=True)
     return model, load_model(tmp_path / "y.xml", strict=True)
 
@@ -64,10 +65,8 @@ def test_drives_come_back(tmp_path):
 @pytest.mark.peers
 def test_mujoco_accelerates_alike(tmp_path, rng):
     """Every force of a file from the same activations, where dry friction slips."""
-    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     model, _ = again(tmp_path)
-    engines = [mujoco.MjModel.from_xml_path(str(tmp_path / name)) for name in ("x.xml", "y.xml")]
-    states = [mujoco.MjData(engine) for engine in engines]
+    engines, states = zip(*(opened(tmp_path / name) for name in ("x.xml", "y.xml")), strict=True)
     names = [[engine.actuator(i).name for i in range(engine.nu)] for engine in engines]
     assert sorted(names[0]) == sorted(names[1])
     for q in rng.uniform(-0.5, 0.5, (5, model.system.nq)):

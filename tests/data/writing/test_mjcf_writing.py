@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from parts import SLANTED, body, point
@@ -44,8 +45,8 @@ from myoquat.muscle import (
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import ExponentialMuscle, PathActuator, PathSpring
-
-mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+from tests.data import mujoco_engine
+from tests.data.mujoco_engine import forward, mass_matrix, tendon_jacobian, write
 
 LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -94,8 +95,7 @@ MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0
 
 def opened(model, path):
     model.save(path, overwrite=True)
-    engine = mujoco.MjModel.from_xml_path(str(path))
-    return engine, mujoco.MjData(engine)
+    return mujoco_engine.opened(path)
 
 
 def from_mujoco(system, q):
@@ -145,8 +145,7 @@ def test_mujoco_computes_the_same(tmp_path, rng):
     for q in SYSTEM.random(10, rng):
         u = rng.normal(size=SYSTEM.nu)
         T = from_mujoco(SYSTEM, q)
-        data.qpos[iq], data.qvel[iu] = q, np.linalg.solve(T, u)
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q[np.argsort(iq)], qvel=np.linalg.solve(T, u)[np.argsort(iu)])
         lengths = path_lengths(MODEL, q)
         np.testing.assert_allclose(path_lengths(back, data.qpos), data.ten_length, atol=1e-13)
         other = np.abs(lengths - data.ten_length) > 1e-13
@@ -154,36 +153,22 @@ def test_mujoco_computes_the_same(tmp_path, rng):
         held += other.any()
         R, p = SYSTEM.poses(q)["head"]
         np.testing.assert_allclose(data.site("lamp").xpos, p + R @ (0.0, 0.2, 0.1), atol=1e-13)
-        M = np.zeros((engine.nv, engine.nv))
-        mujoco.mj_fullM(engine, data, M)
-        np.testing.assert_allclose(M[np.ix_(iu, iu)], T.T @ dynamics.mass_matrix(SYSTEM, q) @ T, atol=1e-12)
+        M = mass_matrix(engine, data)[np.ix_(iu, iu)]
+        np.testing.assert_allclose(M, T.T @ dynamics.mass_matrix(SYSTEM, q) @ T, atol=1e-12)
         spring = engine.tendon("side").id
         pull = -900.0 * max(data.ten_length[spring] - 0.2, 0.0)
-        springs = pull * mujoco_row(engine, data, spring)
+        springs = pull * tendon_jacobian(engine, data)[spring]
         passive = T.T @ -passive_force(SYSTEM, q, u)
         np.testing.assert_allclose((data.qfrc_passive - springs)[iu], passive, atol=1e-11)
     assert held < 5
-
-
-def mujoco_row(engine, data, i):
-    """dl/dqvel of a tendon, by differences of MuJoCo's own velocities."""
-    row, kept = np.zeros(engine.nv), data.qvel.copy()
-    for k in range(engine.nv):
-        data.qvel[:] = np.eye(engine.nv)[k]
-        mujoco.mj_fwdVelocity(engine, data)
-        row[k] = data.ten_velocity[i]
-    data.qvel[:] = kept
-    mujoco.mj_fwdVelocity(engine, data)
-    return row
 
 
 def test_actuators_pull(tmp_path, rng):
     engine, data = opened(MODEL, tmp_path / "x.xml")
     assert [engine.actuator(i).name for i in range(engine.nu)] == ["plain", "shorter", "over"]
     assert (engine.key("start").ctrl == (0.25, 0.0, 0.0)).all()
-    data.ctrl[:] = (0.5, 0.0, 0.0)
-    mujoco.mj_forward(engine, data)
-    np.testing.assert_allclose(data.qfrc_actuator, -10.0 * mujoco_row(engine, data, 0), atol=1e-12)
+    forward(engine, data, ctrl=(0.5, 0.0, 0.0))
+    np.testing.assert_allclose(data.qfrc_actuator, -10.0 * tendon_jacobian(engine, data)[0], atol=1e-12)
 
 
 def test_the_start_is_a_keyframe(tmp_path, rng):
@@ -196,9 +181,7 @@ def test_the_start_is_a_keyframe(tmp_path, rng):
         mujoco.mj_forward(engine, data)
         np.testing.assert_allclose(data.qpos[order(engine, SYSTEM, qpos, 4)], q)
         twice_energy = u @ dynamics.mass_matrix(system, q) @ u
-        M = np.zeros((engine.nv, engine.nv))
-        mujoco.mj_fullM(engine, data, M)
-        assert data.qvel @ M @ data.qvel == pytest.approx(twice_energy, rel=1e-12)
+        assert data.qvel @ mass_matrix(engine, data) @ data.qvel == pytest.approx(twice_energy, rel=1e-12)
 
 
 def test_functions_of_coordinates_are_equalities(tmp_path):
@@ -303,8 +286,7 @@ def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
     ],
 )
 def test_what_mujoco_refuses_raises_a_named_error(changes, words, tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_text("before")
+    path = write(tmp_path, "before")
     name = changes.pop("name")
     with pytest.raises(ModelError, match=words):
         replace(MODEL, system=SYSTEM.with_body(name, **changes)).save(path, overwrite=True)
@@ -330,7 +312,7 @@ def test_limits_are_read_back_with_their_stiffness_and_damping(tmp_path):
             wanted = getattr(given, field.name)
             assert getattr(found, field.name) == (wanted if isinstance(wanted, str) else pytest.approx(wanted))
     assert back.coordinates == model.coordinates
-    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
+    engine, _ = mujoco_engine.opened(tmp_path / "x.xml")
     assert engine.jnt_limited.tolist() == [1, 1]
     assert engine.jnt_margin[0] == pytest.approx(0.1)
 
@@ -348,8 +330,7 @@ def test_rotors_are_armature(joint, place, frame, tmp_path, rng):
     Model(system).save(tmp_path / "x.xml", strict=True)
     back = load_model(tmp_path / "x.xml", strict=True)
     assert (type(back.system.bodies[0].joint), back.system.bodies[0].rotor_inertia) == (type(joint), 0.2)
-    engine = mujoco.MjModel.from_xml_path(str(tmp_path / "x.xml"))
-    data = mujoco.MjData(engine)
+    engine, data = mujoco_engine.opened(tmp_path / "x.xml")
     for q in system.random(5, rng):
         u = rng.normal(size=system.nu)
         udot, qvel = dynamics.forward_dynamics(system, q, u, np.zeros(system.nu)), u.copy()
@@ -359,8 +340,7 @@ def test_rotors_are_armature(joint, place, frame, tmp_path, rng):
             udot[:3], qvel[:3] = R @ (udot[:3] + np.cross(u[3:], u[:3])), R @ u[:3]
         if system.nq > 1:  # MuJoCo's angular velocities are in the axes of the body
             udot[-3:], qvel[-3:] = turns @ udot[-3:], turns @ u[-3:]
-        data.qpos[:], data.qvel[:] = q, qvel
-        mujoco.mj_forward(engine, data)
+        forward(engine, data, qpos=q, qvel=qvel)
         np.testing.assert_allclose(data.qacc, udot, atol=1e-12)
 
 

@@ -219,14 +219,6 @@ def test_a_delay_of_first_order(tmp_path, given):
     )
 
 
-def test_delays_beside_muscles():
-    """The muscles move as without an actuator that is at rest."""
-    model = load_model("two_link", rotations="sequence")
-    lagging = replace(LAG, coordinate=model.system.coordinate_names[0], activation=0.0)
-    alone, beside = (simulate(replace(model, actuators=own), duration=0.1, step=1e-3) for own in ((), (lagging,)))
-    np.testing.assert_allclose(beside.q, alone.q, atol=1e-13)
-
-
 def test_what_a_delay_cannot_be():
     with pytest.raises(ModelError, match="activation_time must be positive"):
         Model(SYSTEM, actuators=(replace(LAG, activation_time=0.0),))

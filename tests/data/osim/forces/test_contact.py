@@ -1,6 +1,5 @@
 """Contact: what OpenSim makes of it, files, exact solutions, energy."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -24,7 +23,6 @@ from myoquat.muscle.forces import (
     ContactHalfSpace,
     ContactMaterial,
     ContactSphere,
-    CoordinateSpring,
     HuntCrossley,
     SmoothSphereHalfSpace,
 )
@@ -76,45 +74,6 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
     model = comes_back(MODEL, tmp_path)
     q, u = states(rng, 200)
     check_accelerations(in_opensim, tmp_path, model, q, u, limit_torques(model, q, u))
-
-
-OVER_TIME = """
-model = opensim.Model(arguments[0])
-state = model.initSystem()
-coordinates = [model.getCoordinateSet().get(i) for i in range(model.getNumCoordinates())]
-for c, x in zip(coordinates, json.loads(arguments[1])):
-    c.setValue(state, x, False)
-manager = opensim.Manager(model)
-manager.setIntegratorAccuracy(1e-9)
-state.setTime(0)
-manager.initialize(state)
-state = manager.integrate(1.0)
-answer = [c.getValue(state) for c in coordinates]
-"""
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize("case", ["pressed", "smooth"])
-def test_opensim_arrives_alike(tmp_path, in_opensim, case):
-    """A foot that falls onto the floor and slides there for 1 s."""
-    foot = replace(SYSTEM, bodies=SYSTEM.bodies[:3])
-    floor = replace(FLOOR, normal=(0.2, 1.0, 0.0))
-    heel, toe = HEEL, ContactSphere("toe", "foot", (0.1, -0.02, 0.03), 0.05)
-    forces: tuple = (
-        SmoothSphereHalfSpace("heel_contact", heel, floor, *SOFT, 0.1),
-        SmoothSphereHalfSpace("toe_contact", toe, floor, *SOFT, 0.1),
-    )
-    if case == "pressed":
-        forces = (
-            HuntCrossley("contact", (ContactMaterial((floor,), *SOFT), ContactMaterial((heel, toe), *SOFT)), 0.1),
-        )
-    held = CoordinateSpring("upright", "a1", 2.0, 0.0, 0.1), CoordinateSpring("level", "a3", 2.0, 0.0, 0.1)
-    model = Model(foot, forces=(*forces, *held), name="falling")
-    model.save(tmp_path / "falling.osim", strict=True)
-    q = np.array([0.0, 0.12, 0.1, 0.0, 0.05])
-    answer = in_opensim(OVER_TIME, str(tmp_path / "falling.osim"), json.dumps(q.tolist()))
-    motion = simulate(load_model(tmp_path / "falling.osim"), q, duration=1.0, rtol=1e-9)
-    np.testing.assert_allclose(motion.q[-1], answer, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", FORCES)
@@ -345,18 +304,6 @@ def test_joints_carry_what_the_ground_does_not(rng):
     loads = joint_loads(model, moved)
     np.testing.assert_allclose(loads.wrench, motion.reactions, atol=1e-9 * scale)
     np.testing.assert_allclose(loads.residual, 0, atol=1e-9 * scale)
-
-
-def test_coefficients_can_be_parameters():
-    model = ball((0.0, -9.81, 0.0), "xy", static_friction=0.5, dynamic_friction=0.4, dissipation=0.2)
-    name, given = "forces.contact.materials.0.stiffness", np.array([1e6, 2e6])
-    many = simulate(model, [0.0, RADIUS], [1.0, 0.0], duration=0.02, step=1e-4, parameters={name: given})
-    for k, stiffness in enumerate(given):
-        force = model.forces[0]
-        changed = replace(force, materials=(replace(force.materials[0], stiffness=stiffness),))
-        one = simulate(replace(model, forces=(changed,)), [0.0, RADIUS], [1.0, 0.0], duration=0.02, step=1e-4)
-        np.testing.assert_allclose(many.q[k], one.q, atol=1e-14)
-        np.testing.assert_allclose(many.torques[k], one.torques, atol=1e-9)
 
 
 def test_rounded_friction_has_no_corner(tmp_path):

@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import inverse_dynamics_of_motion, scale_model
+from myoquat.analysis.motion import scale_model
 from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.data.reports import UnsupportedWarning
-from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
-from myoquat.joints import ArticulatedSystem, Body, ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
-from myoquat.joints.types import RevoluteJoint
 from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, limit_torques, muscle_torques
 from myoquat.muscle.forces import (
@@ -141,19 +139,9 @@ def test_an_expression_in_a_file_is_refused_with_its_line(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-9}, {"step": 1e-3, "method": "variational"}])
-def test_a_force_over_time_moves_as_a_torque_over_time(options):
-    """A torque 3 t about the only axis, from time 0 on; found again in what the motion needs; refused without time."""
-    wheel = Body("wheel", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(1.0, 1.0, 2.0, 0.0, 0.0, 0.0))
-    torques = (Constant(0.0), Constant(0.0), Linear(3.0, 0.0))
-    model = Model(ArticulatedSystem((wheel,)), forces=(PrescribedForce("motor", "wheel", torques=torques),))
-    motion = simulate(model, [0.0], [0.0], duration=0.5, **options)
-    assert motion.q[-1, 0] == pytest.approx(3 * 0.5**3 / 12, rel=1e-5)
-    np.testing.assert_allclose(motion.torques[:, 0], 3 * motion.time, rtol=1e-12)
-    moved = Motion(model.system, motion.time, motion.q, motion.u, motion.acceleration)
-    np.testing.assert_allclose(inverse_dynamics_of_motion(model, moved).torque, 0, atol=1e-12)
-    with pytest.raises(ValueError, match="force 'motor' depends on the time"):
-        limit_torques(model, [0.0], [0.0])
+def test_a_force_over_time_asks_for_the_time():
+    with pytest.raises(ValueError, match="force 'push' depends on the time"):
+        limit_torques(MODEL, np.zeros(5), np.zeros(5))
 
 
 def test_a_force_of_unknown_functions_is_left_out(tmp_path):

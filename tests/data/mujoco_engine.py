@@ -1,0 +1,51 @@
+"""MuJoCo on the files of these tests."""
+
+import mujoco
+import numpy as np
+
+from myoquat.data import load_model
+
+
+def write(folder, text):
+    """A file of this text."""
+    path = folder / "x.xml"
+    path.write_text(text)
+    return path
+
+
+def read(folder, text, **options):
+    """The model of this text."""
+    return load_model(write(folder, text), **options)
+
+
+def opened(path):
+    """MuJoCo's model of a file, and its numbers at the neutral state."""
+    engine = mujoco.MjModel.from_xml_path(str(path))
+    engine.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data = mujoco.MjData(engine)
+    mujoco.mj_forward(engine, data)
+    return engine, data
+
+
+def forward(engine, data, **state):
+    """MuJoCo's numbers where parts of the state (qpos, qvel, ctrl, act) have these values, the others none."""
+    mujoco.mj_resetData(engine, data)
+    for name, values in state.items():
+        getattr(data, name)[:] = values
+    mujoco.mj_forward(engine, data)
+
+
+def tendon_jacobian(engine, data):
+    """(tendon, speed) at the last state; MuJoCo's numbers are sparse from version 3.6 on."""
+    holder = engine if hasattr(engine, "ten_J_rownnz") else data
+    columns, J = np.asarray(holder.ten_J_colind).ravel(), np.zeros((engine.ntendon, engine.nv))
+    for row, count, start in zip(J, holder.ten_J_rownnz, holder.ten_J_rowadr, strict=True):
+        row[columns[start : start + count]] = np.ravel(data.ten_J)[start : start + count]
+    return J
+
+
+def mass_matrix(engine, data):
+    """At the last state."""
+    M = np.zeros((engine.nv, engine.nv))
+    mujoco.mj_fullM(engine, data, M)
+    return M
