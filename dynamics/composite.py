@@ -15,7 +15,7 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.vectors import congruent, dot, full, matvec, mirrored, row_cross
+from myoquat.joints.vectors import congruent, dot, full, joined, matvec, mirrored, row_cross
 from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
@@ -87,7 +87,7 @@ def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
     trace = dot(p, s + r)[..., None]
     diagonal = trace - p * s - r * p
     mixed = -p[..., [0, 0, 1]] * s[..., [1, 2, 2]] - r[..., [0, 0, 1]] * p[..., [1, 2, 2]]
-    return m, s, congruent(R, I) + np.concatenate(np.broadcast_arrays(diagonal, mixed, subok=True), axis=-1)
+    return m, s, congruent(R, I) + joined([diagonal, mixed])
 
 
 def _fill(

@@ -22,7 +22,17 @@ from myoquat.dynamics.factor import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic
 from myoquat.joints.motion import Pair, inertia_times, to_parent
 from myoquat.joints.multibody.tree import Link
-from myoquat.joints.vectors import congruent, full, matvec, product_upper, row_cross, skew, symmetric_times, vecmat
+from myoquat.joints.vectors import (
+    congruent,
+    full,
+    joined_matrices,
+    matvec,
+    product_upper,
+    row_cross,
+    skew,
+    symmetric_times,
+    vecmat,
+)
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 
 __all__ = [
@@ -143,7 +153,7 @@ class GeneralElimination(Elimination):
         self.D = D
         excess = tau - vecmat(body.n, S_omega) - vecmat(body.f, S_v)
         right = [excess[..., None], np.swapaxes(self.U_omega, -1, -2), np.swapaxes(self.U_v, -1, -2)]
-        found = solve_small(D, _beside(right))
+        found = solve_small(D, joined_matrices(right))
         self.rest, self.W_omega, self.W_v = found[..., 0], found[..., 1:4], found[..., 4:]  # D^-1 (excess, U^T)
 
     def passed(self) -> Articulated:
@@ -160,12 +170,6 @@ class GeneralElimination(Elimination):
         udot = self.rest - matvec(self.W_omega, a[0]) - matvec(self.W_v, a[1])
         S_omega, S_v = self.subspace
         return udot, (a[0] + matvec(S_omega, udot), a[1] + matvec(S_v, udot))
-
-
-def _beside(matrices: list[Any]) -> Array:
-    """Matrices (..., n, m_k) side by side."""
-    batch = np.broadcast_shapes(*(m.shape[:-2] for m in matrices))
-    return np.concatenate([np.broadcast_to(m, (*batch, *m.shape[-2:]), subok=True) for m in matrices], axis=-1)
 
 
 def _moved(body: Articulated, transform: Pair, force: Pair) -> Articulated:

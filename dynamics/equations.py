@@ -23,7 +23,7 @@ from myoquat.dynamics.regularity import check_massive, check_regular
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.vectors import cross, matvec
+from myoquat.joints.vectors import cross, joined, matvec
 
 __all__ = [
     "SparseMassMatrix",
@@ -352,7 +352,7 @@ def wrench_at(
     def formula(q: Array, force: Array, torque: Array, point: Array) -> Array:
         R, _ = pose(call.system, q, name, point)
         moment = torque + cross(matvec(R, point), force)
-        row = np.concatenate(np.broadcast_arrays(force, moment, subok=True), axis=-1)
+        row = joined([force, moment])
         rows = [row if i == index else np.zeros(row.shape) for i in range(count)]
         return np.stack(rows, axis=-2)
 

@@ -123,8 +123,8 @@ def _acceleration(
     if gamma.time_constant is not None:
         Ts = gamma.time_constant
         g = g + 2 / Ts * (qd - qd0) + (q - q0) / (Ts * Ts)
-    W = state.rate_inverse(system.layout, q) @ G
-    u = matvec(state.rate_inverse(system.layout, q), qd)
+    W = state.rate_inverse(system, q) @ G
+    u = matvec(state.rate_inverse(system, q), qd)
     w = _velocity_rate(system, q, qd, g)  # udot = W yddot + w
     H = composite.mass(system, q)
     rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
@@ -135,7 +135,7 @@ def _acceleration(
 
 def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -> Array:
     """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    return jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
+    return jacobian_at(lambda s: state.velocities(system, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
 
 
 def _along(function: Callable[[Array], Array], like: Array) -> Array:

@@ -98,7 +98,7 @@ def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLi
         upper = np.broadcast_to(np.eye(n)[:nq], (*batch, nq, n))
         lower = np.concatenate([np.zeros((*batch, system.nu, nq)), H], axis=-1)
         M = np.concatenate([upper, lower], axis=-2)
-        f = joined([state.rates(system.layout, q, u), tau - inverse.bias(system, q, u)])
+        f = joined([state.rates(system, q, u), tau - inverse.bias(system, q, u)])
         return joined([M.reshape((*batch, n * n)), f])
 
     flat = evaluate("first_order_form", system.content_key, formula, inputs, 1)
@@ -107,11 +107,11 @@ def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLi
 
 def _parts(system: ArticulatedSystem, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
     """M, Q, A and b of `quaternion_form`."""
-    plus = state.rate_inverse(system.layout, q)  # u = N^+ qdot
+    plus = state.rate_inverse(system, q)  # u = N^+ qdot
     transposed = np.swapaxes(plus, -1, -2)
     H = composite.mass(system, q)
     u = matvec(plus, qd)
-    turning = jacobian_at(lambda s: state.velocities(system.layout, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
+    turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
     rest = tau - inverse.bias(system, q, u) - matvec(H, turning)
     rows, sides = [], []
     for s in system.quaternion_slices():

@@ -23,7 +23,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels import Kernel, compile
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
@@ -250,4 +250,4 @@ def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:
 
 def _vector(parts: Sequence[Array], like: Array) -> Array:
     """(..., n) of its entries."""
-    return np.stack(np.broadcast_arrays(*parts, subok=True), axis=-1) if parts else 0.0 * like[..., :0]
+    return vector(parts) if parts else 0.0 * like[..., :0]

@@ -29,7 +29,7 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_state
 from myoquat.joints.types import RevoluteJoint
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import matvec, vecmat, vector
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 
@@ -255,7 +255,7 @@ class _Points:
     def bias(self, rate: Array) -> Array:
         """(..., n) b of absolute rates thetadot (..., n)."""
         squares = [rate[..., j] * rate[..., j] for j in range(self.skeleton.n)]
-        return np.stack(np.broadcast_arrays(*self._bias_entries(squares), subok=True), axis=-1)
+        return vector(self._bias_entries(squares))
 
     def _bias_entries(self, squares: list[Any]) -> list[Array]:
         """b_i: the centripetal acceleration of every centre of mass is -(sum hx thetadot^2, sum hy thetadot^2)."""

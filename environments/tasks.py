@@ -63,7 +63,7 @@ class PoseTask(Task):
     def __post_init__(self) -> None:
         super().__post_init__()
         start = self.model.start
-        balls = self.model.system.layout.quaternion_indices
+        balls = self.model.system.quaternion_indices
         for names, ends in (("low, high", (self.low, self.high)), ("start_low, start_high", self._start)):
             low, high = box(names, *ends, len(start))
             self.model.system.check_q(low, names)

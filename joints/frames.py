@@ -12,7 +12,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.motion import Pair, accelerations, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Frame, Tree
-from myoquat.joints.vectors import cross, joined, matvec, row_cross
+from myoquat.joints.vectors import cross, joined, joined_matrices, matvec, row_cross
 
 __all__ = ["acceleration", "jacobian", "jacobian_rate", "local", "local_rate", "pose"]
 
@@ -49,7 +49,7 @@ def jacobian(system: ArticulatedSystem, q: Array, frame: str, point: Array) -> A
     for link, (S_omega, S_v), (R_link, p_link) in zip(tree.links, motion.subspaces, poses, strict=True):
         angular = R_link @ S_omega
         linear = R_link @ S_v - row_cross(x - p_link, angular)
-        columns[link.u.start] = np.concatenate(np.broadcast_arrays(linear, angular, subok=True), axis=-2)
+        columns[link.u.start] = joined_matrices([linear, angular], -2)
     return _spread(system, columns, np.broadcast_shapes(q.shape[:-1], x.shape[:-1]))
 
 
@@ -99,7 +99,7 @@ def _column_rates(subspace_rates: Pair, angular: Array, arm: Array, arm_rate: Ar
     """(..., 6, n) rate of (R S_v + R S_omega x arm, R S_omega)."""
     angular_rate, linear_rate = subspace_rates
     linear_rate = linear_rate - row_cross(arm, angular_rate) - row_cross(arm_rate, angular)
-    return np.concatenate(np.broadcast_arrays(linear_rate, angular_rate, subok=True), axis=-2)
+    return joined_matrices([linear_rate, angular_rate], -2)
 
 
 def local_rate(R: Array, omega: Array, J: Array, J_rate: Array) -> Array:

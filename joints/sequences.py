@@ -389,7 +389,7 @@ def davenport_rate_matrix(phi: ArrayLike, directions: Axes) -> Array:
     R3 = axis_angle_matrix(a3, f3)
     b2 = vecmat(a2, R3)
     b1 = vecmat(vecmat(a1, axis_angle_matrix(a2, f2)), R3)
-    return np.stack(np.broadcast_arrays(b1, b2, a3, subok=True), axis=-1)
+    return vector([b1, b2, a3])
 
 
 def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:

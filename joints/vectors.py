@@ -18,6 +18,8 @@ __all__ = [
     "cross",
     "dot",
     "full",
+    "joined",
+    "joined_matrices",
     "matvec",
     "mirrored",
     "product_upper",
@@ -156,6 +158,12 @@ def joined(parts: Sequence[Array]) -> Array:
         return np.concatenate(parts, axis=-1)
     batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
     return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1]), subok=True) for p in parts], axis=-1)
+
+
+def joined_matrices(parts: Sequence[Array], axis: int = -1) -> Array:
+    """Matrices (..., m, k) of possibly different batch shapes side by side, or with axis -2 below each other."""
+    batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
+    return np.concatenate([np.broadcast_to(p, (*batch, *p.shape[-2:]), subok=True) for p in parts], axis=axis)
 
 
 def matrix(rows: Sequence[Sequence[ArrayLike]]) -> Array:

@@ -428,7 +428,7 @@ def _moving_coordinates(system: ArticulatedSystem, points: Sequence[PathPoint]) 
     bodies = {point.body for point in points}
     base = system.lowest_common_ancestor(list(bodies))
     found: list[str] = []
-    for body, at in zip(system.bodies, system.layout.moving_q, strict=True):  # a follower's are its leader's
+    for body, at in zip(system.bodies, system.moving_q, strict=True):  # a follower's are its leader's
         if body.name != base and any(system.lowest_common_ancestor([body.name, b]) == body.name for b in bodies):
             inside = system.lowest_common_ancestor([body.name, base]) == base
             found += system.coordinate_names[at] if inside else []

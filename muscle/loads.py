@@ -107,9 +107,9 @@ def carried_force(
         body = system.bodies[i]
         if body.name not in carried or body.name == base:
             continue
-        (f, n), (R, p), leader = carried[body.name], poses[body.name], system.layout.leaders[i]
+        (f, n), (R, p), leader = carried[body.name], poses[body.name], system.leaders[i]
         if system.bodies[leader].joint.nu:
-            S_omega, S_v = body.joint.subspace(q[..., system.layout.moving_q[i]])
+            S_omega, S_v = body.joint.subspace(q[..., system.moving_q[i]])
             own = vecmat(vecmat(n, R), S_omega) + vecmat(vecmat(f, R), S_v)
             parts[leader] = parts[leader] + own if leader in parts else own
         _add(carried, body.parent, f, n + cross(p - poses[body.parent][1], f))

@@ -52,7 +52,7 @@ def as_set(model: Model, motion: Motion) -> Motion:
     assert motion.u is not None
     assert motion.udot is not None
     u, udot = motion.u.copy(), motion.udot.copy()
-    layout = model.system.layout
+    layout = model.system
     for body, at, own in zip(model.system.bodies, layout.q_slices, layout.u_slices, strict=True):
         if not isinstance(body.joint, EllipsoidJoint):
             continue

@@ -98,7 +98,7 @@ def transition(system: ArticulatedSystem) -> Kernel:
 
     They are (nu, nu) each: small motions of q' by a small motion of q, and by a change of v.
     """
-    layout, nu = system.layout, system.nu
+    layout, nu = system, system.nu
 
     def formula(q: Array, v: Array) -> tuple[Array, Array, Array]:
         after = state.integrate(layout, q, v)

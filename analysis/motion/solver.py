@@ -261,7 +261,7 @@ def _scattered(problem: PoseProblem, q: Array, ranges: Ranges, moving: Array) ->
 def _way(problem: PoseProblem, start: Array, q: Array) -> Array:
     """(n,) the distance of poses (n, nq) from the start, one for all or one for each. It is the greatest change of a
     coordinate, or angle of a ball joint."""
-    way, indices = np.abs(q - start), problem.system.layout.quaternion_indices
+    way, indices = np.abs(q - start), problem.system.quaternion_indices
     if len(indices):
         together = np.abs(np.sum(q[:, indices] * start[..., indices], axis=-1, keepdims=True))
         way[:, indices] = 2 * np.arccos(np.minimum(together, 1.0))
@@ -377,7 +377,7 @@ def _cost(problem: PoseProblem, solver: _Solver, q: Array, data: Array) -> Array
 
 def _normalized(problem: PoseProblem, q: Array) -> Array:
     """Quaternions divided by their length, from which many steps have taken round-off."""
-    q, columns = q.copy(), problem.system.layout.quaternion_indices
+    q, columns = q.copy(), problem.system.quaternion_indices
     if not len(columns):
         return q
     Q = q[..., columns]

@@ -376,7 +376,7 @@ class PoseStructure:
         equations = Constraints(self.system, parts)
 
         def pulled(v: Array) -> Array:
-            moved = state.displaced(self.system.layout, q, self._on_all(q, v))
+            moved = state.displaced(self.system, q, self._on_all(q, v))
             return vecmat(forces, self._touched_rows(equations, moved, time))
 
         H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
@@ -469,7 +469,7 @@ class PoseStructure:
         for row, k in enumerate(self.free):
             columns[k] = v[..., row]
         step = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        return self.allowed(state.integrate(self.system.layout, q, step))
+        return self.allowed(state.integrate(self.system, q, step))
 
     def allowed(self, q: Array) -> Array:
         """(..., nq) coordinates with bounds kept and couplers followed."""

@@ -98,7 +98,7 @@ def _two_link(intervals: int, peer: bool = True) -> list[dict[str, Any]]:
 
 def _alone(model: Model, goal: TrackPose, way: Any, n: int) -> tuple[Any, Array, tuple[Array, Array]]:
     """The same program by CasADi's own derivatives, with four unknowns for each quaternion."""
-    layout, h = model.system.layout, 1.0 / n
+    layout, h = model.system, 1.0 / n
     x0, x1, a, reference = (symbols_casadi(name, (k,)) for name, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
     q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
     u = (u0 + u1) / 2

@@ -103,7 +103,7 @@ class Motion(Shown):
         assign(self, system=system_of(self.system), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
-        indices = self.system.layout.quaternion_indices
+        indices = self.system.quaternion_indices
         q[:, indices] = continuous_quaternions(q[:, indices])
         assign(self, q=q, system=continuous_branches(self.system, q))
         for name in ("u", "udot"):

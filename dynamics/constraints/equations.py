@@ -11,7 +11,7 @@ Mech. 77, 2010.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import joined, joined_matrices, matvec, vecmat
 from myoquat.muscle.coordinates import Coupler, in_order
 from myoquat.muscle.model import Model
 
@@ -69,21 +69,19 @@ class Constraints:
 
     def position(self, q: Array, t: Array) -> Array:
         """(..., h) phi of all."""
-        return _stacked([c.position(self.system, q, t) for c in self.parts])
+        return joined([c.position(self.system, q, t) for c in self.parts])
 
     def rate(self, q: Array, u: Array, t: Array) -> Array:
         """(..., k) phidot and psi of all."""
-        return _stacked([c.rate(self.system, q, u, t) for c in self.parts])
+        return joined([c.rate(self.system, q, u, t) for c in self.parts])
 
     def jacobian(self, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""
-        rows = [c.jacobian(self.system, q, t) for c in self.parts]
-        batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
-        return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
+        return joined_matrices([c.jacobian(self.system, q, t) for c in self.parts], -2)
 
     def bias(self, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b: A udot = b."""
-        return _stacked([c.bias(self.system, q, u, t) for c in self.parts])
+        return joined([c.bias(self.system, q, u, t) for c in self.parts])
 
     # ---- motions on the constraints ----------------------------------------------------------------------------
 
@@ -94,7 +92,7 @@ class Constraints:
         The forces A^T lambda produce it. `rest` (..., k) is added to b: stabilization.
         """
         if self.redundant:  # rows that are zero for |Q| = 1 are not in the stages of a method, and would count
-            q = state.normalized(self.system.layout, q)
+            q = state.normalized(self.system, q)
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
         A, metric = self.jacobian(q, t), self._metric(q, t)
         force = tau - inverse.inverse(self.system, q, u, None)
@@ -122,7 +120,7 @@ class Constraints:
             phi, rate = c.position(self.system, q, t), c.rate(self.system, q, u, t)
             whole = phi.shape[-1] == rate.shape[-1]
             parts.append(-2 / T * rate - phi / (T * T) if whole else -rate / T)
-        return _stacked(parts)
+        return joined(parts)
 
     def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
         """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
@@ -132,7 +130,7 @@ class Constraints:
         held, metric = Constraints(self.system, parts, self.redundant, self._weightless), self._metric(q, t)
         for _ in range(newton_steps if held.parts else 0):
             step, _ = held._solved(metric, held.position_jacobian(q, t), -held.position(q, t), (q, t))
-            q = state.integrate(self.system.layout, q, step)
+            q = state.integrate(self.system, q, step)
         return q, u + self._solved(metric, self.jacobian(q, t), -self.rate(q, u, t), (q, t))[0]
 
     def tolerance(self, q: Array, t: Array) -> Array:
@@ -151,9 +149,7 @@ class Constraints:
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
-        rows = [c.position_jacobian(self.system, q, t) for c in self.parts]
-        batch = np.broadcast_shapes(*(A.shape[:-2] for A in rows))
-        return np.concatenate([np.broadcast_to(A, (*batch, *A.shape[-2:]), subok=True) for A in rows], axis=-2)
+        return joined_matrices([c.position_jacobian(self.system, q, t) for c in self.parts], -2)
 
     def _metric(self, q: Array, t: Array) -> "_Metric":
         """M; M + A^T A where M is singular."""
@@ -189,11 +185,6 @@ class _Metric(NamedTuple):
         Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
         return np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
-
-
-def _stacked(parts: list[Any]) -> Array:
-    batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1]), subok=True) for p in parts], axis=-1)
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------

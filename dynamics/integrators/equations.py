@@ -242,7 +242,7 @@ class StateEquations:
             names = model.control_names if name == "controls" else model.muscle_names
             if own := InputsOverTime(model.inputs, names).prescribed(t):
                 columns = [own[c] if c in own else given[name][..., k] for k, c in enumerate(names)]
-                replaced[name] = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+                replaced[name] = vector(columns)
         return replaced
 
     def bound(self, p: Array | None) -> Model | ArticulatedSystem:
@@ -261,7 +261,7 @@ class StateEquations:
         columns = [control[..., i] for i in range(self.muscles)]
         for k, i in enumerate(self.excited):
             columns[i] = own[..., k]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
+        return vector(columns)
 
     def states(self, given: Mapping[str, Any]) -> Array | None:
         """(..., ns) the states of the laws, None for laws without."""
@@ -328,7 +328,7 @@ class StateEquations:
         """(..., size) xdot, the values in the order of inputs and parameters."""
         given = self.given(t, x, values)
         q, u = self.split(x)
-        qdot = state.rates(self.system.layout, q, u)
+        qdot = state.rates(self.system, q, u)
         if self.baumgarte:
             qdot = qdot - self._excess(q) / given["time_constant"]
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])

@@ -48,7 +48,7 @@ class LieRungeKutta4(FixedStep):
             q, u = equations.split(x)
             own = [equations.rest(x)] if count else []
             for step in steps:
-                q, u = state.integrate(system.layout, q, step[..., :nu]), u + step[..., nu : 2 * nu]
+                q, u = state.integrate(system, q, step[..., :nu]), u + step[..., nu : 2 * nu]
                 own = [w + step[..., 2 * nu : 2 * nu + count] for w in own]
             return joined([q, u, *own])
 

@@ -35,7 +35,7 @@ class SemiImplicitEuler(FixedStep):
             given = equations.given(t, x, values)
             own = [equations.bounded(given["own"] + h * rate) for rate in equations.own_rate(q, u, given)]
             u = u + h * equations.acceleration(t, q, u, given)
-            after = joined([state.integrate(equations.system.layout, q, h * u), u, *own])
+            after = joined([state.integrate(equations.system, q, h * u), u, *own])
             return equations.stabilized(after, stabilization, t + h)
 
         return StepFormula(step=step, bound=equations.beyond)

@@ -63,7 +63,7 @@ class Variational(FixedStep):
             q, p = equations.split(x)
             given = equations.named(values)
             v = _solved(equations, h, q, p, given, t)
-            after = state.integrate(equations.system.layout, q, v)
+            after = state.integrate(equations.system, q, v)
             _, gain = _momenta(equations, h, q, v, given, t)
             moved = joined([after, gain])
             return equations.stabilized(moved, stabilization)
@@ -126,21 +126,21 @@ def _momenta(
 ) -> tuple[Array, Array]:
     """(..., nu), (..., nu): the momenta -D1 L_d - h f / 2 at q and D2 L_d + h f / 2 at q exp(v)."""
     system = equations.system
-    after = state.integrate(system.layout, q, v)
+    after = state.integrate(system, q, v)
 
     def action(q: Array, v: Array) -> Array:
-        middle = state.integrate(system.layout, q, v / 2)
+        middle = state.integrate(system, q, v / 2)
         return h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
 
     def from_start(d: Array) -> Array:
-        start = state.integrate(system.layout, q, d)
-        return action(start, state.difference(system.layout, start, after))[..., None]
+        start = state.integrate(system, q, d)
+        return action(start, state.difference(system, start, after))[..., None]
 
     def to_end(d: Array) -> Array:
-        return action(q, state.difference(system.layout, q, state.integrate(system.layout, after, d)))[..., None]
+        return action(q, state.difference(system, q, state.integrate(system, after, d)))[..., None]
 
     zero = np.zeros(system.nu)
     D1, D2 = (jacobian_at(f, zero, like=q)[..., 0, :] for f in (from_start, to_end))
-    middle = state.integrate(system.layout, q, v / 2)
+    middle = state.integrate(system, q, v / 2)
     f = equations.force(t + h / 2, middle, v / h, given) - damping_force(system, middle, v / h)
     return -D1 - h / 2 * f, D2 + h / 2 * f

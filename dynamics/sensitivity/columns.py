@@ -14,7 +14,7 @@ from myoquat.dynamics.composite import Inertia
 from myoquat.joints.motion import Motion, Pair, inertia_times, to_child, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
-from myoquat.joints.vectors import full, matvec, row_cross, skew, vecmat
+from myoquat.joints.vectors import full, joined, joined_matrices, matvec, row_cross, skew, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -125,8 +125,8 @@ class _OwnChange:
 
         def entries(d: Array) -> Array:
             moved, faster = joint.displaced(q, d[..., :k]), u + d[..., k:]
-            S = np.concatenate(np.broadcast_arrays(*joint.subspace(moved), subok=True), axis=-2)
-            c = np.concatenate(np.broadcast_arrays(*joint.drift(moved, faster), subok=True), axis=-1)
+            S = joined_matrices(joint.subspace(moved), -2)
+            c = joined(joint.drift(moved, faster))
             parts = [matvec(S, u), matvec(S, udot) + c, c, S.reshape((*S.shape[:-2], 6 * k))]
             batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts), d.shape[:-1])
             whole = [np.broadcast_to(part, (*batch, part.shape[-1]), subok=True) for part in parts]

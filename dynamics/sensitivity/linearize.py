@@ -205,7 +205,7 @@ def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
         found = as_array(variables.derivatives(0.0, dict(zip(shapes, arrays, strict=True))))[..., : system.nu, :]
         ends = np.cumsum([0, *variables.sizes.values()])
         parts = [found[..., i:j] for i, j in itertools.pairwise(ends)]
-        return (parts[0] @ state.rate_inverse(system.layout, arrays[0]), *parts[1:])
+        return (parts[0] @ state.rate_inverse(system, arrays[0]), *parts[1:])
 
     key = ("model function", name, variables.key)
     names = [f"d{result}/d{name}" for name in shapes]

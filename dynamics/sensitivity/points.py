@@ -137,7 +137,7 @@ class StateTangent:
         q, u = self.equations.split(x)
         dq, du, dw = self.split(change)
         rest = [self.equations.rest(x) + dw] if self.equations.own else []
-        return joined([state.displaced(system.layout, q, dq), u + du, *rest])
+        return joined([state.displaced(system, q, dq), u + du, *rest])
 
     def split(self, change: Array) -> tuple[Array, Array, Array]:
         """(dq, du, dw) of a change (..., size)."""
@@ -149,7 +149,7 @@ class StateTangent:
         q, _ = self.equations.split(x)
         dq, du = self.equations.split(dx)
         rest = [self.equations.rest(dx)] if self.equations.own else []
-        return joined([state.velocities(self.equations.system.layout, q, dq), du, *rest])
+        return joined([state.velocities(self.equations.system, q, dq), du, *rest])
 
     def structure(self, x: Array) -> Array:
         """(..., nu, nu) C(q, u): beside a motion, a small change of pose moves by ddq/dt = C dq + du.
@@ -158,7 +158,7 @@ class StateTangent:
         dq, minus that of N dq along N u. For a ball joint with velocities in the child's frame it is -omega x dq, for
         coordinates zero.
         """
-        layout = self.equations.system.layout
+        layout = self.equations.system
         q, u = self.equations.split(x)
         moved = partial(state.displaced, layout, q)
         turned = jacobian_at(lambda d: state.rates(layout, moved(d), u), np.zeros(layout.nu), like=q)

@@ -43,14 +43,13 @@ from myoquat.dynamics.sensitivity.responses import (
     Crossing,
     Mobility,
     Response,
-    joined_columns,
     response_of,
     turned,
 )
 from myoquat.joints.motion import Pair, accelerations, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
-from myoquat.joints.vectors import mirrored, skew
+from myoquat.joints.vectors import joined_matrices, mirrored, skew
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -78,7 +77,7 @@ def inverse_derivatives(
     own = passive_derivatives(system, q, u)
     if own is not None:
         by_q, by_u = by_q + own[..., : system.nu], by_u + own[..., system.nu :]
-    return np.concatenate(np.broadcast_arrays(by_q, by_u, M, subok=True), axis=-1)
+    return joined_matrices([by_q, by_u, M])
 
 
 def passive_derivatives(system: ArticulatedSystem, q: Array, u: Array) -> Array | None:
@@ -300,7 +299,7 @@ def _coriolis(
     found: list[Pair] = []
     for i, link in enumerate(tree.links):
         own = [AngularForce.coriolis(link, motion.velocities[i])] + ([] if turning is None else [turning[i]])
-        found.append((joined_columns([x.upper for x in own]), joined_columns([skew(x.arm) for x in own])))
+        found.append((joined_matrices([x.upper for x in own]), joined_matrices([skew(x.arm) for x in own])))
     for i in reversed(range(len(found))):
         parent = tree.links[i].parent
         if parent != WORLD:
@@ -313,4 +312,4 @@ def _coriolis(
 
 def _stacked(first: Any, second: Any, a: int) -> Any:
     """(..., a, k) w: the first three rows, and three more where there are six."""
-    return first if a == 3 else transposed(joined_columns([transposed(first), transposed(second)]))
+    return first if a == 3 else transposed(joined_matrices([transposed(first), transposed(second)]))

@@ -11,7 +11,6 @@ floating joints pass nothing on. Source: [RBDA] R. Featherstone, Rigid Body Dyna
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from myoquat.dynamics.elimination import Elimination, FreeElimination, GeneralEl
 from myoquat.dynamics.factor import inverse3, solve_small
 from myoquat.dynamics.sensitivity.columns import plus, times, transposed, work
 from myoquat.joints.motion import Pair
-from myoquat.joints.vectors import congruent, full, product_upper, row_cross, skew, upper
+from myoquat.joints.vectors import congruent, full, joined_matrices, product_upper, row_cross, skew, upper
 
 __all__ = [
     "Carried",
@@ -31,7 +30,6 @@ __all__ = [
     "Response",
     "about_origin",
     "at_point",
-    "joined_columns",
     "response_of",
     "turned",
 ]
@@ -78,7 +76,7 @@ class FreeYield(NamedTuple):
 
     def along(self, force: Pair) -> Array:
         """As of other joints."""
-        return np.concatenate(np.broadcast_arrays(*force, subok=True), axis=-2)
+        return joined_matrices(force, -2)
 
     def passed(self, force: Pair) -> Pair:
         """As of other joints."""
@@ -200,7 +198,7 @@ class FreeResponse(Response):
 
     def yielded(self, along: Array) -> Array:
         found = self.own.times((along[..., :3, :], along[..., 3:, :]))
-        return np.concatenate(np.broadcast_arrays(*found, subok=True), axis=-2)
+        return joined_matrices(found, -2)
 
     def torque_along(self, t: Array) -> Array:
         return self.along(times(self.S, t))
@@ -400,15 +398,8 @@ def about_origin(force: Pair, p: Array) -> Pair:
     return n + row_cross(p, f), f
 
 
-def joined_columns(parts: Sequence[Any]) -> Array:
-    """Columns (..., m, k) side by side."""
-    batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
-    whole = [np.broadcast_to(part, (*batch, *part.shape[-2:]), subok=True) for part in parts]
-    return np.concatenate(whole, axis=-1)
-
-
 def turned(R: Array, rows: Any) -> Any:
     """Rows (..., a, k) of a link's axes in its parent's, three by three."""
     if rows.shape[-2] == 3:
         return R @ rows
-    return transposed(joined_columns([transposed(R @ rows[..., :3, :]), transposed(R @ rows[..., 3:, :])]))
+    return transposed(joined_matrices([transposed(R @ rows[..., :3, :]), transposed(R @ rows[..., 3:, :])]))

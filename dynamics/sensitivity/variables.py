@@ -89,7 +89,7 @@ class DynamicsVariables:
         for name, size in self.sizes.items():
             part, start = d[..., start : start + size], start + size
             if name == "q":
-                found["q"] = displaced(self.system.layout, values["q"], part)
+                found["q"] = displaced(self.system, values["q"], part)
             elif name == "f_ext":
                 found[name] = values[name] + part.reshape((*part.shape[:-1], *self.shapes[name]))
             else:

@@ -74,7 +74,7 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
 def decay_rates(model: Model, q: Array, u: Array, activation: Array, states: Array) -> Array:
     """(n, ns) the rate [1/s] at which each state of the muscles returns to its equilibrium, at n states of motion.
     Poses and speeds are fixed. It is zero where the law has no finite slope."""
-    layout = model.system.layout
+    layout = model.system
     poses = np.stack([q, *(state.integrate(layout, q, h * u) for h in (RELATIVE_DIFFERENCE, -RELATIVE_DIFFERENCE))])
     l, ahead, behind = path_lengths(model, poses)  # by the kernel that finds equilibria at the start
     speed = (ahead - behind) / (2 * RELATIVE_DIFFERENCE)

@@ -92,7 +92,7 @@ class Constraint(Record, ABC):
         """(..., h, nu) derivative of phi along the velocities."""
 
         def moved(motion: Array) -> Array:
-            return self.position(system, state.displaced(system.layout, q, motion), t)
+            return self.position(system, state.displaced(system, q, motion), t)
 
         return jacobian_at(moved, np.zeros(system.nu), like=q)
 
@@ -100,7 +100,7 @@ class Constraint(Record, ABC):
         """(..., k) b with A udot = b."""
 
         def along(s: Array) -> Array:
-            return self.rate(system, state.integrate(system.layout, q, s * u), u, t + s[..., 0])
+            return self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0])
 
         return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
 
@@ -119,7 +119,7 @@ class Holonomic(Constraint):
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
-            return self.position(system, state.displaced(system.layout, q, s * u), t + s[..., 0])
+            return self.position(system, state.displaced(system, q, s * u), t + s[..., 0])
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]
 

@@ -125,7 +125,7 @@ class Locked(Constraint):
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
-            moved = state.displaced(system.layout, q, s * u)
+            moved = state.displaced(system, q, s * u)
             return system.coordinate(self.coordinate, moved)[..., None]
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]

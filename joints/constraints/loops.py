@@ -299,7 +299,7 @@ class Rolling(NonHolonomic):
         foot = as_array(self.centre) - self.radius * vecmat(n, R)
 
         def along(s: Array) -> Array:  # the material point that touches now
-            R, p = system.poses(state.displaced(system.layout, q, s * u))[self.body]
+            R, p = system.poses(state.displaced(system, q, s * u))[self.body]
             return p + matvec(R, foot)
 
         return jacobian_at(along, np.zeros(1), like=q)[..., 0]

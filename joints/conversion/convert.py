@@ -41,7 +41,7 @@ from myoquat.joints.types import (
 )
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.follower import angles_of
-from myoquat.joints.vectors import joined, matvec
+from myoquat.joints.vectors import joined, joined_matrices, matvec, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
@@ -262,7 +262,7 @@ class _Named:
         x = [self.source.coordinate(name, q) for name in self.names]
         if not x:
             return q[..., :0]
-        stacked = np.stack(np.broadcast_arrays(*x, subok=True), axis=-1)
+        stacked = vector(x)
         if not isinstance(self.joint, Ball):
             return stacked
         return _coordinates(GimbalJoint(angles_of(self.joint)), self.joint, stacked)
@@ -272,7 +272,7 @@ class _Named:
         rates = [self._rate(name, q, u) for name in self.names]
         if not rates:
             return u[..., :0]
-        stacked = np.stack(np.broadcast_arrays(*rates, subok=True), axis=-1)
+        stacked = vector(rates)
         if not isinstance(self.joint, Ball):
             return stacked
         x = np.stack([self.source.coordinate(name, q) for name in self.names], axis=-1)
@@ -394,7 +394,7 @@ def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
     T_omega, T_v = target.subspace(there)
     if target.nu == 3:
         return _solved(T_omega, omega, target)
-    return _solved(np.concatenate(np.broadcast_arrays(T_v, T_omega), axis=-2), joined([matvec(S_v, u), omega]), target)
+    return _solved(joined_matrices([T_v, T_omega], -2), joined([matvec(S_v, u), omega]), target)
 
 
 def _solved(S: Array, motion: Array, target: Joint) -> Array:

@@ -26,7 +26,7 @@ def _over(result: Array, *given: Array) -> Array:
 def normalized(layout: Layout, q: Array) -> Array:
     """(..., nq) q with every quaternion divided by its length: the nearest point of each unit sphere."""
     found = q.copy()
-    for s in layout.quaternion_slices:
+    for s in layout.quaternion_slices():
         found[..., s] = q[..., s] / np.sqrt(np.sum(q[..., s] * q[..., s], axis=-1))[..., None]
     return found
 

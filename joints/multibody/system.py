@@ -32,7 +32,7 @@ Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by
 
 
 @dataclass(frozen=True)
-class ArticulatedSystem(Record):
+class ArticulatedSystem(Layout, Record):
     """Bodies in the order given; each parent is the ground or a body of the system, before or after it.
 
     bodies          q and u hold the coordinates and velocities of their joints in this order
@@ -76,7 +76,13 @@ class ArticulatedSystem(Record):
         return f"<ArticulatedSystem{named}: {len(self.bodies)} bodies, nq = {self.nq}, nu = {self.nu}>"
 
     def _repr_html_(self) -> str:
-        return system_html(self.layout, repr(self)[1:-1])
+        """Its bodies with their joints and coordinates; names come from files of others."""
+        rows = [("th", ("body", "parent", "joint", "coordinates", "mass [kg]"))]
+        for body in self.bodies:
+            cells = body.name, body.parent, body.joint.kind, ", ".join(body.names_of_coordinates), f"{body.mass:g}"
+            rows.append(("td", cells))
+        lines = ("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) for tag, cells in rows)
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
     def with_body(self, which: str, **changes: Any) -> "ArticulatedSystem":
         """The system with fields of one body changed: `system.with_body("shank", rotor_inertia=0.1)`."""
@@ -87,34 +93,9 @@ class ArticulatedSystem(Record):
     # ---- names and indices ----------------------------------------------------------------------------------
 
     @cached_property
-    def layout(self) -> Layout:
-        """What stands where in q and u: all that the formulas of the state need."""
-        return Layout(self.bodies, self.ground)
-
-    @cached_property
-    def body_names(self) -> tuple[str, ...]:
-        """Names of the bodies, in order; the ground is not among them."""
-        return self.layout.body_names
-
-    @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
         return content_digest(self.bodies, self.ground, self.gravity, self.velocity_frame)
-
-    @cached_property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return self.layout.nq
-
-    @cached_property
-    def nu(self) -> int:
-        """Number of velocities."""
-        return self.layout.nu
-
-    @cached_property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Name of each entry of q: '<body>.<suffix>', or the name that the body gives it."""
-        return self.layout.coordinate_names
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:
@@ -139,21 +120,6 @@ class ArticulatedSystem(Record):
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
         return q[..., self.coordinate_names.index(name)]
-
-    @cached_property
-    def velocity_names(self) -> tuple[str, ...]:
-        """Name of each entry of u: '<body>.<suffix>'; '<name>_dot' beside a coordinate with a name of its own."""
-        return self.layout.velocity_names
-
-    @cached_property
-    def q_slices(self) -> tuple[slice, ...]:
-        """Where each body's joint coordinates lie in q."""
-        return self.layout.q_slices
-
-    @cached_property
-    def u_slices(self) -> tuple[slice, ...]:
-        """Where each body's joint velocities lie in u."""
-        return self.layout.u_slices
 
     @cached_property
     def coordinate_units(self) -> dict[str, str]:
@@ -185,48 +151,35 @@ class ArticulatedSystem(Record):
         """Place in q and name of every coordinate that is an angle [rad]."""
         return tuple((i, n) for i, n in enumerate(self.coordinate_names) if self.coordinate_units[n] == "rad")
 
-    def quaternion_slices(self) -> tuple[slice, ...]:
-        """Where the unit quaternions lie in q."""
-        return self.layout.quaternion_slices
-
     @cached_property
     def indices(self) -> Indices:
         """Body, velocity, coordinate and frame indices, and every conversion between them."""
-        return Indices(self.layout)
+        return Indices(self)
 
     # ---- the tree --------------------------------------------------------------------------------------------
 
     @cached_property
     def topological_order(self) -> tuple[int, ...]:
         """Body indices, every parent before its children."""
-        index = {name: i for i, name in enumerate(self.body_names)}
-        depth: dict[str, int] = {self.ground: 0}
-
-        def level(name: str) -> int:
-            chain = []
-            while name not in depth:
-                chain.append(name)
-                name = self.bodies[index[name]].parent
-            for link in reversed(chain):
-                depth[link] = depth[self.bodies[index[link]].parent] + 1
-            return depth[chain[0]] if chain else depth[name]
-
-        return tuple(sorted(range(len(self.bodies)), key=lambda i: (level(self.bodies[i].name), i)))
+        children: dict[str, list[int]] = {}
+        for i, body in enumerate(self.bodies):
+            children.setdefault(body.parent, []).append(i)
+        found, level = list[int](), [self.ground]
+        while level:
+            next_ones = sorted(i for name in level for i in children.get(name, ()))
+            found += next_ones
+            level = [self.bodies[i].name for i in next_ones]
+        return tuple(found)
 
     @cached_property
     def tree(self) -> Tree:
         """The moving links: bodies joined by fixed joints merged into one, their frames by name."""
-        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving)
+        return build_tree(self.bodies, self.topological_order, self.ground, self.moving_q, self.moving_u)
 
     @cached_property
     def unmerged_tree(self) -> Tree:
         """The tree with a link for every body, also for those on fixed joints."""
-        return build_tree(self.bodies, self.topological_order, self.ground, *self._moving, merge=False)
-
-    @property
-    def _moving(self) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """Where what moves each body on its parent lies in q and u."""
-        return self.layout.moving_q, self.layout.moving_u
+        return build_tree(self.bodies, self.topological_order, self.ground, self.moving_q, self.moving_u, merge=False)
 
     @memoize
     def poses(self, q: Array, motion: Array | None = None) -> Poses:
@@ -251,7 +204,7 @@ class ArticulatedSystem(Record):
             R_parent, p_parent = pose[body.parent]
             R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
             p_frame = p_parent + R_parent @ as_array(body.position)
-            R, p = body.joint.transform(q[..., self.layout.moving_q[i]])
+            R, p = body.joint.transform(q[..., self.moving_q[i]])
             pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
         return pose
 
@@ -269,10 +222,10 @@ class ArticulatedSystem(Record):
                 continue
             (R, p), (_, p_parent), (rotation, translation) = poses[body.name], poses[body.parent], shift[body.parent]
             translation = translation + cross(rotation, p - p_parent)
-            iu = self.layout.moving_u[i]
+            iu = self.moving_u[i]
             if iu.stop > iu.start:
                 u = motion[..., iu]
-                S_omega, S_v = body.joint.subspace(q[..., self.layout.moving_q[i]])
+                S_omega, S_v = body.joint.subspace(q[..., self.moving_q[i]])
                 rotation = rotation + matvec(R, matvec(S_omega, u))
                 translation = translation + matvec(R, matvec(S_v, u))
             shift[body.name] = (rotation, translation)
@@ -304,7 +257,7 @@ class ArticulatedSystem(Record):
         >>> mq.load_model("two_link").system.velocities_moving("A")
         (0, 1, 2)
         """
-        moving = dict(zip(self.body_names, self.layout.moving_u, strict=True))
+        moving = dict(zip(self.body_names, self.moving_u, strict=True))
         chain = reversed(self.chain_to_ground(name)[:-1])
         return tuple(k for link in chain for k in range(moving[link].start, moving[link].stop))
 
@@ -312,31 +265,31 @@ class ArticulatedSystem(Record):
 
     def displaced(self, q: Array, motion: Array) -> Array:
         """(..., nq) coordinates after the small motion u dt = `motion` (..., nu), exact to first order."""
-        return state.displaced(self.layout, q, motion)
+        return state.displaced(self, q, motion)
 
     def rate_matrix(self, q: ArrayLike) -> Array:
         """(..., nq, nu) N(q): qdot = N u. For a quaternion, N = G^T / 2."""
-        return state.rate_matrix(self.layout, self.check_q(q))
+        return state.rate_matrix(self, self.check_q(q))
 
     def rate_inverse(self, q: ArrayLike) -> Array:
         """(..., nu, nq) N^+(q): u = N^+ qdot for the rates that keep |Q| = 1, and N^+ N = 1."""
-        return state.rate_inverse(self.layout, self.check_q(q))
+        return state.rate_inverse(self, self.check_q(q))
 
     def rates(self, q: ArrayLike, u: ArrayLike) -> Array:
         """(..., nq) qdot = N(q) u."""
-        return state.rates(self.layout, self.check_q(q), self.check_u(u))
+        return state.rates(self, self.check_q(q), self.check_u(u))
 
     def velocities(self, q: ArrayLike, qdot: ArrayLike) -> Array:
         """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
-        return state.velocities(self.layout, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
+        return state.velocities(self, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
-        return state.integrate(self.layout, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
+        return state.integrate(self, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """(..., nu) v with integrate(q0, v) = q1, by the shortest rotation in each joint."""
-        return state.difference(self.layout, self.check_q(q0, "q0"), self.check_q(q1, "q1"))
+        return state.difference(self, self.check_q(q0, "q0"), self.check_q(q1, "q1"))
 
     def neutral(self) -> Array:
         """(nq,) neutral coordinates of every joint."""
@@ -353,7 +306,7 @@ class ArticulatedSystem(Record):
         than 1e-6.
         """
         q = check_state(name, q, self.nq, self.coordinate_names)
-        check_units(q, self.layout.quaternion_indices, self.coordinate_names, name)
+        check_units(q, self.quaternion_indices, self.coordinate_names, name)
         return q
 
     def check_u(self, u: ArrayLike, name: str = "u") -> Array:
@@ -430,25 +383,3 @@ def _check_coordinates(bodies: tuple[Body, ...]) -> None:
                     element=f"body {body.name!r}",
                 )
             carrying[name] = body.name
-
-
-# ---- How a system shows itself: a line of text, and a table of its bodies for Jupyter -----------------------------
-
-
-COLUMNS = ("body", "parent", "joint", "coordinates", "mass [kg]")
-
-
-def system_html(layout: Layout, title: str) -> str:
-    """The bodies of a system with their joints and coordinates, as HTML."""
-    rows = (
-        (body.name, body.parent, body.joint.kind, ", ".join(body.names_of_coordinates), f"{body.mass:g}")
-        for body in layout.bodies
-    )
-    return f"<p>{html.escape(title)}</p>{html_table(COLUMNS, rows)}"
-
-
-def html_table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """An HTML table of texts, escaped: names come from files of others."""
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

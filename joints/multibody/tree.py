@@ -164,9 +164,8 @@ def build_tree(
 # ---- The layout of a system's generalized state: what stands where in q and u, and by which names -----------------
 
 
-@dataclass(frozen=True)
 class Layout:
-    """q and u hold the coordinates and velocities of the joints that carry `bodies`, in this order."""
+    """What stands where in q and u: the coordinates and velocities of the joints that carry `bodies`, in this order."""
 
     bodies: tuple[Body, ...]
     ground: str
@@ -223,7 +222,6 @@ class Layout:
         """Where the velocities that move each body on its parent lie in u: a follower's are its leader's."""
         return tuple(self.u_slices[i] for i in self.leaders)
 
-    @cached_property
     def quaternion_slices(self) -> tuple[slice, ...]:
         """Where the unit quaternions lie in q."""
         starts = ((s.start, body.joint.facts.quaternion) for body, s in zip(self.bodies, self.q_slices, strict=True))
@@ -232,7 +230,7 @@ class Layout:
     @cached_property
     def quaternion_indices(self) -> Array:
         """(k, 4) indices of the unit quaternions in q."""
-        starts = np.array([s.start for s in self.quaternion_slices], dtype=int)
+        starts = np.array([s.start for s in self.quaternion_slices()], dtype=int)
         return starts[:, None] + np.arange(4)
 
     def joints(self) -> Iterator[tuple[Joint, slice, slice]]:

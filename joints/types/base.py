@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass, unchecked
 from myoquat.core.typing import Array
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined_matrices, matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -169,7 +169,7 @@ class Joint(Record, ABC):
         """(Sdot_omega, Sdot_v) (..., 3, nu) along the motion u, by differentiating `subspace`."""
 
         def entries(t: Array) -> Array:
-            S = np.concatenate(np.broadcast_arrays(*self.subspace(self.displaced(q, t * u)), subok=True), axis=-2)
+            S = joined_matrices(self.subspace(self.displaced(q, t * u)), -2)
             return S.reshape((*S.shape[:-2], 6 * self.nu))
 
         start = np.zeros((*np.broadcast_shapes(q.shape[:-1], u.shape[:-1]), 1))

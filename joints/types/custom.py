@@ -12,7 +12,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.functions import AxisFunction, Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.types.angles import angular_drift, child_axes, successive_rotations
 from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
-from myoquat.joints.vectors import cross, vecmat
+from myoquat.joints.vectors import cross, vecmat, vector
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["Axis", "CustomJoint"]
@@ -186,7 +186,7 @@ class CustomJoint(CoordinateJoint):
         for axis, v in zip(axes, vectors, strict=True):
             for i, slope in zip(axis.coordinates, axis.slopes(q), strict=True):
                 columns[i] = columns[i] + v * slope[..., None]
-        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((3, 0))
+        return vector(columns) if columns else np.zeros((3, 0))
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
         """Sdot u from the curvature of the functions, and from the rotation of the axes."""

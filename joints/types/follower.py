@@ -20,7 +20,7 @@ from myoquat.joints.types.angles import (
     successive_rotations,
 )
 from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts
-from myoquat.joints.vectors import components, matvec
+from myoquat.joints.vectors import components, matvec, vector
 
 __all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 
@@ -141,7 +141,7 @@ class FollowerJoint(CoordinateJoint):
         """S_omega = [b1 ... bm] rows B^-1 S of the ball joint, with omega = B xdot: infinite in the lock."""
         x = named_coordinates(self.ball, q)
         S_ball, _ = self.ball.subspace(q)
-        axes = np.stack(np.broadcast_arrays(*self._seen(x), subok=True), axis=-1)
+        axes = vector(self._seen(x))
         return axes @ self._rows @ inverse_rate_matrix(self.angles, x) @ S_ball, np.zeros((3, 3))
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:

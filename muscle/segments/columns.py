@@ -53,7 +53,7 @@ class Columns:
     def moving(self) -> tuple[slice, ...]:
         """Numbers of the motions of each body's joint: those of its columns. A follower moves in its own way with the
         columns of its leader and has numbers beyond all columns."""
-        layout, beyond, found = self.system.layout, self.size, list(self.slices)
+        layout, beyond, found = self.system, self.size, list(self.slices)
         for i, leader in enumerate(layout.leaders):
             if leader != i:
                 width = self.slices[leader].stop - self.slices[leader].start
@@ -87,7 +87,7 @@ class Columns:
         """
         axes, strains = {}, {}
         around = charts(self.system, q, self.wrt, *eliminated)
-        for i, leader in enumerate(self.system.layout.leaders):
+        for i, leader in enumerate(self.system.leaders):
             (R, p), s, chart = poses[i], self.moving[i], around[leader]
             if s.start == s.stop:
                 continue
@@ -107,7 +107,7 @@ class Columns:
 
         Along the quaternion R^T dR = skew(S_omega) + S_W and S_v = R^T dp.
         """
-        joint, own = self.system.bodies[i].joint, q[self.system.layout.moving_q[i]]
+        joint, own = self.system.bodies[i].joint, q[self.system.moving_q[i]]
         if self.wrt == "velocity":
             return *joint.subspace(own), np.zeros(6)
 
@@ -176,7 +176,7 @@ class Reach:
         first = self.pulls
         for name in segment.bodies:
             for i in self._carriers(name, segment.base):
-                s, leader = self.columns.moving[i], self.system.layout.leaders[i]
+                s, leader = self.columns.moving[i], self.system.leaders[i]
                 if s.stop > s.start:
                     first_entry = segment.muscle * self.columns.size + self.columns.slices[leader].start
                     row = self.pulls, s.start, first_entry - s.start

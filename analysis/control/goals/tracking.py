@@ -109,7 +109,7 @@ class TrackPose(_FollowsMotion):
         return interpolated_pose(self.motion, time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        return self._summed(plant, displacement(point.system.layout, data, point.q) ** 2)
+        return self._summed(plant, displacement(point.system, data, point.q) ** 2)
 
 
 @dataclass(frozen=True)

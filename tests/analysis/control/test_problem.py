@@ -292,7 +292,7 @@ def test_periodic_motion_and_free_duration():
 def casadi_alone(model, motion, duration, intervals):
     """The same program, the midpoint rule with four unknowns for each quaternion and CasADi's own derivatives."""
     system, h = model.system, duration / intervals
-    layout = system.layout
+    layout = system
     x0, x1, a, reference = (symbols_casadi(n, (k,)) for n, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
     q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
     u = (u0 + u1) / 2

@@ -65,12 +65,12 @@ def test_charts_and_displacements_of_a_floating_body(rng, frame):
     body = mq.Body("base", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(1, 2, 2.5, 0, 0, 0))
     system = mq.ArticulatedSystem((body,), velocity_frame=frame)
     q0, q1, u = system.random(5, rng), system.random(5, rng), rng.normal(size=(5, 6))
-    z = chart_coordinates(system.layout, q0, q1)
-    again = displacement(system.layout, chart_pose(system.layout, q0, z), q1)
+    z = chart_coordinates(system, q0, q1)
+    again = displacement(system, chart_pose(system, q0, z), q1)
     assert np.abs(again).max() < 1e-12
     h = 1e-6
-    ahead, behind = (displacement(system.layout, q0, system.displaced(q1, s * h * u)) for s in (1, -1))
-    rate = displacement_rate(system.layout, displacement(system.layout, q0, q1), q1, u)
+    ahead, behind = (displacement(system, q0, system.displaced(q1, s * h * u)) for s in (1, -1))
+    rate = displacement_rate(system, displacement(system, q0, q1), q1, u)
     assert np.allclose((ahead - behind) / (2 * h), rate, atol=1e-7)
 
 

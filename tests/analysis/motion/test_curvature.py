@@ -146,5 +146,5 @@ def test_a_search_ends_in_few_steps_where_residuals_are_large(rng):
     while search.left.any():
         search, count = problem.step(search, fit.data), count + 1
     assert count <= 6
-    off = state.difference(problem.system.layout, fit.q, search.q)
+    off = state.difference(problem.system, fit.q, search.q)
     assert np.abs(off).max() < 1e-8
