@@ -241,7 +241,7 @@ class Entrywise:
     def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
         tape = rewritten(self.formula.tape, fused=True)
         ports, (result,) = [inputs[key] for key in self.signature.inputs], outputs.values()
-        b = slots.over(module, self.size)
+        b = module.builder()
         for at in slots.turns(b, self.size):
             leaf = functools.partial(_component, b, at, ports, self.size)
             (value,) = emit_values(b, tape, leaf)
@@ -255,4 +255,4 @@ class Entrywise:
 def _component(b: Builder, at: slots.At, ports: Sequence[Port], size: int, index: int) -> str:
     """The component of an input, or its one number."""
     port = ports[index]
-    return b.load(at(port)) if port.length == size else slots.shared(b, port.slot)
+    return b.load(at(port)) if port.length == size else b.load(b.slot("%frame", port.slot))

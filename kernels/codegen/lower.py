@@ -7,15 +7,13 @@ and writes those of its outputs. Long ones are split into functions that pass va
 selection and register allocation of one huge block would take more than linear time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import elementary, slots
-from myoquat.kernels.codegen.elementary import ARITY
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, listed, pointers_of, price
 from myoquat.kernels.codegen.slots import Frame, Place, Schedule
@@ -24,117 +22,7 @@ from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["SkippedRegion", "emit_straight", "emit_values", "skipped_region", "write_rows"]
-
-
-MIN_COST = 60  # of a region, in additions, from which a branch pays
-MAX_OPERATIONS = 1000  # of a tape that is searched: the search grows with the square
-_COSTS = {"sqrt": 8, "div": 8, "inv": 8} | dict.fromkeys(ARITY, 30)  # of an operation, in additions
-
-
-class SkippedRegion(NamedTuple):
-    """Operations of a tape in their order: those before a condition is known, those inside that only its lanes need,
-    and those after. `ends`: the nodes inside whose values are read behind it."""
-
-    condition: int
-    before: list[int]
-    inside: list[int]
-    after: list[int]
-    ends: list[int]
-
-
-def skipped_region(tape: Tape) -> SkippedRegion | None:
-    """The region of a tape that a branch skips, or None where no branch pays. Of the conditions that save at least half
-    of the most that any of them saves, the narrowest is chosen. It is skipped most often."""
-    if tape.operations > MAX_OPERATIONS:
-        return None
-    uses = _Uses(tape)
-    costs = {condition: uses.cost(condition) for condition in uses.conditions()}
-    least = max(MIN_COST, max(costs.values(), default=0) // 2)
-    paying = [condition for condition, cost in costs.items() if cost >= least]
-    regions = map(uses.region, sorted(paying, key=lambda condition: (-uses.comparisons(condition), condition)))
-    return next((region for region in regions if region is not None), None)
-
-
-@dataclass(frozen=True)
-class _Uses:
-    """What needs the nodes of a tape."""
-
-    tape: Tape
-
-    def conditions(self) -> set[int]:
-        """The conditions of selections, and those that these imply."""
-        nodes = self.tape.nodes
-        selected = {node.a for node in nodes if node.operation in ("if", "select")}
-        return {implied for condition in selected for implied in _implied(nodes, condition)}
-
-    def comparisons(self, condition: int) -> int:
-        """Of a condition."""
-        nodes = self.tape.nodes
-        return sum(nodes[implied].operation != "and" for implied in _implied(nodes, condition))
-
-    def cost(self, condition: int) -> int:
-        """Of the operations that lanes without the condition do not need, in additions."""
-        needed, nodes = self.needed(condition), self.tape.nodes
-        return sum(_COSTS.get(node.operation, 1) for i, node in enumerate(nodes) if not needed[i] and _computes(node))
-
-    def needed(self, condition: int) -> list[bool]:
-        """Of every node, whether lanes without the condition need it."""
-        nodes = self.tape.nodes
-        found = [False] * len(nodes)
-        for index in self.tape.outputs:
-            found[index] = True
-        for index in reversed(range(len(nodes))):
-            if found[index]:
-                for argument in _needed_arguments(nodes, nodes[index], condition):
-                    found[argument] = True
-        return found
-
-    def region(self, condition: int) -> SkippedRegion | None:
-        """That of a condition; None where an operation inside needs one that follows from others inside."""
-        nodes, needed = self.tape.nodes, self.needed(condition)
-        region = SkippedRegion(condition, [], [], [], [])
-        late = [False] * len(nodes)
-        ends: set[int] = set()
-        for index, node in enumerate(nodes):
-            if not _computes(node):
-                continue
-            inside = {i for i in arguments(node) if not needed[i] and _computes(nodes[i])}
-            follows = any(late[i] for i in arguments(node))
-            if not needed[index]:
-                if follows:
-                    return None
-                region.inside.append(index)
-                continue
-            ends |= inside
-            late[index] = follows or bool(inside)
-            (region.after if late[index] else region.before).append(index)
-        region.ends.extend(sorted(ends))
-        return None if late[condition] else region
-
-
-def _computes(node: Node) -> bool:
-    return node.operation not in ("const", "input")
-
-
-def _implied(nodes: list[Node], condition: int) -> Iterator[int]:
-    """A condition and those that hold where it holds."""
-    yield condition
-    node = nodes[condition]
-    if node.operation == "and":
-        yield from _implied(nodes, node.a)
-        yield from _implied(nodes, node.b)
-
-
-def _needed_arguments(nodes: list[Node], node: Node, condition: int) -> tuple[int, ...]:
-    """The arguments of a node that lanes without the condition need."""
-    if node.operation in ("if", "select") and condition in _implied(nodes, node.a):
-        return (node.a,) if node.operation == "if" else (node.a, node.c)
-    if node.operation == "and":
-        for first, second in ((node.a, node.b), (node.b, node.a)):
-            if condition in _implied(nodes, first) and condition not in _implied(nodes, second):
-                return (first,)
-    return arguments(node)
+__all__ = ["emit_straight", "emit_values", "write_rows"]
 
 
 # ---- straight functions ------------------------------------------------------------------------------------
@@ -216,24 +104,6 @@ class _Emitter:
         for index, (value,) in zip(group, elementary.call_packed(self.b, nodes[0].operation, rows), strict=True):
             self.values[index] = value
 
-    @contextmanager
-    def skipping(self, region: SkippedRegion) -> Iterator[None]:
-        """Write what only lanes with a condition need as a block that is entered if it holds in one of them. What the
-        block gives is zero where it is not entered."""
-        b, known = self.b, (dict(self.values), dict(self.pairs))
-        inside, end = b.label("inside"), b.label("behind")
-        condition, before = b.any(self.truth(region.condition)), b.block
-        b.fork(condition, inside, end)
-        b.begin(inside)
-        yield
-        found, last = [self.raw(i) for i in region.ends], b.block
-        b.jump(end)
-        b.begin(end)
-        self.values, self.pairs = known
-        for index, value in zip(region.ends, found, strict=True):
-            llvm_type = b.B if self.nodes[index].operation in _TRUTH else b.T
-            self.values[index] = b.let(f"phi {llvm_type} [{value}, %{last}], [zeroinitializer, %{before}]")
-
     def _of_pair(self, node: Node) -> str:
         if node.a not in self.pairs:
             self.pairs[node.a] = elementary.call_sincos(self.b, self.number(node.a))
@@ -301,24 +171,14 @@ def emit_values(
         receivers.setdefault(index, []).append(number)
     emitter = _Emitter(b, tape, lambda i: leaf(int(nodes[i].number)), _paired(nodes, part))
 
-    def write(part: Sequence[int]) -> None:
-        for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
-            emitter.write(group)
-            for index in group:
-                for number in receivers.get(index, ()):
-                    if ready:
-                        ready(number, emitter.number(index))
-            if split and count % _OPERATIONS_PER_BLOCK == 0:
-                split()
-
-    region = skipped_region(tape) if b.lanes > 1 else None
-    if region is None:
-        write(part)
-    else:
-        write(region.before)
-        with emitter.skipping(region):
-            write(region.inside)
-        write(region.after)
+    for count, group in enumerate(_steps(b, nodes, part, emitter.paired), start=1):
+        emitter.write(group)
+        for index in group:
+            for number in receivers.get(index, ()):
+                if ready:
+                    ready(number, emitter.number(index))
+        if split and count % _OPERATIONS_PER_BLOCK == 0:
+            split()
     return [emitter.number(index) for index in tape.outputs]
 
 

@@ -5,7 +5,7 @@ Few numbers are moved one by one, many in a loop, so that the code does not grow
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.kernels.codegen.driver import Port
-from myoquat.kernels.codegen.ir import Builder, Module
+from myoquat.kernels.codegen.ir import Builder
 from myoquat.kernels.tracing.tape import Ends, Tape, levels
 
 __all__ = [
@@ -27,11 +27,8 @@ __all__ = [
     "at_once",
     "copy",
     "copy_port",
-    "each",
     "fill",
     "in_time",
-    "over",
-    "shared",
     "summed",
     "turns",
     "while_any",
@@ -43,7 +40,6 @@ At: TypeAlias = Callable[..., str]  # of a port, and the register of its frame: 
 _MAX_UNROLLED_MOVES = 16  # moves that are written one by one
 _MIN_RUN_LENGTH = 8  # neighbours that are moved to neighbours without a table
 _MOVES_PER_ITERATION = 4  # moves of one turn of a loop
-_FRAME = {"%frame": "%frame"}
 
 
 class Place(NamedTuple):
@@ -128,73 +124,33 @@ def _row(b: Builder, name: str, counter: str, size: int, k: int) -> str:
     return b.offset(f"@{name}", b.let(f"mul i64 {b.let(f'add i64 {counter}, {k}')}, {size}"))
 
 
-def over(module: Module, length: int) -> Builder:
-    """A builder of a function on the components of arrays of this length, in `turns`. It has W lanes. If W is 1 and
-    there are many components, it takes as many at once as registers hold. Few components are taken one by one: they
-    were just written so, and would be slow to read together."""
-    width = 1
-    while module.lanes == 1 and length > _MAX_UNROLLED_MOVES and 2 * width <= module.width:
-        width *= 2
-    return module.builder(width if module.lanes == 1 else None)
-
-
 def turns(b: Builder, length: int) -> Iterator[At]:
-    """Iterations over the components of arrays of a length: where in a port's array the components of each lie. They
-    come one after the other or, in a builder `over` them, several at once. Few iterations are written out; many are
-    one, in a loop.
-
-    If an iteration takes several components and their number is no multiple, the last ones come once more.
-    """
-    width = _width(b)
-    if length <= _MAX_UNROLLED_MOVES * width:
-        for first in range(0, length, width):
-            yield _Straight(b, min(first, length - width))
+    """Iterations over the components of arrays of a length: where in a port's array each lies. Few iterations are
+    written out; many are one, in a loop."""
+    if length <= _MAX_UNROLLED_MOVES:
+        yield from (_at(b, k) for k in range(length))
         return
-    with b.loop(0, length, width) as counter:
-        yield _in_loop(b, counter, length)
+    with b.loop(0, length) as counter:
+        yield _at(b, counter)
 
 
 def summed(b: Builder, length: int, term: Callable[[At], str]) -> str:
-    """The sum of a term over the `turns`, in which components may be twice."""
-    width = _width(b)
-    if length <= _MAX_UNROLLED_MOVES * width:
-        total = b.constant(0.0)
-        for at in turns(b, length):
-            total = b.add(total, term(at))
-        return total
-    return b.summed(length, width, lambda counter: term(_in_loop(b, counter, length)))
+    """The sum of a term over the components of arrays of a length."""
+    if length > _MAX_UNROLLED_MOVES:
+        return b.summed(length, 1, lambda counter: term(_at(b, counter)))
+    total = b.constant(0.0)
+    for at in turns(b, length):
+        total = b.add(total, term(at))
+    return total
 
 
-def _width(b: Builder) -> int:
-    """The components of a turn."""
-    return b.lanes if b.module.lanes == 1 else 1
-
-
-@dataclass(frozen=True)
-class _Straight:
-    """The place of a component that is known."""
-
-    b: Builder
-    first: int
-
-    def __call__(self, port: Port, base: str = "%frame") -> str:
-        return self.b.offset(base, 8 * self.b.module.lanes * (port.slot + self.first))
-
-
-def _in_loop(b: Builder, counter: str, length: int) -> At:
-    """The place of the component of a loop's counter."""
-    width = _width(b)
-    if length % width:
-        over = b.let(f"icmp sgt i64 {counter}, {length - width}")
-        counter = b.let(f"select i1 {over}, i64 {length - width}, i64 {counter}")
-    own = b.let(f"mul i64 {counter}, {8 * b.module.lanes}")
-    return lambda port, base="%frame": b.offset(b.offset(base, own), 8 * b.module.lanes * port.slot)
-
-
-def shared(b: Builder, slot: int) -> str:
-    """The lanes of a slot, in a builder `over` components: the same number for all of a turn."""
-    address = b.offset("%frame", 8 * b.module.lanes * slot)
-    return b.load(address) if b.module.lanes > 1 else b.splat(b.load(address, "double"))
+def _at(b: Builder, component: int | str) -> At:
+    """The place of a component, by its number or the register of that."""
+    size = 8 * b.lanes
+    if isinstance(component, int):
+        return lambda port, base="%frame": b.offset(base, size * (port.slot + component))
+    own = b.let(f"mul i64 {component}, {size}")
+    return lambda port, base="%frame": b.offset(b.offset(base, own), size * port.slot)
 
 
 @contextmanager
@@ -210,38 +166,11 @@ def while_any(b: Builder, most: int, running: str) -> Iterator[None]:
     b.begin(done)
 
 
-def each(
-    b: Builder, name: str, length: int, write: Callable[[Builder], None], bases: Mapping[str, str] = _FRAME
-) -> None:
-    """Write what `write` puts into a builder `over` components. If that has other lanes than this builder, it becomes a
-    function `name` of its own, which is called here. `bases`: the parameters of that function, and the registers of
-    this builder that are passed to them."""
-    module, own = b.module, over(b.module, length)
-    if own.lanes == b.lanes:
-        write(b)
-        return
-
-    def define() -> None:
-        write(own)
-        own.line("ret void")
-        module.define(name, "void", ", ".join(f"ptr {parameter}" for parameter in bases), own)
-
-    handed = ", ".join(f"ptr {register}" for register in bases.values())
-    b.line(f"call void @{module.once(name, define)}({handed})")
-
-
 def copy_port(b: Builder, source: Port, target: Port, bases: tuple[str, str] = ("%frame", "%frame")) -> None:
     """Copy an array, each counted from its own base; nothing for an array onto itself."""
-    named = ("%frame", "%frame") if bases[0] == bases[1] else ("%source", "%target")
-
-    def write(own: Builder) -> None:
-        here, there = bases if own is b else named
-        for at in turns(own, source.length):
-            own.store(own.load(at(source, here)), at(target, there))
-
     if source.slot != target.slot or bases[0] != bases[1]:
-        name = "_".join(f"{base[1:]}_{port.slot}" for base, port in zip(named, (source, target), strict=True))
-        each(b, f"copy_{name}_{source.length}", source.length, write, dict(zip(named, bases, strict=True)))
+        for at in turns(b, source.length):
+            b.store(b.load(at(source, bases[0])), at(target, bases[1]))
 
 
 # ---- Frames: blocks of memory that hold everything a function touches ------------------------------------------

@@ -127,7 +127,6 @@ class StepFrame:
         self.loaded = [self._take(1) for _ in plan.inputs]  # per input one i64: the row that its slots hold
         self.parameters: Ports = take_ports(self.frame, plan.parameters)
         self.value = self._take(1)  # of the bound
-        self.chosen = self._take(1)  # of which lanes something holds, 1 or 0
         self.running, self.stopped, self.reason = self._take(1), self._take(1), self._take(1)
 
     def _take(self, length: int) -> Port:
@@ -252,40 +251,24 @@ class _Writer:
 
     def _accept(self) -> None:
         """accept(frame, s): running lanes with a finite next state take it; others stop at step s."""
-        b, at, size = self.module.builder(), self.at, self.plan.size
-        chosen = b.slot("%frame", at.chosen.slot)
-        slots.each(b, "look", size, self._look)
-        running, finite = b.truth(b.load(b.slot("%frame", at.running.slot))), b.truth(b.load(chosen))
-        go = b.logic("and", running, finite)
-        b.store(b.number(go), chosen)
-        slots.each(b, "settle", size, self._settle)
-        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
-        b.store(b.number(go), b.slot("%frame", at.running.slot))
-        b.line("ret void")
-        self.module.define("accept", "void", "ptr %frame, i64 %s", b)
-
-    def _look(self, b: Builder) -> None:
-        """Chosen are lanes whose next state is finite. x - x is 0 or NaN, and NaN stays in a sum."""
+        b, at = self.module.builder(), self.at
 
         def term(place: slots.At) -> str:
-            value = b.load(place(self.at.following))
+            """x - x is 0 or NaN, and NaN stays in a sum."""
+            value = b.load(place(at.following))
             return b.sub(value, value)
 
+        running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         finite = b.compare("oeq", slots.summed(b, self.plan.size, term), 0.0)
-        address = b.offset("%frame", 8 * self.module.lanes * self.at.chosen.slot)
-        if self.module.lanes > 1:
-            b.store(b.number(finite), address)
-        else:
-            b.store(b.let(f"uitofp i1 {b.all(finite)} to double"), address, "double")
-
-    def _settle(self, b: Builder) -> None:
-        """Chosen lanes take the next state."""
-        at = self.at
-        go = b.truth(slots.shared(b, at.chosen.slot))
+        go = b.logic("and", running, finite)
         for place in slots.turns(b, self.plan.size):
             kept = b.select(go, b.load(place(at.following)), b.load(place(at.state)))
             b.store(kept, place(at.state))
             b.store(kept, place(at.stage))
+        self._stop(b, b.logic("and", running, b.negate(finite)), Outcome.NOT_FINITE)
+        b.store(b.number(go), b.slot("%frame", at.running.slot))
+        b.line("ret void")
+        self.module.define("accept", "void", "ptr %frame, i64 %s", b)
 
     def _stop(self, b: Builder, lanes: str, outcome: Outcome) -> None:
         """Note step %s and the outcome for `lanes`."""
@@ -451,17 +434,11 @@ class _Writer:
         bound = b.compare("oeq", b.load(b.slot("%frame", at.reason.slot)), float(Outcome.BOUND))
         running = b.truth(b.load(b.slot("%frame", at.running.slot)))
         shown = b.logic("or", running, b.logic("and", now, bound))
-        b.store(b.number(shown), b.slot("%frame", at.chosen.slot))
-        slots.each(b, "show", self.plan.size, self._show)
+        for place in slots.turns(b, self.plan.size):
+            b.store(b.select(shown, b.load(place(at.state)), math.nan), place(at.shown))
         number = 1 + len(at.parameters) + len(at.inputs)
         moved = b.let(f"mul i64 {row}, {8 * self.plan.size}")
         self._transfer(b, write_rows, number, first, last, at.shown, moved)
-
-    def _show(self, b: Builder) -> None:
-        """The row of the trajectory is the state of chosen lanes, NaN in others."""
-        chosen = b.truth(slots.shared(b, self.at.chosen.slot))
-        for place in slots.turns(b, self.plan.size):
-            b.store(b.select(chosen, b.load(place(self.at.state)), math.nan), place(self.at.shown))
 
     def _finish(self, b: Builder, first: str, last: str) -> None:
         at = self.at

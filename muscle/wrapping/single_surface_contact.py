@@ -88,7 +88,6 @@ def _packed(prototype: Wrap, row: Array, numbers: Array) -> Array:
     own = row[..., 6:] if row.shape[-1] > 6 else numbers
     wrap: Wrap = unchecked(prototype.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
     c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
-    # zero without contact: a loop over rows leaves the operations out that no state needs
     P, Q, arc = np.where(c.on[..., None], c.P, 0.0), np.where(c.on[..., None], c.Q, 0.0), np.where(c.on, c.arc, 0.0)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     return joined([P, Q, *(x[..., None] for x in (arc, *flags)), c.jump])

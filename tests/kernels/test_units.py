@@ -58,27 +58,6 @@ def test_code_that_does_not_fit_its_lengths_is_not_there(tmp_path):
         assert build.stored_code(cache, path.stem) is None
 
 
-def nested(x):
-    """Steps within steps, the inner one called from two outer ones and from outside."""
-
-    def inner(z, c):
-        return 0.5 * (z + c / z)
-
-    def outer(z, c):
-        return 0.5 * z + iterate(inner, z, c, 3) * np.sin(c)
-
-    def other(z, c):
-        return z * np.cos(iterate(inner, c, z * z + 1.0, 2))
-
-    y = iterate(outer, x, x + 2.0, 3)
-    return iterate(inner, iterate(other, y, x, 2) ** 2 + 1.0, x, 2)
-
-
-def test_functions_that_call_each_other_keep_to_their_own_frames(rng):
-    x = rng.uniform(0.5, 2.0, (50, 3))
-    np.testing.assert_allclose(kernels.compile(nested, {"x": 3}, ["y"])(x), nested(x), rtol=1e-12)
-
-
 def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
     compiled = []
 

@@ -1,7 +1,5 @@
 """Solvers inside formulas: kernels with loops give what the plain loop gives."""
 
-import pickle
-
 import numpy as np
 import pytest
 from packed_loop import iterate
@@ -59,25 +57,6 @@ def test_loops_side_by_side_give_the_bits_of_loops_by_themselves(points):
     np.testing.assert_allclose(packed(points), waiting(points), atol=1e-13)
 
 
-def test_states_that_it_is_not_for_stay_at_their_start(points):
-    def some(x):
-        chosen = x[..., 1] < 0.45
-        return np.concatenate([iterate(kepler, x[..., :1], x, 12, where=chosen), x[..., :1]], axis=-1)
-
-    result, wanted = kernels.compile(some, {"x": 2})(points), some(points)
-    np.testing.assert_allclose(result, wanted, atol=1e-14)
-    chosen = points[:, 1] < 0.45
-    np.testing.assert_array_equal(result[~chosen, 0], points[~chosen, 0])
-    solved = result[chosen, 0]
-    np.testing.assert_allclose(solved - points[chosen, 1] * np.sin(solved), points[chosen, 0], atol=1e-14)
-
-
-def test_state_does_not_leak_from_one_state_to_the_next(points):
-    kernel = kernels.compile(anomaly, {"x": 2})
-    order = np.random.default_rng(5).permutation(len(points))
-    np.testing.assert_array_equal(kernel(points[order]), kernel(points)[order])
-
-
 def test_loop_that_depends_on_nothing_differentiated_is_a_constant(points):
     def slope(x):
         return jacobian_at(lambda x: iterate(kepler, points[:1, :1], points[:1], 3) * x[..., :1], x)[..., 0, :]
@@ -95,11 +74,6 @@ def test_derivative_of_a_loop_raises_an_error_that_names_it(points):
         kernels.compile(lambda x: jacobian_at(anomaly, x), {"x": 2})
     with pytest.raises(ValueError, match="straight-line program"):
         kernel.casadi_function  # noqa: B018
-
-
-def test_pickle(points):
-    kernel = kernels.compile(anomaly, {"x": 2})
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(kernel))(points), kernel(points))
 
 
 def test_in_the_stage_of_a_program_but_not_in_an_element_of_a_table(points):
@@ -126,47 +100,6 @@ def test_in_a_step_loop(points):
         k4 = rhs(0, x + 0.01 * k3)
         x = x + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
     np.testing.assert_allclose(end, x, atol=1e-14)
-
-
-def test_sympy_is_refused():
-    sympy = pytest.importorskip("sympy")
-    x = kernels.as_array(np.array([sympy.Symbol("M"), sympy.Symbol("e")]))
-    with pytest.raises(TypeError, match="SymPy"):
-        iterate(kepler, x[..., :1], x, 2)
-
-
-def walk(z, longest):
-    """A part of the way, (y, left): y' = y, and at most `longest` at once."""
-    h = np.minimum(z[..., 1:], longest)
-    return np.concatenate([z[..., :1] * np.exp(h), z[..., 1:] - h], axis=-1)
-
-
-def test_a_state_that_says_what_is_left_takes_no_step_too_many():
-    """One that stands still needs a further step to be seen; what is reached is the same."""
-    counts = {}
-    for left in (None, 1, -1):
-        taken = []
-        start, longest = np.array([[1.0, 0.5], [2.0, 0.0], [1.0, np.nan], [1.0, 1.0]]), np.array([[0.25]])
-        found = iterate(lambda z, c, t=taken: t.append(0) or walk(z, c), start, longest, 99, left=left)
-        np.testing.assert_allclose(found[[0, 1, 3], 0], [np.exp(0.5), 2.0, np.e], rtol=1e-15)
-        counts[left] = len(taken)
-    assert counts == {None: 5, 1: 4, -1: 4}
-    taken = []
-    iterate(lambda z, c: taken.append(0) or walk(z, c), np.array([1.0, 1.0]), np.zeros(1), 99, left=1)
-    assert len(taken) == 1  # it makes no progress
-
-
-@pytest.mark.parametrize("lanes", [1, None])
-def test_a_kernel_takes_the_steps_that_are_left(rng, lanes):
-    """As NumPy, several loops side by side, some of them with nothing to do at all; NaN ends one."""
-
-    def formula(x):
-        ways = [iterate(walk, x + 0.0 * k, 0.1 + 0.05 * k + 0.0 * x[..., :1], 99, left=1) for k in range(5)]
-        return np.concatenate(ways, axis=-1)
-
-    x = np.stack([rng.uniform(1, 2, 203), rng.choice([0.0, np.nan, 0.1, 0.5, 3.0], 203)], axis=-1)
-    kernel = kernels.compile(formula, {"x": 2}, lanes=lanes)
-    np.testing.assert_allclose(kernel(x), formula(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])

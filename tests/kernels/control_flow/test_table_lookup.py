@@ -7,7 +7,6 @@ import pytest
 from myoquat import kernels
 from myoquat.joints.functions import NaturalSpline, PiecewiseConstant, PiecewiseLinear
 from myoquat.joints.functions.splines import MAX_COMPARED_KNOTS, chosen
-from myoquat.kernels import LinearInterpolation
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -83,12 +82,3 @@ def test_in_the_rows_of_a_table_it_is_written_out(rng):
     rows, numbers = rng.uniform(knots[0], knots[-1], (7, 5, 1)), rng.normal(size=(5, 1))
     kernel = kernels.compile(lambda x: map_rows(element, x, numbers, 1), {"x": (5, 1)}, ["y"])
     np.testing.assert_array_equal(kernel(rows), np.stack([map_rows(element, row, numbers, 1) for row in rows]))
-
-
-def test_a_step_loop_sees_the_same_forces(rng):
-    x = np.linspace(0.0, 1.0, 101)
-    function = PiecewiseLinear(tuple(x), tuple(np.sin(3 * x)))
-    loop = kernels.step_loop(1, rhs=lambda t, y, gain: np.stack([gain * function.value(t)]), inputs={"gain": ()})
-    run = loop(np.zeros((3, 1)), h=0.01, steps=100, every=100, gain=LinearInterpolation([0.0, 1.0], [1.0, 1.0]))
-    simpson = (function.y[0] + 2 * sum(function.y[1:-1]) + function.y[-1]) / 200  # exact: every step is straight
-    np.testing.assert_allclose(run.final[:, 0], simpson, rtol=1e-13)

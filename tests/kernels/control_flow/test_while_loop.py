@@ -124,11 +124,6 @@ def test_body_that_changes_the_state_raises_an_error_that_names_the_field():
         while_loop(wide, halved, Bisection(state.ends, np.zeros(2)), np.zeros(3), max_steps=3)
 
 
-def test_masked_arrays_raise_an_error():
-    with pytest.raises(ValueError, match="masked"):
-        while_loop(lambda x: x < 1, lambda x: x + 1, np.ma.masked_array([0.0, 0.5], [False, True]), max_steps=2)
-
-
 @dataclass(frozen=True)
 class Root:
     x: np.ndarray

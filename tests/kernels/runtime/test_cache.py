@@ -74,22 +74,6 @@ def test_machines_that_share_a_folder_keep_their_own_code(folder, monkeypatch):
     assert len(list(folder.glob("*.kernel"))) == len(machines)
 
 
-@pytest.mark.skipif(
-    not settings.target().triple.startswith("x86_64"), reason="only x86-64 has processors to choose from"
-)
-def test_two_processors_in_turn_share_a_folder(folder, monkeypatch):
-    """A folder from a newer processor is of no use to an older one, which would end at an unknown instruction."""
-    entries = set()
-    for source in ("compiled", "cache"):
-        for cpu in ("native", "x86-64"):
-            monkeypatch.setenv("MYOQUAT_CPU", cpu)
-            kernel = made(folder)
-            assert kernel.source == source
-            np.testing.assert_allclose(kernel(Q), wave(Q.T).T, rtol=1e-13)
-            entries.add(kernel._code.key)
-    assert len(entries) == 2
-
-
 def test_a_thousand_corruptions_are_ignored(folder, entry):
     """Flipped bits, cut ends, foreign and empty files: never loaded, never a crash."""
     key, data = entry.stem, entry.read_bytes()
@@ -166,12 +150,6 @@ def test_entry_without_the_secret_is_ignored(folder, entry, seal):
     assert Cache(folder).load(entry.stem) is None
     assert made(folder).source == "compiled"
     assert made(folder).source == "cache"
-
-
-def test_an_entry_of_another_folder_is_not_there(tmp_path, folder, entry):
-    made(tmp_path / "other")
-    (tmp_path / "other" / entry.name).write_bytes(entry.read_bytes())
-    assert made(tmp_path / "other").source == "compiled"
 
 
 @pytest.mark.posix
