@@ -246,7 +246,7 @@ class _Request:
         parameters: str | Iterable[str],
     ) -> "_Request":  # fmt: skip
         """From the arguments of the public functions."""
-        names = Parameters.of(model, parameters).acting("q, u, inputs")
+        names = Parameters.of(model, parameters).acting("q, u, inputs", states=True)
         varied = names if names.names else None
         values = {name: x.array for name, x in call.inputs.items()}
         if inputs is None:
@@ -263,7 +263,8 @@ class _Request:
             values |= dict(zip(equations.inputs, point.values, strict=True))
             if equations.own:
                 values["muscle_states"] = equations.rest(point.x)
-        variables = DynamicsVariables(equations, last == "tau", inputs is not None, "f_ext" in call.inputs, varied)
+        variables = DynamicsVariables(equations, last == "tau", inputs is not None, "f_ext" in call.inputs, varied,
+                                      _left_to_model(inputs))  # fmt: skip
         if varied is not None:
             values["parameters"] = _known(varied)
         return cls(variables, call, 0.0, {name: values[name] for name in variables.shapes})
@@ -304,7 +305,7 @@ class _Request:
 
         def number(d: Array) -> Array:
             whole = joined([d[..., :first], between, d[..., first:]])
-            changed = variables.changed(values, whole, second_order_displaced)
+            changed = variables.changed(t, values, whole, second_order_displaced)
             return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
 
         def slope(d: Array) -> Array:
@@ -360,6 +361,14 @@ def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Ar
 
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
+
+
+def _left_to_model(inputs: Inputs | None) -> tuple[str, ...]:
+    """The inputs that the model's own functions give, where there are any, since the call does not."""
+    if inputs is None:
+        return ()
+    muscles = () if inputs.excitation is not None else ("excitation",) + ("activation",) * (inputs.activation is None)
+    return muscles if inputs.controls is not None else (*muscles, "controls")
 
 
 def _known(varied: Parameters) -> Array:

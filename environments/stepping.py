@@ -211,10 +211,12 @@ class Stepper:
     def _prescribed(self, quiet: Array, p: Array | None) -> Array:
         """(n, m) the inputs of muscles where episodes begin: zero but for those that the model prescribes."""
         name = "excitation" if self.equations.excited else "activation"
-        start = np.array(self.task.start_time)
+        start, given = np.array(self.task.start_time), {name: quiet, "controls": np.zeros(self.equations.actuated)}
         if p is None or not any(own.startswith("inputs.") for own in self.names):
-            return np.asarray(self.equations.prescribed(start, {name: quiet}).get(name, quiet))
-        rows = [self.equations.fixed(own).prescribed(start, {name: row}) for own, row in zip(p, quiet, strict=True)]
+            return np.asarray(self.equations.prescribed(start, given).get(name, quiet))
+        rows = [
+            self.equations.fixed(own).prescribed(start, given | {name: row}) for own, row in zip(p, quiet, strict=True)
+        ]
         return np.stack([own.get(name, row) for own, row in zip(rows, quiet, strict=True)])
 
     def advance(self, x: Array, actions: Array, time: Array, p: Array | None) -> tuple[Array, Array]:

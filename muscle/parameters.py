@@ -64,6 +64,11 @@ class Location:
         """Whether it is the activation of a muscle where none is given."""
         return self.steps[0] == "muscles" and self.steps[2:] == ("activation",)
 
+    @property
+    def starts_actuator(self) -> bool:
+        """Whether it is the activation at which an actuator starts."""
+        return self.steps[0] == "actuators" and self.steps[2:] == ("activation",)
+
 
 @dataclass(frozen=True)
 class ParameterIndex:
@@ -495,12 +500,12 @@ class Parameters:
                 chosen[name] = pattern
         return cls(known(model), tuple(chosen), tuple(found.locations[name] for name in chosen))
 
-    def acting(self, inputs: str, markers: bool = False) -> "Parameters":
+    def acting(self, inputs: str, markers: bool = False, states: bool = False) -> "Parameters":
         """The same; ValueError for a number that the equations of motion do not read. Those of the start and the
         activations of muscles are such numbers, and `inputs` says what gives them. `markers`: whether goals read their
-        positions."""
+        positions. `states`: whether activations of actuators are variables of their own, wherever they start."""
         for name, location in zip(self.names, self.locations, strict=True):
-            if location.starts or location.activates:
+            if location.starts or location.activates or (states and location.starts_actuator):
                 raise ValueError(f"parameters: {name!r} is an input of its own: {inputs}")
             if location.steps[0] == "markers" and not markers:
                 raise ValueError(f"parameters: {name!r} has no effect on a motion")

@@ -333,9 +333,9 @@ def simulation_gradient(
 
     Exact for the steps as they are made: the adjoint of the discrete steps, not of the differential equation, one pass
     forward and one backward. States are kept in pieces of at most 64 MB: for longer simulations the pieces are computed
-    once more. The muscles' states at the start count as given, also where they follow from the inputs. Raises as
-    `simulate` does. It also raises ValueError for goals that are no number, inputs that vary within an interval, and
-    constraints that change with time.
+    once more. The states of muscles and actuators at the start count as given, also where they follow from the inputs
+    and parameters. Raises as `simulate` does. It also raises ValueError for goals that are no number, inputs that vary
+    within an interval, and constraints that change with time.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -353,6 +353,8 @@ def simulation_gradient(
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )
+    if problem.varied is not None:
+        problem.varied.acting("muscle_states", states=True)
     values = _in_intervals(problem, given, intervals)
     p = problem.values(given.parameters)
     first: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}

@@ -35,6 +35,7 @@ class DynamicsVariables:
     acting     whether the model's own forces and constraints act beside its joints.
     wrenches   whether external wrenches f_ext act.
     varied     numbers of the model that are variables too.
+    prescribed names of inputs whose values are those of the model's own functions, which change with their numbers.
     """
 
     equations: StateEquations
@@ -42,12 +43,13 @@ class DynamicsVariables:
     acting: bool
     wrenches: bool
     varied: Parameters | None
+    prescribed: tuple[str, ...] = ()
 
     @property
     def key(self) -> Hashable:
         """Equal for equal functions."""
         names = () if self.varied is None else (self.varied.names, self.varied.model.content_key)
-        return (self.equations.key, self.forward, self.acting, self.wrenches, names)
+        return (self.equations.key, self.forward, self.acting, self.wrenches, names, self.prescribed)
 
     @property
     def system(self) -> ArticulatedSystem:
@@ -82,7 +84,7 @@ class DynamicsVariables:
     # ---- values ------------------------------------------------------------------------------------------------
 
     def changed(
-        self, values: Values, d: Array, displaced: Callable[[Layout, Array, Array], Array] = state.displaced
+        self, t: Any, values: Values, d: Array, displaced: Callable[[Layout, Array, Array], Array] = state.displaced
     ) -> Values:
         """The variables after a small change d (..., sum of `sizes`)."""
         found, start = dict(values), 0
@@ -94,7 +96,18 @@ class DynamicsVariables:
                 found[name] = values[name] + part.reshape((*part.shape[:-1], *self.shapes[name]))
             else:
                 found[name] = values[name] + part
+        if self.varied is not None and any(name.startswith("inputs.") for name in self.varied.names):
+            before, after = (self._own_inputs(t, own) for own in (values, found))
+            for name, value in after.items():
+                found[name] = found[name] + value - before[name]
         return found
+
+    def _own_inputs(self, t: Any, values: Values) -> dict[str, Any]:
+        """(..., n) the inputs of which the model has functions of its own, 0 in the columns that these do not give."""
+        equations = self.equations
+        own = replace(equations, own_inputs=tuple(name for name in self.prescribed if name in equations.inputs))
+        zero = {name: np.zeros(equations.inputs[name]) for name in own.own_inputs}
+        return own.of_model(self.varied.bind(values["parameters"])).prescribed(t, zero)  # type: ignore[union-attr]
 
     def value(self, t: Any, values: Values) -> Array:
         """(..., nu + k) udot or tau, then the multipliers of the constraints."""
@@ -118,7 +131,7 @@ class DynamicsVariables:
         start = np.zeros(sum(self.sizes.values()))
         floats = self.forward and not is_symbolic(values["q"])  # whose recursion takes one state
         if self.constrained or floats or not has_recursion(self.system):
-            return jacobian_at(lambda d: self.value(t, self.changed(values, d)), start, like=values["q"])
+            return jacobian_at(lambda d: self.value(t, self.changed(t, values, d)), start, like=values["q"])
         nu, q, u, f_ext = self.system.nu, values["q"], values["u"], values.get("f_ext")
         if self.forward:
             tau = values["tau"] + self._own_force(self.equations, t, values)
@@ -137,7 +150,7 @@ class DynamicsVariables:
     def _beside(self, t: Any, values: Values, udot: Array, d: Array) -> Array:
         """(..., nu) generalized forces that the recursions over the joints do not differentiate. They are those of the
         model, of f_ext by itself, and the changes by other numbers of the model at the same motion."""
-        changed = self.changed(values, d)
+        changed = self.changed(t, values, d)
         force = self._own_force(self._bound(changed), t, changed)
         if self.wrenches:
             force = force + inverse.external(self.system, values["q"], changed["f_ext"])

@@ -453,12 +453,13 @@ def _compressed_forwards(
         if edge.term not in groups:
             code.carry(edge, edge.argument, edge.term)
     rows = {i: y for i, y in enumerate(graph.outputs) if isinstance(y, Term) and graph.met[i]}
-    place = {i: k for k, i in enumerate(rows)}
-    evaluation = code.evaluation(rows.values())
+    moving = [i for i in rows if any(graph.met[i] >> j & 1 for j in heads)]
+    place = {i: k for k, i in enumerate(moving)}
+    evaluation = code.evaluation(rows[i] for i in moving)
 
     def entry(i: int, j: int) -> Scalar:
         head, factor = heads[j]
-        return tracer.multiply(evaluation.results[groups[head] * len(rows) + place[i]], factor)
+        return tracer.multiply(evaluation.results[groups[head] * len(moving) + place[i]], factor)
 
     cells = [(i, j) for i in rows for j in range(len(graph.inputs)) if graph.met[i] >> j & 1]
     return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))

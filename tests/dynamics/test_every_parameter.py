@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 
 import myoquat as mq
+from myoquat.analysis.control import Effort, Ipopt, Problem
+from myoquat.analysis.recruitment import redundancy
+from myoquat.analysis.studies import MuscleTrial
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.schedule import Timing
+from myoquat.environments import PoseTask, VectorEnvironment
 from myoquat.joints import functions as fn
 from myoquat.joints import types as j
 from myoquat.joints.multibody.sampling import KINDS
 from myoquat.muscle import actuators as act
 from myoquat.muscle import forces as fo
 from myoquat.muscle import laws
+from tests.pairs.interpreted import interpreted
 
 STEP, START = 1e-3, 0.4  # [s]
 NAMES_IN_A_GROUP = 30  # that change together
@@ -345,17 +350,22 @@ def varied(model, pattern):
 def stepped(model, q, u, own):
     """(n,) speeds and other states after a step: the formula of motion, which runs on floats."""
     equations = StateEquations(model, constraints=constraints_of(model))
-    inputs = {name: np.zeros(size) for name, size in equations.inputs.items()}
+    inputs = inputs_at(equations, START) | {"own": own}
+    rates = [equations.bounded(own + STEP * rate) for rate in equations.own_rate(q, u, inputs)]
+    return np.concatenate([u + STEP * equations.acceleration(np.array(START), q, u, inputs), *rates])
+
+
+def inputs_at(equations, t):
+    """What the model's own functions give, or the activations that it names."""
+    model, inputs = equations.muscled, {name: np.zeros(size) for name, size in equations.inputs.items()}
     if "activation" in inputs and not model.inputs:
         inputs["activation"] = np.array([muscle.activation for muscle in model.muscles])
     known = {"controls": model.control_names, "excitation": model.muscle_names, "activation": model.muscle_names}
     for key, names in known.items():
         for prescribed in model.inputs if key in inputs else ():
             if prescribed.name in names:
-                inputs[key][names.index(prescribed.name)] += prescribed.function.value(np.array(START))
-    given = inputs | {"own": own}
-    rates = [equations.bounded(own + STEP * rate) for rate in equations.own_rate(q, u, given)]
-    return np.concatenate([u + STEP * equations.acceleration(np.array(START), q, u, given), *rates])
+                inputs[key][names.index(prescribed.name)] += prescribed.function.value(np.array(t))
+    return inputs
 
 
 @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
@@ -393,6 +403,91 @@ def test_every_name_acts_as_in_the_model_built_with_it(build):
               if np.abs(row - found[0]).max() > tolerance}  # fmt: skip
     fields_of = {field_of(model, name) for name in names}
     assert build in (muscled, past_surfaces) or fields_of - acting <= IDLE  # both have many branches
+
+
+# ---- every other consumer: all names at once ------------------------------------------------------------------------
+
+
+def in_environment(model, q, u, parameters):
+    """The states after an action."""
+    hinge = next(name for name in model.system.coordinate_names if name.endswith("angle"))
+    free = act.CoordinateActuator("free", hinge, lower=-2.0, upper=2.0)
+    model = replace(model, actuators=(*model.actuators, free), start_q=tuple(q), start_u=tuple(u))
+    task = PoseTask(model, STEP, 2, low=model.start_q, high=model.start_q, start_time=START)
+    states = VectorEnvironment(task, 1, randomize={name: (x, x) for name, x in parameters.items()})
+    states.reset(seed=0)
+    states.step(np.full(states.action_space.shape, 0.3))
+    return states.x
+
+
+def in_optimal_control(model, q, u, parameters):
+    """The optimum from a start that is given."""
+    own = dict.fromkeys(StateEquations(model).own, 0.2)
+    torques = dict.fromkeys(model.system.velocity_names, 10.0)
+    problem = Problem(model, 0.02, (Effort(),), 2, "trapezoid", START, initial={"q": q, "u": u} | own, torques=torques,
+                      parameters=parameters)  # fmt: skip
+    solution = problem.solve(solver=Ipopt(tolerance=1e-10))
+    assert solution.success
+    return np.concatenate([solution.q, solution.u], axis=-1)
+
+
+def in_trial(model, q, u, parameters):
+    """The muscle forces of a recorded motion, of a study where numbers vary."""
+    t = np.linspace(0.0, 0.02, 3)[:, None]
+    motion = mq.data.Motion(
+        model, START + t[:, 0], model.system.integrate(q, t * u), np.tile(u, (3, 1)), 0.3 * u + 0 * t
+    )
+    if not parameters:
+        return redundancy(model, motion, reserves=100.0).force.max(axis=0)
+    varied = {name: [x] for name, x in parameters.items()}
+    trial = MuscleTrial(motion, reserves=100.0)
+    study = mq.Study(model, varied, design="table", trial=trial, summaries=("peak_force",))
+    return study.run(progress=False)["peak_force"].values[0]
+
+
+@pytest.mark.parametrize(
+    ("consumer", "build"),
+    [(in_environment, driven), (in_environment, muscled), (in_optimal_control, driven), (in_trial, muscled)],
+    ids=lambda x: x.__name__,
+)
+def test_every_consumer_has_the_model_built_with_all_names(consumer, build, monkeypatch):
+    """A recorded motion forbids numbers of joints and inputs; they are left as they are."""
+    monkeypatch.setenv("MYOQUAT_OPTIMIZATION", "0")
+    model = build()
+    names, own, rows = varied(model, r"muscles(?!.*dynamics)" if consumer is in_trial else MODELS[build])
+    values = own + (rows - own).sum(axis=0) / 2
+    q = model.system.integrate(model.start, np.linspace(-0.5, 0.6, model.system.nu))
+    u = np.linspace(1.0, -1.0, model.system.nu)
+    changed = {split_name(name, model): float(x) for name, x in zip(names, values, strict=True)}
+    found = consumer(model, q, u, dict(zip(names, values, strict=True)))
+    expected, before = (consumer(m, q, u, {}) for m in (rebuilt(model, changed), model))
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    assert np.abs(before - expected).max() > 1e-4 * np.abs(expected).max()
+
+
+def test_derivatives_by_numbers_of_inputs_and_actuators_are_those_of_rebuilt_models():
+    """The activations of delayed actuators are variables of their own, so that where they start has no derivative."""
+    model = driven()
+    names, own, _ = varied(model, r"actuators|inputs")
+    started = [name for name in names if name.endswith(".activation")]
+    q, u = model.system.integrate(model.start, np.linspace(-0.5, 0.6, 4)), np.linspace(1.0, -1.0, 4)
+    tau, here = np.zeros(4), mq.dynamics.Inputs()
+    with pytest.raises(ValueError, match=r"'actuators.delayed.activation' is an input of its own"):
+        mq.dynamics.forward_dynamics_derivatives(model, q, u, tau, inputs=here, parameters=started)
+    names = [name for name in names if name not in started and ".function.x." not in name]  # these have kinks at 0 s
+    own = mq.muscle.Parameters.of(model, names).defaults
+    direction = np.random.default_rng(1).normal(size=len(names)) * (0.01 + 0.1 * np.abs(own))
+    with interpreted():
+        found = mq.dynamics.forward_dynamics_derivatives(model, q, u, tau, inputs=here, parameters=names).parameters
+
+    def acceleration(step):
+        changed = {split_name(name, model): float(x) for name, x in zip(names, own + step * direction, strict=True)}
+        equations = StateEquations(rebuilt(model, changed))
+        inputs = inputs_at(equations, 0.0) | {"own": StateEquations(model).delayed_start()[0]}
+        return equations.acceleration(np.array(0.0), q, u, inputs)
+
+    slope = (acceleration(1e-3) - acceleration(-1e-3)) / 2e-3
+    np.testing.assert_allclose(sum(found[name] * d for name, d in zip(names, direction, strict=True)), slope, atol=1e-6)
 
 
 def field_of(model, name):

@@ -29,6 +29,7 @@ STEP = 1e-4  # [s] of central differences
 POINTS = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])
 WEIGHTS = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60  # of the first derivative, sixth order
 MAX_CONDITION = 1e-8 / np.finfo(float).eps  # of mass matrices: rounding alone moves accelerations by 1e-8 of their size
+MAX_NEWTON_STEPS = 20  # from a pose to the constraints
 
 
 def stream(*key: Any) -> np.random.Generator:
@@ -202,6 +203,8 @@ def _with_states(model: Model, d: Draft, levels: Mapping[str, str], rng: np.rand
     held = Constraints(system, tuple(constraints_of(model, ())), True)
     if held.parts:
         q, u = nearest(held, q, u, t)
+        if not (off := np.abs(held.position(q, t)).max(initial=0.0)) < 1e-9:
+            raise NotHere(f"no pose near the random one satisfies the constraints: they are off by {off:.1e}")
     condition = float(np.linalg.cond(composite.mass(system, q)).max())
     if not condition < MAX_CONDITION:
         raise NotHere(f"the mass matrix has condition {condition:.1e}: a joint is near a singular pose")
@@ -214,7 +217,7 @@ def nearest(held: Constraints, q: np.ndarray, u: np.ndarray, t: np.ndarray) -> t
     system = held.system
     holonomic = Constraints(system, [c for c in held.parts if c.position(system, q, t).shape[-1]], True)
     M = composite.mass(system, q)
-    for _ in range(8 if holonomic.parts else 0):
+    for _ in range(MAX_NEWTON_STEPS if holonomic.parts else 0):
         phi = holonomic.position(q, t)
         if np.abs(phi).max() < 1e-12:
             break

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range", "inputs.")  # which cannot change alone
+UNITS = ("orientation", "axis", "axes", "normal", "center", "sequence", "range")  # which cannot change alone
 
 
 def given(case: Case) -> dict[str, Any]:
@@ -156,6 +156,8 @@ def _directions(case: Case, last: str) -> dict[str, np.ndarray]:
 def varied(case: Case, count: int) -> dict[str, float]:
     """Some numbers of the model that may vary, with their values."""
     excluded = (".activation", "start_q.", "start_u.", *UNITS)
+    if case.levels["constraint"] == "twice":  # a change of one of them alone contradicts the other
+        excluded += ("constraints.",)
     names = [n for n in parameter_names(case.model) if not any(word in n for word in excluded)]
     group = case.options["parameters"]
     names = [n for n in names if n.startswith(group)] or names
@@ -240,11 +242,11 @@ def _slope_by_number(case: Case, name: str, value: float, last: str, share: floa
 
 
 def _with_numbers(case: Case, numbers: dict[str, float]) -> Case:
-    """The case with other numbers of its model, and the same inputs and states of muscles."""
+    """The case with other numbers of its model, and the same states of muscles."""
     if not numbers:
         return case
     changed = case.of(model=Parameters.of(case.model, list(numbers)).bind(list(numbers.values())))
-    changed.inputs, changed.own, changed.udot = case.inputs, case.own, case.udot  # type: ignore[misc]
+    changed.own, changed.udot = case.own, case.udot  # type: ignore[misc]
     return changed
 
 

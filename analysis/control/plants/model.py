@@ -23,10 +23,11 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import joined, vector
 from myoquat.muscle.acting import Instant, torques
-from myoquat.muscle.actuators import delayed_rates
+from myoquat.muscle.actuators import delayed, delayed_rates
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.path_segments import paths
 from myoquat.muscle.states import activation_rates, residuals
 
@@ -89,30 +90,59 @@ class MuscledPlant(Plant):
         actuators = self.model.actuators if isinstance(self.model, Model) else ()
         bounds = [b for actuator in actuators for b in actuator.bounds]
         free = [(-np.inf, np.inf)] * len(self.torque_indices)
-        least = self._least
-        excitations = [(least.get(name, 0.0), 1.0) for name in self.muscle_names]
+        excitations = [(self._least(name), 1.0) for name in self.muscle_names]
         found = np.array(excitations + bounds + free).reshape(-1, 2)
         return np.where(self.prescribed[:, None], 0.0, found)
 
-    @property
-    def _least(self) -> dict[str, float]:
-        """Of every muscle the excitation or, without activation dynamics, activation below which nothing changes."""
-        muscles = self.equations.muscled.muscles if self.muscle_names else ()
-        limited = {m.name: m.law if m.activation_dynamics is None else m.activation_dynamics for m in muscles}
-        return {name: getattr(limit, "minimum_activation", 0.0) for name, limit in limited.items()}
+    def _ends(self, name: str, own: float) -> tuple[float, float]:
+        """The bounds of a number of the model by its name: its own value twice where it is no unknown."""
+        names = self.unknown.names
+        low, high = self.unknown.bounds[names.index(name)] if name in names else (own, own)
+        return float(low), float(high)
+
+    def _least(self, name: str) -> float:
+        """Of a muscle the excitation or, without activation dynamics, activation below which nothing changes."""
+        muscle = self._muscles[name]
+        part, limit = ("", muscle.law) if muscle.activation_dynamics is None else (
+            "activation_dynamics.", muscle.activation_dynamics)  # fmt: skip
+        own = getattr(limit, "minimum_activation", 0.0)
+        return self._ends(f"muscles.{name}.{part}minimum_activation", own)[0]
+
+    @cached_property
+    def _muscles(self) -> dict[str, Muscle]:
+        return {m.name: m for m in self.equations.muscled.muscles} if self.muscle_names else {}
 
     @property
     def jumping(self) -> tuple[str, ...]:
         """The muscles whose activation dynamics have a derivative that jumps where excitation and activation are
         equal."""
-        muscles = self.equations.muscled.muscles if self.muscle_names else ()
-        own = ((m.name, m.activation_dynamics) for m in muscles)
+        own = ((m.name, m.activation_dynamics) for m in self._muscles.values())
         return tuple(name for name, dynamics in own if dynamics is not None and dynamics.form in JUMPING)
 
     @property
     def state_bounds(self) -> Array:
-        laws = {m.name: m.law for m in self.equations.muscled.muscles} if self.muscle_names else {}
-        return np.array([_state_bound(name, laws, self._least) for name in self.state_names]).reshape(-1, 2)
+        """Activations of muscles from the least to 1, fiber lengths within FIBER_RANGE of the optimal one where a law
+        has one, and activations of actuators within their own bounds. Where such a number is an unknown, within the
+        widest that its bounds allow. A prescribed control may run into the bounds of its activation, where the equation
+        stops it, up to the error of the transcription: such an activation has no bounds here."""
+        with_delay = delayed(self.equations.muscled).values() if self.equations.delayed else ()
+        actuators, found = {actuator.name: actuator for actuator in with_delay}, []
+        prescribed = {name for name, own in zip(self.control_names, self.prescribed, strict=True) if own}
+        for name in self.state_names:
+            owner, _, state = name.rpartition(".")
+            if owner in prescribed and owner in actuators:
+                found.append((-np.inf, np.inf))
+            elif owner in actuators:
+                ends = zip(("least", "greatest"), actuators[owner].activation_bounds, strict=True)
+                least, greatest = (self._ends(f"actuators.{owner}.{end}_activation", own) for end, own in ends)
+                found.append((least[0], greatest[1]))
+            elif state == "activation":
+                found.append((self._least(owner), 1.0))
+            else:
+                optimal = getattr(self._muscles[owner].law, "optimal_fiber_length", np.inf)
+                low, high = self._ends(f"muscles.{owner}.optimal_fiber_length", optimal)
+                found.append((FIBER_RANGE[0] * low, FIBER_RANGE[1] * high) if np.isfinite(low) else (-np.inf, np.inf))
+        return np.array(found).reshape(-1, 2)
 
     def given(self, point: Point) -> dict[str, Array]:
         """What the forces depend on beside q and u, as `StateEquations` has it, but for external torques."""
@@ -154,15 +184,6 @@ class MuscledPlant(Plant):
             rates = delayed_rates(equations.muscled, given["controls"], point.states[..., last:])
             parts.append(point.rates[..., last:] - rates)
         return parts
-
-
-def _state_bound(name: str, laws: Mapping[str, object], least: Mapping[str, float]) -> tuple[float, float]:
-    """Activations from the least to 1, fiber lengths within FIBER_RANGE of the optimal one, where a law has one."""
-    muscle, _, state = name.rpartition(".")
-    if state == "activation":
-        return least.get(muscle, 0.0), 1.0
-    optimal = getattr(laws.get(muscle), "optimal_fiber_length", None)
-    return (-np.inf, np.inf) if optimal is None else (FIBER_RANGE[0] * optimal, FIBER_RANGE[1] * optimal)
 
 
 class ModelPlant(MuscledPlant):

@@ -5,8 +5,18 @@ import pytest
 from scipy.linalg import expm
 
 import myoquat as mq
-from myoquat.analysis.control import Effort, Equations, Ipopt, OwnEndGoal, Problem, TrackCoordinates, TrackPose
+from myoquat.analysis.control import (
+    Duration,
+    Effort,
+    Equations,
+    Ipopt,
+    OwnEndGoal,
+    Problem,
+    TrackCoordinates,
+    TrackPose,
+)
 from myoquat.data import Motion
+from myoquat.muscle.actuators import IntegratingCoordinateActuator
 
 SPRING, DAMPING = 4.0, 0.3
 TIME = np.linspace(0.0, 2.0, 101)
@@ -79,3 +89,18 @@ def test_parameters_are_checked_before_the_solver_starts():
     still = Motion(model, [0.0, 1.0], [model.start] * 2, np.zeros((2, 6)))
     with pytest.raises(ValueError, match="cannot change where the motion is prescribed"):
         Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={"bodies.A.mass": (1.0, 9.0)})
+
+
+def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():
+    """A mass of 1 kg moves by 0.1 m in the least time: a constant force of 3 N times the greatest activation. Without
+    bounds the activation would start at any value."""
+    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    servo = IntegratingCoordinateActuator(
+        "servo", "x", optimal_force=3.0, lower=-20.0, upper=20.0, least_activation=0.1, greatest_activation=0.3
+    )
+    model = mq.Model(mq.ArticulatedSystem((sled,)), actuators=(servo,))
+    options = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 0.1}}
+    for greatest, unknown in ((0.3, {}), (0.6, {"actuators.servo.greatest_activation": (0.3, 0.6)})):
+        found = Problem(model, (0.05, 2.0), (Duration(),), 10, "trapezoid", parameters=unknown, **options).solve()
+        assert found.success
+        assert found.time[-1] == pytest.approx(np.sqrt(2 * 0.1 / (3.0 * greatest)), rel=1e-4)

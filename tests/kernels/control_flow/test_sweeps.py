@@ -102,13 +102,14 @@ def test_infinite_derivatives_stay_where_they_are(formula, swept):
 
 @pytest.mark.parametrize("first", [lambda k: k.vjp(), lambda k: k.jacobian()])
 def test_hessians_in_sweeps_are_symmetric(first, swept):
-    """And have a direction less for what is linear, and for inputs that come together."""
+    """And have a direction less for what is linear, and for inputs that come together. The row of x7 is that of x6."""
 
     def energy(x):
         s = x[..., :2] + x[..., 2:4]
-        return np.sum(np.sin(s), axis=-1) * s[..., 0] ** 2 + x[..., 4] * s[..., 1] + x[..., 5]
+        return np.sum(np.sin(s), axis=-1) * s[..., 0] ** 2 + x[..., 4] * s[..., 1] + x[..., 5] + x[..., 6] * x[..., 7]
 
-    kernel = kernels.compile(energy, {"x": 6}, ["e"], cache="off")
+    X = np.random.default_rng(2).normal(size=(11, 8))
+    kernel = kernels.compile(energy, {"x": 8}, ["e"], cache="off")
     gradient = first(kernel)
     name = next(iter(gradient.outputs))
     given = (X,) if len(gradient.inputs) == 1 else (X, np.full(len(X), 1.0))
@@ -118,7 +119,7 @@ def test_hessians_in_sweeps_are_symmetric(first, swept):
     np.testing.assert_allclose(hessian(*given), plain, rtol=1e-13, atol=1e-14)
     assert np.array_equal(hessian(*given), np.swapaxes(hessian(*given), -1, -2))
     (sweep,) = hessian._traced.inner
-    assert len(sweep.seeds) == 2  # not six: two sums, their rows hold the column of x4, and x5 is linear
+    assert len(sweep.seeds) == 2  # not eight: two sums, their rows hold the column of x4, and x5 is linear
     third, wanted = hessian.jacobian(wrt="x"), kernel.jacobian().jacobian().jacobian()
     np.testing.assert_allclose(third(*given), wanted(X), rtol=1e-12, atol=1e-13)
 
