@@ -160,7 +160,7 @@ def variable_rates(
     x = np.stack(variables.values(system, q))
     if not motions.shape[-1]:
         return x, np.zeros((len(x), 0, len(q)))
-    rates = system.rates(np.broadcast_to(q[:, None], (*motions.shape[::2], system.nq)), np.swapaxes(motions, -1, -2))
+    rates = system.rates(np.broadcast_to(q[:, None], (*motions.shape[::2], system.nq)), motions.mT)
     return x, np.ascontiguousarray(np.moveaxis(rates @ slopes.T, -1, 0).swapaxes(-1, -2))
 
 

@@ -182,7 +182,7 @@ class Group:
 
     def _observed(self, length: Array, jacobian: Array, muscle: int) -> Array:
         """(1 + r, n) the length of a path at every pose, and its rates along the motions."""
-        rates: Array = np.matvec(np.swapaxes(self.motions, -1, -2), jacobian[self.order, muscle])
+        rates: Array = np.matvec(self.motions.mT, jacobian[self.order, muscle])
         return np.concatenate([length[self.order, muscle][None], rates.T])
 
     # ---- candidates ------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def allowed_motions(model: Model, q: Array) -> Array | None:
         A = np.concatenate([ConstraintArrays(Constraints(system, wanted)).jacobian(q, 0.0), A], axis=1)
     _, sizes, V = np.linalg.svd(A, full_matrices=False)
     V = np.where((sizes > RANK_TOLERANCE * sizes[:, :1])[..., None], V, 0.0)
-    return np.eye(system.nu) - np.swapaxes(V, -1, -2) @ V
+    return np.eye(system.nu) - V.mT @ V
 
 
 ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity

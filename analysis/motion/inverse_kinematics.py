@@ -151,8 +151,7 @@ def inverse_kinematics(
     pulling = options.constraint_weight
     setting = _setting(
         _Same(model),
-        () if markers is None else markers.names,
-        () if orientations is None else orientations.names,
+        (() if markers is None else markers.names, () if orientations is None else orientations.names),
         tuple((name, float(weight)) for name, weight in (weights or {}).items()),
         tuple(coordinates or ()),
         tuple(sensors),
@@ -206,8 +205,7 @@ def _parts(data: Markers | Orientations | tuple[Markers, Orientations]) -> tuple
 @lru_cache(maxsize=MAX_CACHED_PROBLEMS)
 def _setting(
     same: _Same,
-    seen: tuple[str, ...],
-    felt: tuple[str, ...],
+    recorded: tuple[tuple[str, ...], tuple[str, ...]],
     weights: tuple[tuple[str, float], ...],
     wanted: tuple[str, ...],
     placed: tuple[Sensor, ...],
@@ -216,7 +214,7 @@ def _setting(
     pulling: float | tuple[tuple[str, float], ...],
 ) -> _Setting:
     """The problem and its data by names, every name checked; cached for the next frames of the same model and names."""
-    model = same.model
+    model, (seen, felt) = same.model, recorded
     known = {marker.name: marker for marker in model.markers}
     carried = {sensor.name: sensor for sensor in placed}
     for sensor in placed:

@@ -240,7 +240,7 @@ def _bodies(motion: Motion, joint: str | tuple[str, str]) -> tuple[str, str]:
 def _rotation(motion: Motion, q: Array, proximal: str, distal: str, axes: tuple[ArrayLike | str, ...] | None) -> Array:
     """(t, 4) from the distal body's axes to the proximal one's, or from and to other axes on them."""
     poses = motion.system.poses(q)
-    R = np.swapaxes(poses[proximal][0], -1, -2) @ poses[distal][0]
+    R = poses[proximal][0].mT @ poses[distal][0]
     if axes is not None:
         first, second = (axes_rotation(a) for a in axes)
         R = first @ R @ second.T

@@ -155,7 +155,7 @@ def _sensors(problem: PoseProblem, q: Array, rotations: Array) -> Iterator[tuple
     """theta = log(R^T R_seen R_sensor^T): a small motion delta of the body makes it log(exp(-delta) exp(theta))."""
     for k, sensor in enumerate(problem.sensors):
         R, _ = frames.pose(problem.system, q, sensor.body, np.zeros(3))
-        back = np.swapaxes(R, -1, -2)
+        back = R.mT
         mount = rotation_matrix(np.array(sensor.orientation))
         theta = rotation_vector(back @ rotation_matrix(rotations[..., k, :]) @ mount.T)
 

@@ -133,7 +133,7 @@ class PoseProblem(PoseStructure):
         for k, sensor in enumerate(self.sensors):
             link, R_sensor = self._mount(sensor)
             R = np.eye(3) if link == WORLD else poses[link][0]
-            back = np.swapaxes(R, -1, -2) @ rotation_matrix(data.rotations[..., k, :]) @ R_sensor.T
+            back = R.mT @ rotation_matrix(data.rotations[..., k, :]) @ R_sensor.T
             found.append(rotation_vector(back))
         return found
 
@@ -241,7 +241,7 @@ class PoseProblem(PoseStructure):
         for constraint, weight in self.pulling:
             A = constraint.position_jacobian(self.system, q, given.time)
             force = force - weight * vecmat(constraint.position(self.system, q, given.time), A)
-            normal = normal + weight * (np.swapaxes(A, -1, -2) @ A)
+            normal = normal + weight * (A.mT @ A)
         return force, normal
 
     def reduced(self, q: Array, terms: Terms, bent: Array | None = None) -> tuple[Array, Array]:
@@ -269,11 +269,7 @@ class PoseProblem(PoseStructure):
         rows = [self.with_touched(open_ * A[..., i, :], 0.0 * f) for i in range(phi.shape[-1])]
         step = constrained_step(self.order, self._damped(N, data, damping), f, np.stack(rows, axis=-2), phi)
         longest = _longest(step.v)
-        shortened = np.where(
-            longest > MAX_CONSTRAINT_STEP,
-            MAX_CONSTRAINT_STEP / np.where(longest > MAX_CONSTRAINT_STEP, longest, 1.0),
-            1.0,
-        )
+        shortened = MAX_CONSTRAINT_STEP / np.maximum(longest, MAX_CONSTRAINT_STEP)
         return step._replace(v=step.v * shortened[..., None], force=rest)
 
     def along(self, q: Array, data: Array) -> tuple[Array, Array]:
@@ -378,10 +374,8 @@ class PoseProblem(PoseStructure):
         equal = np.sqrt(at.cost) * (1 + COST_ROUNDOFF_M) + COST_ROUNDOFF_M * np.sqrt(given.scale)
         fits = cost <= equal * equal
         again = fits & newton & ~(pivot > 0)
-        less, more = (
-            np.maximum(at.damping * DAMPING_DECREASE, MIN_DAMPING),
-            np.minimum(np.maximum(at.damping, MIN_DAMPING_AFTER_REJECTION) * DAMPING_INCREASE, MAX_DAMPING),
-        )
+        less = np.maximum(at.damping * DAMPING_DECREASE, MIN_DAMPING)
+        more = np.minimum(np.maximum(at.damping, MIN_DAMPING_AFTER_REJECTION) * DAMPING_INCREASE, MAX_DAMPING)
         best = _best_share(at.slope, dot(f, at.v), at.share)
         best = np.where(newton, 1.0, best) if self.has_hessian else best
         v = np.where(again[..., None], REPEATED_STEP, np.where(fits[..., None], found, at.v))

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,37 +81,27 @@ class _Solver:
     @classmethod
     def _made(cls, problem: PoseProblem) -> "_Solver":
 
-        def solved(z: Array, data: Array, far: bool) -> Array:
-            step = partial(problem.step, far=far)
-            found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
-            return problem.packed(problem.finished(found, CONVERGED_STEP))
-
-        def solver(name: str, far: bool) -> Callable[..., Array]:
-            formula = lambda z, data: solved(z, data, far)  # noqa: E731
-            build = lambda content: compile(formula, steps, ["z_new"], content=content)  # noqa: E731
+        def kept(name: str, formula: Any, sizes: dict[str, Any], outputs: list[str] | None = None) -> Any:
+            build = lambda content: compile(formula, sizes, outputs, content=content)  # noqa: E731
             return kernel_for((name, problem.key), build)
 
-        def brought(q: Array, t: Array) -> Array:
-            return problem.brought(q, t)
+        def solver(name: str, far: bool) -> Callable[..., Array]:
+            def solved(z: Array, data: Array) -> Array:
+                step = partial(problem.step, far=far)
+                found = while_loop(_goes_on, step, problem.search(z), data, max_steps=STEPS_PER_CALL)
+                return problem.packed(problem.finished(found, CONVERGED_STEP))
+
+            return kept(name, solved, {"z": problem.search_size, "data": size}, ["z_new"])
 
         def assessed(q: Array, data: Array) -> tuple[Array, ...]:
             return (problem.cost(q, data), *problem.errors(q, data), problem.violation(q, data))
 
         nq, size = problem.system.nq, sum(problem.sizes)
-        steps, errors = {"z": problem.search_size, "data": size}, {"q": nq, "data": size}
-        near = solver("pose_steps", False)
-        return cls(
-            near,
-            near if problem.equations is None else solver("pose_steps_from_far", True),
-            kernel_for(("pose_errors", problem.key), lambda content: compile(assessed, errors, content=content)),
-            None
-            if problem.equations is None
-            else kernel_for(
-                ("pose_brought", problem.key),
-                lambda content: compile(brought, {"q": nq, "t": ()}, ["q_new"], content=content),
-            ),
-            problem,
-        )
+        near, assess = solver("pose_steps", False), kept("pose_errors", assessed, {"q": nq, "data": size})
+        if problem.equations is None:
+            return cls(near, near, assess, None, problem)
+        bring = kept("pose_brought", lambda q, t: problem.brought(q, t), {"q": nq, "t": ()}, ["q_new"])
+        return cls(near, solver("pose_steps_from_far", True), assess, bring, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
         """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible

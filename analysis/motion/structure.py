@@ -380,7 +380,7 @@ class PoseStructure:
             return vecmat(forces, self._touched_rows(equations, moved, time))
 
         H = jacobian_at(pulled, np.zeros(len(self.touched)), like=q)
-        return 0.5 * (H + np.swapaxes(H, -1, -2))
+        return 0.5 * (H + H.mT)
 
     def on_free(self, q: Array, force: Array, normal: Array, bent: Array | None = None) -> tuple[Array, Array]:
         """C^T f and C^T N C with u = C u_free.
@@ -418,8 +418,8 @@ class PoseStructure:
         A[..., self.touched] = touched
         if open_ is not None:
             A = A * open_[..., None, :]
-        rows = Rows(np.swapaxes(A, -1, -2))
-        back = np.swapaxes(rows.multiplier_columns(np.eye(n)), -1, -2)  # (A^+)^T = (A^T)^+
+        rows = Rows(A.mT)
+        back = rows.multiplier_columns(np.eye(n)).mT  # (A^+)^T = (A^T)^+
         return back, np.eye(n) - rows.projector
 
     def with_touched(self, values: Array, others: Array) -> Array:
@@ -515,7 +515,7 @@ def split_couplers(
 
 def _least_motion(A: Array, phi: Array) -> Array:
     """(..., n) the smallest v with A v = phi."""
-    return Rows(np.swapaxes(A, -1, -2), pose_tolerance(phi, A)).motion(phi)
+    return Rows(A.mT, pose_tolerance(phi, A)).motion(phi)
 
 
 def touched_by(system: ArticulatedSystem, constraint: Constraint) -> set[int]:

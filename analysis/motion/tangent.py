@@ -46,7 +46,7 @@ def least_pivot(F: Array) -> Array:
 
 def multipliers(A: Array, f: Array, open_: Array) -> Array:
     """(..., k) the lambda for which f - A^T lambda (..., n) is least in the squares of the entries whose open_ is 1."""
-    return Rows(np.swapaxes(A * open_[..., None, :], -1, -2)).multipliers(f * open_)
+    return Rows((A * open_[..., None, :]).mT).multipliers(f * open_)
 
 
 def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array) -> Step:
@@ -59,7 +59,7 @@ def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: 
     2 g . x + x . x along it.
     """
     F = factor(order, N)
-    half = descended(order, F, np.concatenate([f[..., None], np.swapaxes(A, -1, -2)], axis=-1))
+    half = descended(order, F, np.concatenate([f[..., None], A.mT], axis=-1))
     inverse = np.stack([F[..., k, k] for k in range(f.shape[-1])], axis=-1)
     positive = inverse > 0  # else the step is rejected
     root = np.sqrt(np.where(positive, inverse, 1.0))

@@ -1,14 +1,16 @@
 """A leg with a free pelvis for recorded motions: hips of three turns, a knee that drives a patella, an ankle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from myoquat.data import Markers, Motion
+from myoquat.analysis.motion import landmarks
+from myoquat.data import Markers, Motion, Orientations
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.functions import Linear, SimmSpline
+from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_multiply, rotation_matrix
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker, follow
@@ -92,11 +94,25 @@ class Recording:
 
     def markers(self, motion: Motion, noise: float = 0.0, rng: Any = None) -> Markers:
         """Where the markers are, with errors of a standard deviation [m] in each direction."""
-        poses = self.model.system.poses(motion.q)
-        x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in self.model.markers], axis=1)
-        if noise:
-            x = x + rng.normal(size=x.shape) * noise
-        return Markers(motion.time, tuple(m.name for m in self.model.markers), x)
+        return shown(self.model, motion, noise, rng)
+
+
+def shown(model: Model, motion: Any, noise: float = 0.0, rng: Any = None) -> Markers:
+    """The markers of a model along a motion, or at poses q (t, nq), 60 of them per second, with errors."""
+    motion = motion if isinstance(motion, Motion) else Motion(model, np.arange(len(motion)) / 60, motion)
+    found = landmarks(model, motion, [marker.name for marker in model.markers])
+    rng = np.random.default_rng(1) if rng is None else rng
+    return replace(found, positions=found.positions + noise * rng.normal(size=found.positions.shape))
+
+
+def felt(model: Model, motion: Motion, sensors: Any, noise: float = 0.0) -> Orientations:
+    """What sensors on bodies say, with errors of a standard deviation [rad] about each axis."""
+    poses, rng, rows = model.system.poses(motion.q), np.random.default_rng(2), []
+    for sensor in sensors:
+        R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
+        turns = quaternion_exp(noise * rng.normal(size=(len(motion.time), 3)))
+        rows.append(quaternion_multiply(quaternion_from_matrix(R), turns))
+    return Orientations(motion.time, tuple(sensor.name for sensor in sensors), np.stack(rows, axis=1))
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,13 @@ import pytest
 from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics
 from myoquat.analysis.recruitment import joint_loads, redundancy
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.data.motions import Markers, Motion
+from myoquat.data.motions import Motion
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.functions import Linear
 from myoquat.muscle import path_jacobian
 from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import Thelen2003
+from tests.analysis.motion.conftest import shown
 from tests.joints.phantom_arm import arm
 
 MARKERS = tuple(
@@ -44,20 +45,15 @@ def raised(euler):
     return euler.pose(values | driver)
 
 
-def seen(euler, q, noise=0.0):
-    """Markers of a motion, with errors."""
-    poses = euler.system.poses(q)
-    x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in euler.markers], axis=1)
-    return Markers(
-        TIME, tuple(m.name for m in euler.markers), x + noise * np.random.default_rng(3).normal(size=x.shape)
-    )
-
-
 @pytest.mark.parametrize("method", ["batch", "sequential"])
 def test_fitted_poses_are_those_of_the_angles(pair, method):
     """With tasks on an angle and on one that follows it."""
     euler, ball = pair
-    data, tasks, weights = seen(euler, raised(euler), 2e-3), {"elev": 1.1, "back": -0.4}, {"elev": 0.01, "back": 0.01}
+    data, tasks, weights = (
+        shown(euler, Motion(euler, TIME, raised(euler)), 2e-3),
+        {"elev": 1.1, "back": -0.4},
+        {"elev": 0.01, "back": 0.01},
+    )
     expected, found = (
         inverse_kinematics(m, data, weights, coordinates=tasks, method=method, start=m.pose()) for m in pair
     )
@@ -97,6 +93,6 @@ def test_the_lock_is_reported(pair):
     hanging = ball.pose({"plane": 0.2, "elev": 0.0, "axial": 0.1})
     with pytest.raises(ValueError, match="at pose 1 the angle 'elev', which drives 'glide', is in its lock"):
         free_velocities(ball, np.stack([ball.pose({"elev": 0.5}), hanging]))
-    poses = seen(euler, euler.pose({"plane": 0.2 + 0 * TIME, "elev": 0.0, "axial": 0.1}))
+    poses = shown(euler, Motion(euler, TIME, euler.pose({"plane": 0.2 + 0 * TIME, "elev": 0.0, "axial": 0.1})))
     with pytest.warns(MotionWarning, match="the angle 'elev' is in its lock.*'glide', which follow"):
         inverse_kinematics(ball, poses, start=hanging)

@@ -4,24 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.motion.tangent import constrained_step
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.data import Markers, Motion, Orientations, load_markers, load_model, load_motion
+from myoquat.data import Motion, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
+from myoquat.joints.constraints import Distance, OnSurface, PointLoop, Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Marker
+from tests.analysis.motion.conftest import felt, shown
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
-FRAMES, RATE = 40, 100.0
+FRAMES, RATE, NOISE = 40, 100.0, 0.01
 SENSORS = (Sensor("first", "upper", (0.6, 0.0, 0.8, 0.0)), Sensor("second", "lower", (1.0, 0.0, 0.0, 0.0)))
 
 
@@ -101,23 +100,6 @@ def motion_of(model, frames=FRAMES):
     return Motion(system, time, np.array(found))
 
 
-def seen(model, motion, noise=0.01):
-    """Markers with errors."""
-    poses = model.system.poses(motion.q)
-    x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers], axis=1)
-    x = x + np.random.default_rng(1).normal(size=x.shape) * noise
-    return Markers(motion.time, tuple(m.name for m in model.markers), x)
-
-
-def felt(model, motion, noise=0.03):
-    """Sensors with errors."""
-    poses, rng, rows = model.system.poses(motion.q), np.random.default_rng(2), []
-    for sensor in SENSORS:
-        R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
-        rows.append(quaternion_from_matrix(R @ Rotation.from_rotvec(rng.normal(size=(len(R), 3)) * noise).as_matrix()))
-    return Orientations(motion.time, tuple(s.name for s in SENSORS), np.stack(rows, axis=1))
-
-
 def violation(model, motion):
     """The greatest |phi|, of each constraint's own formula."""
     parts = [c.position(model.system, motion.q, motion.time) for c in model.constraints]
@@ -151,7 +133,7 @@ def test_constraints_hold_in_every_frame(model, data_of, method):
     if data_of == "sensors" and model.name != "girdle":
         return
     motion = motion_of(model)
-    data = {"markers": seen(model, motion), "sensors": felt(model, motion)}
+    data = {"markers": shown(model, motion, NOISE), "sensors": felt(model, motion, SENSORS, 0.03)}
     data["both"] = (data["markers"], data["sensors"])
     fit = inverse_kinematics(model, data[data_of], sensors=() if data_of == "markers" else SENSORS, method=method)
     assert fit.converged.all()
@@ -165,7 +147,7 @@ def test_constraints_hold_in_every_frame(model, data_of, method):
 def test_no_direction_along_the_constraints_lowers_the_cost(model):
     """Kuhn and Tucker's conditions: grad c is a sum of rows of dphi/dq, both by differences of their own formulas."""
     motion = motion_of(model)
-    markers = seen(model, motion)
+    markers = shown(model, motion, NOISE)
     fit = inverse_kinematics(model, markers)
     gradient = slopes(model.system, fit.q, lambda q: cost(model, markers, q))
     A = np.concatenate([np.swapaxes(slopes(model.system, fit.q, lambda q, c=c: c.position(model.system, q, fit.time)),
@@ -179,7 +161,7 @@ def test_no_direction_along_the_constraints_lowers_the_cost(model):
 def test_constraints_that_are_said_twice_change_nothing():
     model = built(girdle)
     motion = motion_of(model)
-    markers = seen(model, motion)
+    markers = shown(model, motion, NOISE)
     rod = Distance("upper", "lower", (0.02, 0.01, 0.15), (0.0, 0.02, 0.35), distance=0.3, name="implied")
     twice = replace(model, constraints=(*model.constraints, rod, replace(model.constraints[0], name="again")))
     once, both = inverse_kinematics(model, markers), inverse_kinematics(twice, markers)
@@ -192,7 +174,7 @@ def test_bounds_and_constraints_hold_together():
     """A clamped coordinate at its bound, where the forces of the constraint decide whether it is pressed."""
     model = built(girdle)
     motion = motion_of(model)
-    markers = seen(model, motion, noise=0.02)
+    markers = shown(model, motion, 0.02)
     free = inverse_kinematics(model, markers)
     names = list(model.system.coordinate_names)
     for name in ("protraction", "b"):
@@ -224,7 +206,7 @@ def test_a_weight_makes_a_constraint_a_task():
     """The gradient of the weighted sum vanishes, the weight pulls the error down, and infinity is the exact one."""
     model = built(girdle)
     motion = motion_of(model)
-    markers = seen(model, motion)
+    markers = shown(model, motion, NOISE)
     exact = inverse_kinematics(model, markers, constraint_weight=np.inf)
     errors = []
     for weight in (1.0, 100.0, 1e4):
@@ -244,25 +226,11 @@ def test_a_weight_makes_a_constraint_a_task():
         inverse_kinematics(model, markers, constraint_weight=-1.0)
 
 
-def test_a_coordinate_may_depend_on_several():
-    bodies = tuple(Body(n, "ground", RevoluteJoint(Z), (k * 1.0, 0.0, 0.0), mass=1.0) for k, n in enumerate("abc"))
-    names = [f"{name}.angle" for name in "abc"]
-    product = PolynomialCoupler(names[2], tuple(names[:2]), (2.0,), ((1, 1),))
-    markers = tuple(Marker(n, n, (0.2, 0.1, 0.0)) for n in "abc")
-    model = Model(ArticulatedSystem(bodies), constraints=(product,), markers=markers)
-    time = np.arange(30) / 30
-    q = np.stack([0.3 + time**2, 0.5 + 0.1 * time, 0.3 + 0 * time], axis=-1)
-    fit = inverse_kinematics(model, seen(model, Motion(model.system, time, q), 0.0))
-    np.testing.assert_allclose(fit.q[:, 2], 2 * fit.q[:, 0] * fit.q[:, 1], atol=1e-10)
-    a, b, c = smooth(fit, cutoff=None).u.T
-    np.testing.assert_allclose(c, 2 * (a * fit.q[:, 1] + b * fit.q[:, 0]), atol=1e-10)
-
-
 @pytest.mark.parametrize("smoothed", [lambda fit: smooth(fit, 6.0), lambda fit: smooth_angles(fit, 6.0)])
 def test_smoothed_motions_stay_on_the_constraints(smoothed):
     """phi vanishes to second order along q + u s + udot s^2 / 2."""
     model = built(girdle)
-    fit = inverse_kinematics(model, seen(model, motion_of(model)))
+    fit = inverse_kinematics(model, shown(model, motion_of(model), NOISE))
     moving = smoothed(fit)
     assert violation(model, moving) < 1e-10
     h = 1e-4
@@ -284,7 +252,7 @@ def test_nothing_is_undetermined_that_a_constraint_ties():
     """Markers on the scapula alone: the clavicle follows, but for its turn about the line to the point."""
     model = built(girdle)
     motion = motion_of(model)
-    markers = seen(model, motion).select(["lower0", "lower1", "lower2"])
+    markers = shown(model, motion, NOISE).select(["lower0", "lower1", "lower2"])
     assert inverse_kinematics(model, markers).undetermined() == ()
     free = inverse_kinematics(replace(model, constraints=()), markers).undetermined()
     assert set(free) == {"protraction_dot", "elevation_dot"}
@@ -293,14 +261,14 @@ def test_nothing_is_undetermined_that_a_constraint_ties():
 def test_markers_are_placed_and_sizes_found_on_the_constraints():
     model = built(girdle)
     motion = motion_of(model)
-    markers = seen(model, motion, noise=0.002)
+    markers = shown(model, motion, 0.002)
     _, pose = place_markers(model, markers.between(0.0, 0.05))
     assert violation(model, pose) < 1e-10
     found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, noise=0.002, offset_deviation=0.001)
     assert found.converged
     assert violation(found.model, found.motion) < 1e-10
     assert abs(found.factors["lower"] - 1) < 0.1
-    exact = estimate_scale(model, seen(model, motion, 0.0), {"lower": {"lower": "XYZ"}}, noise=1e-5)
+    exact = estimate_scale(model, shown(model, motion), {"lower": {"lower": "XYZ"}}, noise=1e-5)
     assert abs(exact.factors["lower"] - 1) < 1e-4
     assert violation(exact.model, exact.motion) < 1e-10
 
@@ -335,7 +303,7 @@ def folder(tmp_path):
     """The girdle, and what its markers show of a motion, as files."""
     model = built(girdle)
     model.save(tmp_path / "girdle.osim")
-    seen(model, motion_of(model)).save(tmp_path / "seen.trc")
+    shown(model, motion_of(model), NOISE).save(tmp_path / "seen.trc")
     return tmp_path
 
 

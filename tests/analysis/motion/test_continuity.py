@@ -17,6 +17,7 @@ from myoquat.joints import ArticulatedSystem, Body, EulerJoint
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Marker
+from tests.analysis.motion.conftest import body, shown, turns
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
 TIME = np.arange(60) / 60.0
@@ -25,16 +26,12 @@ TIME = np.arange(60) / 60.0
 def runner(seed):
     """Two legs of hinges under a free pelvis, and fast strides of it."""
     rng = np.random.default_rng(seed)
-    turns = (Axis(Z, 0), Axis(X, 1), Axis(Y, 2))
-    free = CustomJoint(("tilt", "list", "spin", "tx", "ty", "tz"), turns, (Axis(X, 3), Axis(Y, 4), Axis(Z, 5)),
-                       ("rad",) * 3 + ("m",) * 3)  # fmt: skip
-    bodies = [Body("pelvis", "ground", free, mass=5.0, coordinate_names=free.coordinates)]
+    bodies = [body("pelvis", "ground", turns(("tilt", "list", "spin"), ("tx", "ty", "tz")))]
     for side, z in (("r", 0.1), ("l", -0.1)):
         before = "pelvis"
         for name, y in (("thigh", -0.1), ("shank", -0.4), ("foot", -0.4)):
-            hinge = CustomJoint((f"{name}_{side}",), (Axis(Z, 0),), (), ("rad",))
-            place = (0.0, y, z if before == "pelvis" else 0.0)
-            bodies.append(Body(f"{name}_{side}", before, hinge, place, mass=1.0, coordinate_names=hinge.coordinates))
+            hinge, place = CustomJoint((f"{name}_{side}",), (Axis(Z, 0),), (), ("rad",)), (0.0, y, z * (y == -0.1))
+            bodies.append(body(f"{name}_{side}", before, hinge, position=place))
             before = f"{name}_{side}"
     system = ArticulatedSystem(tuple(bodies))
     markers = tuple(
@@ -49,20 +46,14 @@ def runner(seed):
     return Model(system, markers=markers), q
 
 
-def shown(model, q):
-    poses = model.system.poses(q)
-    x = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers], axis=1)
-    return Markers(TIME[: len(q)], tuple(m.name for m in model.markers), x)
-
-
 def arm(joint, range_=None):
-    body = Body("arm", "ground", joint, mass=1.0, coordinate_names=tuple(joint.coordinates) if isinstance(
+    link = Body("arm", "ground", joint, mass=1.0, coordinate_names=tuple(joint.coordinates) if isinstance(
         joint, CustomJoint) else tuple(f"p{k}" for k in range(joint.nq)))  # fmt: skip
-    coordinates = () if range_ is None else (Coordinate(body.coordinate_names[0], range_),)
+    coordinates = () if range_ is None else (Coordinate(link.coordinate_names[0], range_),)
     markers = tuple(
         Marker(f"m{k}", "arm", p) for k, p in enumerate(((0.3, 0.1, 0.0), (0.1, 0.2, 0.2), (0.2, -0.1, 0.1)))
     )
-    return Model(ArticulatedSystem((body,)), markers=markers, coordinates=coordinates)
+    return Model(ArticulatedSystem((link,)), markers=markers, coordinates=coordinates)
 
 
 def away(model, first, second):
@@ -107,7 +98,11 @@ def test_a_hinge_turns_on_past_half_a_turn_and_keeps_to_its_range(joint):
     np.testing.assert_allclose(inverse_kinematics(ranged, shown(ranged, x)).q, x - 4 * np.pi, atol=1e-8)
     single = inverse_kinematics(free, shown(free, x[-1:]))
     np.testing.assert_allclose(single.q[0, 0], 15.0 - 4 * np.pi, atol=1e-8)
-    np.testing.assert_allclose(inverse_kinematics(free, shown(free, x[-1:]), start=[14.0]).q[0, 0], 15.0, atol=1e-8)
+    np.testing.assert_allclose(
+        inverse_kinematics(free, shown(free, x[-1:]), start=[14.0]).q[0, 0],
+        15.0,
+        atol=1e-8,
+    )
 
 
 @pytest.mark.parametrize("sequence", ["ZXY", "YZY"])

@@ -9,12 +9,13 @@ from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem, elimination_order
-from myoquat.data import Markers, Orientations, load_motion
+from myoquat.data import Markers, Orientations
 from myoquat.dynamics.factor import ancestors, factor, solve
 from myoquat.joints.errors import ModelError
 from myoquat.joints.motion import kinematics, world_poses
 from myoquat.joints.quaternion import quaternion_from_matrix, random_quaternions, rotation_matrix
 from myoquat.muscle.coordinates import Coordinate
+from tests.analysis.motion.conftest import felt
 
 SENSORS = (
     Sensor("pelvis_imu", "pelvis", (1.0, 0.0, 0.0, 0.0)),
@@ -28,18 +29,6 @@ SENSORS = (
 def model(request):
     """The leg in angles, and with quaternions."""
     return request.getfixturevalue(request.param)
-
-
-def felt(model, motion, rng=None, noise=0.0):
-    """What the sensors would say."""
-    poses = model.system.poses(motion.q)
-    rows = []
-    for sensor in SENSORS:
-        R = poses[sensor.body][0] @ rotation_matrix(np.array(sensor.orientation))
-        if noise:
-            R = R @ Rotation.from_rotvec(rng.normal(size=(len(R), 3)) * noise).as_matrix()
-        rows.append(quaternion_from_matrix(R))
-    return Orientations(motion.time, tuple(s.name for s in SENSORS), np.stack(rows, axis=1))
 
 
 def problem_of(model):
@@ -227,20 +216,10 @@ def test_noise_is_what_the_covariance_says(ball_leg, recording, rng):
     assert np.abs(away.mean(axis=0)).max() < 5 * np.sqrt(said.max() / n)
 
 
-def test_angles_of_both_descriptions_agree(leg, ball_leg, recording, rng):
-    """The same poses, and the file's angles beside the quaternions."""
-    play = recording(leg)
-    markers = play.markers(play.motion(rng, 100, speed=0.7), noise=0.003, rng=rng)
-    angles = [inverse_kinematics(m, markers).angles() for m in (leg, ball_leg)]
-    for name in leg.system.coordinate_names:
-        turn = angles[0][name] - angles[1][name]
-        np.testing.assert_allclose(turn - 2 * np.pi * np.round(turn / (2 * np.pi)), 0, atol=1e-6)
-
-
 def test_sensors_alone_give_rotations(ball_leg, recording, rng):
     play = recording(ball_leg)
     motion = play.motion(rng, 100)
-    fit = inverse_kinematics(ball_leg, felt(ball_leg, motion), sensors=SENSORS)
+    fit = inverse_kinematics(ball_leg, felt(ball_leg, motion, SENSORS), sensors=SENSORS)
     rotations = [i for i, n in enumerate(ball_leg.system.velocity_names) if not n.startswith("pelvis.v_")]
     assert np.abs(ball_leg.system.difference(motion.q, fit.q)[:, rotations]).max() < 1e-8
     assert set(fit.undetermined()) == {"pelvis.v_x", "pelvis.v_y", "pelvis.v_z"}
@@ -333,15 +312,12 @@ def test_coordinate_tasks_pull(model, recording, rng):
     assert loose.converged.all()
 
 
-def test_results_as_tables(ball_leg, recording, rng, tmp_path):
+def test_results_as_tables(ball_leg, recording, rng):
     play = recording(ball_leg)
     fit = inverse_kinematics(ball_leg, play.markers(play.motion(rng, 30)))
     assert list(fit.errors().columns) == [m.name for m in ball_leg.markers]
     part = fit.between(0.1, 0.2)
     assert len(part.cost) == len(part.time) == len(part.marker_rms) == 11
-    fit.save(tmp_path / "x.mot")
-    again = load_motion(tmp_path / "x.mot", ball_leg)
-    assert np.abs(ball_leg.system.difference(fit.q, again.q)).max() < 1e-9
     assert repr(fit).startswith("<FittedMotion 30 frames, ")
 
 

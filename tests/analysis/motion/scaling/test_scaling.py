@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import Measurement, place_markers, scale_factors, scale_model
-from myoquat.data import Markers, load_model
+from myoquat.data import load_model
 from myoquat.joints import Body
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.multibody.scaling import scaled_inertia
-from myoquat.muscle import Muscle, PathPoint, path_lengths
+from myoquat.muscle import path_lengths
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.laws.thelen import Thelen2003
+from tests.analysis.motion.conftest import shown
 
 SMALL_LEG = Path(__file__).parents[3] / "data" / "small_leg.osim"
 
@@ -61,22 +61,6 @@ def test_equal_to_opensim(keep, tmp_path, in_opensim, rng):
     assert np.allclose(path_lengths(ours, q), path_lengths(theirs, q), atol=1e-9)
 
 
-def test_a_uniform_stretch(leg):
-    """Lengths by k, masses by k^3, inertias by k^5, however the joints are described."""
-    path = (PathPoint("pelvis", (0.0, 0.1, 0.05)), PathPoint("foot", (0.02, 0.0, 0.0)))
-    law = Thelen2003(1000.0, 0.3, 0.5, 0.2)
-    model = replace(leg, muscles=(Muscle("long", path, law),))
-    for described in (model, model.with_rotations("quaternion")):
-        big = scale_model(described, factors=dict.fromkeys(("ground", *described.system.body_names), 1.2))
-        for a, b in zip(described.system.bodies, big.system.bodies, strict=True):
-            assert b.mass == pytest.approx(1.2**3 * a.mass)
-            assert np.allclose(b.inertia, 1.2**5 * np.array(a.inertia))
-        assert np.allclose(path_lengths(big, described.start), 1.2 * path_lengths(described, described.start))
-        assert big.muscles[0].law.optimal_fiber_length == pytest.approx(0.36)
-        assert big.muscles[0].law.max_isometric_force == 1000.0
-    assert sum(b.mass for b in scale_model(leg, mass=50.0).system.bodies) == pytest.approx(50.0)
-
-
 def test_a_stretched_cylinder_has_its_own_inertia():
     """A solid cylinder along z, r = 2, l = 5, m = 3, stretched by 1.5 across and 0.8 along is one of r = 3, l = 4."""
 
@@ -89,12 +73,6 @@ def test_a_stretched_cylinder_has_its_own_inertia():
     assert not scaled_inertia(np.ones(6), 0.0, 0.0, np.ones(3)).any()
 
 
-def recorded(model, q):
-    poses = model.system.poses(q)
-    x = [poses[m.body][0] @ np.array(m.position) + poses[m.body][1] for m in model.markers]
-    return Markers([0.0, 0.1], tuple(m.name for m in model.markers), np.stack([x, x]))
-
-
 def measured(model, *bodies):
     """A measurement of every body by its first two markers."""
     pairs = {b: [m.name for m in model.markers if m.body == b][:2] for b in bodies}
@@ -105,7 +83,7 @@ def test_measurements_recover_the_factors(ball_leg, rng):
     """Markers of a person who is a stretched model, in any pose: the same model again."""
     known = {"thigh": 1.1, "shank": 0.93, "pelvis": 1.04, "foot": 1.07, "toe": 1.0, "patella": 1.2}
     person = scale_model(ball_leg, factors=known)
-    trial = recorded(person, person.system.random(1, rng)[0])
+    trial = shown(person, [person.system.random(1, rng)[0]] * 2)
     measurements = measured(ball_leg, *known)
     found = scale_factors(ball_leg, trial, measurements)
     assert all(np.allclose(found[name], s, atol=1e-12) for name, s in known.items())
@@ -124,11 +102,11 @@ def test_markers_are_placed_where_they_were(ball_leg, rng):
     shift = {m.name: rng.normal(size=3) * 0.005 for m in ball_leg.markers}
     moved = [replace(m, position=tuple(np.array(m.position) + shift[m.name])) for m in ball_leg.markers]
     person = replace(ball_leg, markers=tuple(moved))
-    trial = recorded(person, person.start)
+    trial = shown(person, [person.start] * 2)
     model = replace(ball_leg, markers=tuple(replace(m, fixed=m.body == "toe") for m in ball_leg.markers))
     placed, fit = place_markers(model, trial)
     assert np.isfinite(fit.marker_rms[0])
-    error = np.linalg.norm(recorded(placed, fit.q[0]).positions[0] - trial.positions[0], axis=-1)
+    error = np.linalg.norm(shown(placed, [fit.q[0]] * 2).positions[0] - trial.positions[0], axis=-1)
     loose = np.array([not m.fixed for m in model.markers])
     assert error[loose].max() < 1e-12
     assert [m for m in placed.markers if m.fixed] == [m for m in model.markers if m.fixed]
@@ -149,7 +127,7 @@ def test_slides_and_shapes(leg):
 
 
 def test_bad_input(leg, rng):
-    trial = recorded(leg, leg.start)
+    trial = shown(leg, [leg.start] * 2)
     one = measured(leg, "thigh")
     with pytest.raises(ValueError, match="no body 'thih'; nearest: thigh"):
         scale_model(leg, factors={"thih": 1.0})
