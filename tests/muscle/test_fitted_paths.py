@@ -1,8 +1,6 @@
 """Paths whose length is a polynomial on the sphere of quaternions: evenness, derivatives, power, files, sets."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import casadi
@@ -217,31 +215,24 @@ def scalar_model():
 
 
 OPENSIM = """
-import json, sys
-import opensim
-opensim.Logger.setLevelString("Error")
-model = opensim.Model(sys.argv[1])
+model = opensim.Model(arguments[0])
 state = model.initSystem()
 coordinates = [model.getCoordinateSet().get(name) for name in ("elbow", "wrist")]
 path = opensim.PathActuator.safeDownCast(model.getComponent("/forceset/m")).getPath()
-found = []
-for q in json.loads(sys.argv[2]):
+answer = []
+for q in json.loads(arguments[1]):
     for coordinate, x in zip(coordinates, q):
         coordinate.setValue(state, x, False)
     model.realizePosition(state)
-    found.append([path.getLength(state), *(path.computeMomentArm(state, c) for c in coordinates)])
-print(json.dumps(found))
+    answer.append([path.getLength(state), *(path.computeMomentArm(state, c) for c in coordinates)])
 """
 
 
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore:.*without a law, written as PathActuator")
-def test_opensim_reads_them(tmp_path):
+def test_opensim_reads_them(tmp_path, in_opensim):
     model, q = scalar_model(), Q[:, 4:]
     model.save(tmp_path / "arm.osim")
-    arguments = [str(tmp_path / "arm.osim"), json.dumps(q.tolist())]
-    done = subprocess.run([sys.executable, "-c", OPENSIM, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    theirs = np.array(json.loads(done.stdout.splitlines()[-1]))
+    theirs = np.array(in_opensim(OPENSIM, str(tmp_path / "arm.osim"), json.dumps(q.tolist())))
     assert np.abs(theirs[:, 0] - path_lengths(model, q)[:, 0]).max() < 1e-9
     assert np.abs(theirs[:, 1:] + path_jacobian(model, q)[:, 0]).max() < 1e-9

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
@@ -35,46 +34,6 @@ def excess(law, length, activation, fiber):
         force = law.fiber_force(fiber / law.optimal_fiber_length, 0.0, max(activation, law.minimum_activation))
         tendon = law.tendon_force((length - fiber * cosine) / law.tendon_slack_length)
     return np.clip(force * cosine - tendon, -1e15, 1e15)
-
-
-def reference(law, length, activation):
-    """The fiber length by SciPy's `brentq` where there is a root, and the shortest where there is none."""
-    ends = [law.shortest, max(np.hypot(max(length, 0.0), law.width), law.shortest)]
-    left, right = (excess(law, length, activation, fiber) for fiber in ends)
-    if left >= -1e-12:
-        return law.shortest
-    assert right > 0
-    return brentq(lambda fiber: excess(law, length, activation, fiber), *ends, xtol=1e-15, rtol=1e-14)
-
-
-def agrees(law, length, activation):
-    """The fiber is the reference's, or pulls as its tendon where a whole range of lengths balances."""
-    found = law.equilibrium(length, 0.0, activation)[0]
-    wanted = reference(law, length, activation)
-    miss = excess(law, length, activation, found)
-    assert law.shortest <= found
-    assert found == pytest.approx(wanted, rel=1e-9) or abs(miss) < 2e-12
-    force = law.force(length, 0.0, activation, np.array([found]))
-    pull = law.tendon_force((length - wanted * np.sqrt(1 - (law.width / wanted) ** 2)) / law.tendon_slack_length)
-    if wanted == law.shortest and length - law.tendon_slack_length <= law.shortest_along:
-        pull = 0.0
-    assert force / law.max_isometric_force == pytest.approx(pull, rel=1e-8, abs=1e-8)
-
-
-def test_the_muscle_of_the_report_starts():
-    law = Millard2012(1000.0, 0.1, 0.2)
-    assert law.equilibrium(0.23, 0.0, 0.5) == law.shortest
-    assert law.force(0.23, 0.0, 0.5, law.equilibrium(0.23, 0.0, 0.5)) == 0.0
-
-
-@pytest.mark.parametrize("law_type", LAW_TYPES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_equilibria_over_all_path_lengths(law_type, shape):
-    law = law_type(1000.0, *shape)
-    law.check("muscle 'm'")
-    for length in PARTS * (shape[0] + shape[1]):
-        for activation in ACTIVATIONS:
-            agrees(law, length, activation)
 
 
 @given(

@@ -7,7 +7,6 @@ import pytest
 
 from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
-from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import (
     AssemblyError,
     ConstraintArrays,
@@ -107,17 +106,6 @@ def test_constraints_come_back_equal(tmp_path, case, suffix):
         assert back.couplers == (Coupler("follow", "c2", "d", Linear(0.5, 0.1)),)
     else:
         assert is_like(back.constraints, model.constraints)
-
-
-def test_a_simulation_obeys_them_and_couplers(rng):
-    model = Model(SYSTEM, constraints=HELD["point"], couplers=(Coupler("c", "c2", "d", Linear(0.5, 0.1)),))
-    q = assemble(model, rng.uniform(-0.5, 0.5, SYSTEM.nq))
-    motion = simulate(model, q, duration=0.2, step=1e-3)
-    R, p = SYSTEM.poses(motion.q)["B"]
-    np.testing.assert_allclose(p + R @ np.array(TIP), np.tile(REST, (201, 1)), atol=1e-10)
-    np.testing.assert_allclose(motion.q[:, 7], 0.5 * motion.q[:, 9] + 0.1, atol=1e-10)
-    with pytest.raises(ValueError, match="the start violates the constraints"):
-        simulate(model, np.zeros(SYSTEM.nq), duration=0.01)
 
 
 def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):

@@ -306,41 +306,6 @@ def test_a_body_is_where_its_joint_puts_it_whichever_carries(tmp_path, rng, tag)
         np.testing.assert_allclose(np.broadcast_to(first, second.shape), second, atol=1e-14)
 
 
-TUMBLING = (
-    [*LIGHT, body("c", 2.0), body("g", 1.3, (0.05, 0.02, 0.1))],
-    [
-        joint("GimbalJoint", "j0", "ground", Z, "g", Z, 3),
-        joint("PinJoint", "j1", "g", (0.1, 0.1, 0.1), "a", Z, 1),
-        joint("PinJoint", "j2", "a", (0, -1, 0), "b", Z, 1),
-        joint("PinJoint", "j3", "b", (1, 0, 0), "c", (0, -0.5, 0), 1),
-        joint("PinJoint", "j4", "g", (1.1, 0.3, 0.1), "c", (0, 0.7, 0), 1),
-    ],
-)
-
-
-@pytest.mark.parametrize(("case", "rank"), [(CASES["four bars"], 3), (TUMBLING, 3)])
-def test_loops_of_a_plane_take_fixed_steps(tmp_path, rng, case, rank):
-    """Of the six rows of the weld three are redundant, in a plane that stays and in one that turns. The order is four,
-    and both the energy and the loop are kept."""
-    model = load_model(file_of(tmp_path, *case), rotations="quaternion")
-    system = model.system
-    q = assemble(model, system.neutral() + np.where(np.arange(system.nq) < system.nq - 4, 0.0, 0.1))
-    held, end = ConstraintArrays(Constraints(system, constraints_of(model))), 0.2
-    assert (held.count, held.rank(q, 0.0)) == (6, rank)
-    u, A = rng.uniform(-2, 2, system.nu), held.jacobian(q, 0.0)
-    u -= np.linalg.pinv(A, rcond=1e-8) @ (A @ u)
-    steps = (8e-3, 4e-3, 2e-3)
-    ways = [simulate(model, q, u, duration=end, step=step, output_step=end) for step in steps]
-    fine = simulate(model, q, u, duration=end, step=2.5e-4, output_step=end)
-    errors = [np.abs(way.q[-1] - fine.q[-1]).max() for way in ways]
-    slope, _ = np.polyfit(np.log(steps), np.log(errors), 1)
-    assert slope > 3.7
-    adaptive = simulate(model, q, u, duration=end, output_step=end, rtol=1e-10)
-    np.testing.assert_allclose(fine.q[-1], adaptive.q[-1], atol=1e-8)
-    assert np.abs(fine.constraint_drift).max() < 1e-12
-    np.testing.assert_allclose(fine.energy, fine.energy[0], rtol=1e-9)
-
-
 def test_parts_are_equal_and_welded(tmp_path):
     model = load_model(file_of(tmp_path, [*LIGHT, body("c", 1.5, (0.1, -0.2, 0.05))], CASES["two loops on a body"][1]))
     parts = [next(b for b in model.system.bodies if b.name == name) for name in ("c", "c_slave_0", "c_slave_1")]
