@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from myoquat.data.xml import (
 )
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.sequences import rotation_matrix_from_euler
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import wrapping
 from myoquat.muscle.coordinates import follow
@@ -85,6 +88,7 @@ def _add_surface(holder: Element, table: Table, wrap: Wrap, name: str, place: di
         add(element, key, value)
 
 
+AT_ONCE = 1000  # pieces of paths
 SAMPLED_POSES = 64  # at which contact of the pieces of a path with a surface is tested
 RESOLVED = "_resolved"  # ends the names of all <PathWrap>s of a path whose ranges and order are those of the model
 
@@ -94,6 +98,7 @@ class Surfaces:
     """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
 
     elements: dict[str, list[tuple[Any, Frame]]]
+    orientations: dict[str, tuple[float, ...]]  # of those that paths name
     shapes: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name: what paths around one object share
 
     @classmethod
@@ -107,7 +112,11 @@ class Surfaces:
         for holder, frame in holders:
             for element in objects(holder, "WrapObjectSet"):
                 found.setdefault(str(element.get("name")), []).append((element, frame))
-        return cls(found)
+        named = {text(element, "wrap_object") for element in model.iter("PathWrap")} & found.keys()
+        angles = [numbers(found[name][0][0], "xyz_body_rotation", 3, ZERO) for name in named]
+        R = np.array([found[name][0][1].R for name in named]).reshape(-1, 3, 3)
+        Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
+        return cls(found, dict(zip(named, map(tuple, Q.tolist()), strict=True)))
 
     def along(
         self, path: Any, count: int, unsupported: UnsupportedElements
@@ -137,11 +146,10 @@ class Surfaces:
             return None
         surface: type[Wrap] = getattr(wrapping, SURFACES[element.tag][0])  # imported with the first one
         if name not in self.shapes:
-            placed = frame.offset(element, "translation", "xyz_body_rotation")
             self.shapes[name] = {
-                "body": placed.body,
-                "position": placed.position,
-                "orientation": placed.orientation,
+                "body": frame.body,
+                "position": frame.point(numbers(element, "translation", 3, ZERO)),
+                "orientation": self.orientations[name],
                 "name": name,
                 **read_sizes(element),
             }
@@ -200,15 +208,13 @@ def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
     at the start. A path whose file states these pieces in order is unchanged, as are the muscles in `resolved`, and
     paths around one sphere or one cylinder (`_is_open`).
     """
-    if not any(_is_open(muscle, resolved) for muscle in model.muscles):
+    opened = [muscle for muscle in model.muscles if _is_open(muscle, resolved)]
+    if not opened:
         return model
-    q = _sampled(model)
-    poses = model.system.poses(q)
-    muscles = (
-        _with_wrap_ranges(model.system, muscle, q, poses) if _is_open(muscle, resolved) else muscle
-        for muscle in model.muscles
-    )
-    return unchecked(model, {"muscles": tuple(muscles)})  # nothing that was checked has changed
+    pieces = _pieces(model.system, opened, _sampled(model))
+    found = {muscle.name: _with_ranges(muscle, pieces) for muscle in opened}
+    muscles = tuple(found.get(muscle.name, muscle) for muscle in model.muscles)
+    return unchecked(model, {"muscles": muscles})  # nothing that was checked has changed
 
 
 def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
@@ -237,44 +243,76 @@ def _sampled(model: Model) -> np.ndarray:
     return q
 
 
-def _with_wrap_ranges(system: ArticulatedSystem, muscle: Muscle, q: np.ndarray, poses: Any) -> Muscle:
-    points = []
-    for point in muscle.path:
-        R, p = poses[point.body]
-        points.append(p + matvec(R, np.broadcast_to(point.local(system, q), (len(q), 3))))
-    placed = [_placed(wrap, points, poses) for wrap in muscle.wraps]
-    whole = (0, len(points) - 1)
-    spans = [None if span == whole else span for _, span, _ in placed]
-    starts = [span[0] for _, span, _ in placed]
+class _Piece(NamedTuple):
+    """A piece of a path near a surface.
+
+    end              the number of its last point
+    contacts         at how many poses it touches
+    distance, share  how far it is from the surface's centre or axis at the start, and where on the way along it
+    """
+
+    end: int
+    contacts: int
+    distance: float
+    share: float
+
+
+def _pieces(system: ArticulatedSystem, muscles: Sequence[Muscle], q: np.ndarray) -> dict[tuple[str, int], list[_Piece]]:
+    """The pieces on which each surface may act, by the muscle's name and the surface's number; all surfaces of one type
+    at once. The start is the first of the poses q (n, nq)."""
+    poses = {
+        name: (R + np.zeros((len(q), 3, 3)), p + np.zeros((len(q), 3))) for name, (R, p) in system.poses(q).items()
+    }
+    rows: dict[type[Wrap], list[tuple[tuple[str, int], int, Wrap, np.ndarray]]] = {}
+    for muscle in muscles:
+        path = [(point.local(system, q), *poses[point.body]) for point in muscle.path]
+        points = np.stack([p + matvec(R, x) for x, R, p in path])
+        for (number, wrap), end in product(enumerate(muscle.wraps), range(1, len(points))):
+            if wrap.acts(end):
+                row = (muscle.name, number), end, wrap, points[end - 1 : end + 1]
+                rows.setdefault(type(wrap), []).append(row)
+    found: dict[tuple[str, int], list[_Piece]] = {}
+    groups = [group[k : k + AT_ONCE] for group in rows.values() for k in range(0, len(group), AT_ONCE)]
+    for keys, ends, wraps, lines in (zip(*group, strict=True) for group in groups):
+        R, p = (np.stack([poses[wrap.body][k] for wrap in wraps]) for k in (0, 1))
+        turn = rotation_matrix(np.array([wrap.orientation for wrap in wraps]))
+        place = np.array([wrap.position for wrap in wraps])
+        on_bodies = vecmat(np.stack(lines) - p[:, None], R[:, None])  # (pieces, both ends, poses, 3)
+        A, B = np.moveaxis(vecmat(on_bodies - place[:, None, None], turn[:, None, None]), 1, 0)
+        surface = unchecked(wraps[0], {"quadrant": "all"}).shaped(np.array([wrap.numbers() for wrap in wraps])[:, None])
+        contacts = np.sum(surface.meets(A, B), axis=-1)
+        for key, *piece in zip(keys, ends, contacts.tolist(), *_nearest(surface, A[:, 0], B[:, 0]), strict=True):
+            found.setdefault(key, []).append(_Piece(*piece))
+    return found
+
+
+def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[list[float], list[float]]:
+    """The distance from the surface's centre or axis at which lines from A to B (n, 3) pass, and there the share of the
+    way."""
+    flat = [1.0, 1.0, 0.0] if isinstance(wrap, wrapping.WrapCylinder) else np.ones(3)
+    a, d = A * flat, (B - A) * flat
+    square = np.sum(d * d, axis=-1)
+    share = np.clip(-np.sum(a * d, axis=-1) / np.where(square > 0, square, 1.0), 0, 1)
+    return np.linalg.norm(A + share[:, None] * (B - A), axis=-1).tolist(), share.tolist()
+
+
+def _with_ranges(muscle: Muscle, pieces: Mapping[tuple[str, int], Sequence[_Piece]]) -> Muscle:
+    placed: list[tuple[float, tuple[int, int]]] = []  # where along the path a surface is nearest, and on which points
+    for number, wrap in enumerate(muscle.wraps):
+        near = pieces[muscle.name, number]
+        closest = min(near, key=lambda piece: piece.distance)
+        met = [piece for piece in near if piece.contacts] or [closest]
+        if wrap.quadrant != "all":
+            met = [max(met, key=lambda piece: piece.contacts)]
+        placed.append((closest.end - 1 + closest.share, (met[0].end - 1, met[-1].end)))
+    whole = (0, len(muscle.path) - 1)
+    spans = [None if span == whole else span for _, span in placed]
+    starts = [span[0] for _, span in placed]
     if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
         return muscle  # as it is written: a file that tells the pieces tells the order on them
     order = sorted(range(len(placed)), key=lambda k: placed[k][0])
-    wraps = tuple(unchecked(placed[k][2], {"points": spans[k]}) for k in order)
+    wraps = tuple(unchecked(muscle.wraps[k], {"points": spans[k]}) for k in order)
     return unchecked(muscle, {"wraps": wraps, "path_wraps": _reordered(muscle.path_wraps, order)})
-
-
-def _placed(wrap: Wrap, points: list[np.ndarray], poses: Any) -> tuple[float, tuple[int, int], Wrap]:
-    """(position along the path that is nearest at the start, the points between which it acts, the surface)."""
-    R, p = poses[wrap.body]
-    ends = [end for end in range(1, len(points)) if wrap.acts(end)]
-    seen = wrap.seen(vecmat(np.stack(points) - p, R))
-    A, B = seen[[end - 1 for end in ends]], seen[ends]
-    meets = unchecked(wrap, {"quadrant": "all"}).meets(A, B)
-    near = {end: _nearest(wrap, a, b) for end, a, b in zip(ends, A[:, 0], B[:, 0], strict=True)}
-    met = dict(zip(ends, np.sum(meets, axis=-1).tolist(), strict=True))
-    closest = min(near, key=lambda end: near[end][0])
-    ends = [end for end, count in met.items() if count] or [closest]
-    if wrap.quadrant != "all":
-        ends = [max(ends, key=lambda end: met[end])]
-    return closest - 1 + near[closest][1], (ends[0] - 1, ends[-1]), wrap
-
-
-def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[float, float]:
-    """(distance, share of the way) where the line from A to B is nearest to the surface's centre or axis."""
-    flat = np.array([1.0, 1.0, 0.0]) if isinstance(wrap, wrapping.WrapCylinder) else np.ones(3)
-    a, d = A * flat, (B - A) * flat
-    share = float(np.clip(-(a @ d) / (d @ d), 0, 1)) if d @ d > 0 else 0.0
-    return float(np.linalg.norm(A + share * (B - A))), share
 
 
 # --------------------------------------------------------------------------------------------------------------
