@@ -6,8 +6,7 @@ group of columns, or rows, after the other. No row has entries in two columns of
 Reid, On the Estimation of Sparse Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974) 117-119.
 """
 
-import heapq
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import gradients, links, push_forward
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Shape, Signature, Traced, interpret, tape_of
 
-__all__ = ["CompressedJacobian", "Edge", "Entries", "Evaluation", "contracted", "entries_of"]
+__all__ = ["CompressedJacobian", "Entries", "Evaluation", "entries_of"]
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,7 @@ class CompressedJacobian:
         return Inner(function, *self.ends)
 
 
-# ---- Derivatives of a formula on fewer edges, before they are used many times ----------------------------------
-# The derivatives of operations by their arguments are edges of a graph from inputs to outputs. Eliminating a term
-# multiplies every edge that leads to it with every edge that leads away. A product is added to an edge that already
-# joins the same two terms. The derivatives of outputs by inputs stay the same. Terms are eliminated only as long as
-# that saves operations when all edges are traversed several times.
-#
-# Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule, in: Automatic
-# Differentiation of Algorithms, SIAM 1991, 126-135.
-
-
-_PRODUCT_COST = 0.1  # of a product here against an edge less for those who run through
-
-
-class Edge(NamedTuple):
+class _Edge(NamedTuple):
     """The derivative of a term by one of its arguments. `chosen`: the derivative is a condition, 1 or 0: whether the
     term moves with the argument at all. `edged`: it may be infinite where the term and the argument are finite."""
 
@@ -79,101 +65,6 @@ class Edge(NamedTuple):
     part: Scalar
     chosen: bool
     edged: bool
-
-
-def contracted(tracer: Tracer, edges: Sequence[Edge], kept: Set[Term]) -> list[Edge]:
-    """Fewer edges with the same derivatives, terms in the same order; what is `kept` is not eliminated.
-
-    Nor are the ends of conditions: what is not chosen, infinite or not a number, takes no part in any product.
-    """
-    web = _Web(tracer, edges)
-    fixed = set(kept).union(*((edge.term, edge.argument) for edge in edges if edge.chosen))
-    order = list(web.before)
-    place = {term: k for k, term in enumerate(order)}
-    fixed.update(term for term in order if term not in web.after)
-    waiting = [(web.growth(term), place[term]) for term in order if term not in fixed]
-    heapq.heapify(waiting)
-    while waiting and waiting[0][0] < 0:
-        known, k = heapq.heappop(waiting)
-        term = order[k]
-        if term not in web.before:
-            continue
-        growth = web.growth(term)
-        if growth > known:
-            if growth < 0:
-                heapq.heappush(waiting, (growth, k))
-            continue
-        for neighbour in web.eliminate(term):
-            if neighbour in web.before and neighbour not in fixed:
-                growth = web.growth(neighbour)
-                if growth < 0:
-                    heapq.heappush(waiting, (growth, place[neighbour]))
-    return [Edge(term, x, *edge) for term, found in web.before.items() for x, edge in found.items()]
-
-
-class _Web:
-    """The edges by their ends: of every term those to its arguments, and the terms that take it."""
-
-    def __init__(self, tracer: Tracer, edges: Iterable[Edge]) -> None:
-        self.tracer = tracer
-        self.before: dict[Term, dict[Term, tuple[Scalar, bool, bool]]] = {}
-        self.after: dict[Term, dict[Term, None]] = {}
-        self.chosen: dict[Term, set[Term]] = {}  # arguments through conditions, which stay as they are
-        for edge in edges:
-            self._add(*edge)
-            if edge.chosen:
-                self.chosen.setdefault(edge.term, set()).add(edge.argument)
-
-    def growth(self, term: Term) -> float:
-        """What it costs to eliminate a term: edges more, and the price of products. Where it is not negative, any
-        number that is not."""
-        before, after = self.before[term], self.after[term]
-        arguments, count = before.keys(), len(before)
-        (only,) = before if count == 1 else (None,)
-        edges, factors, all_before = -count - len(after), 0, self.before
-        for y in after:
-            known = all_before[y]
-            if y in self.chosen and not self.chosen[y].isdisjoint(arguments):
-                return float("inf")
-            edges += (only not in known) if count == 1 else count - len(arguments & known.keys())
-            if edges >= 0:
-                return edges
-            part = known[term][0]
-            factors += not _is_sign(part)
-        products = factors and factors * (count - sum(_is_sign(part) for part, *_ in before.values()))
-        return edges + _PRODUCT_COST * products
-
-    def eliminate(self, term: Term) -> list[Term]:
-        """Lead all edges past a term; its neighbours."""
-        before, after = self.before.pop(term), self.after.pop(term)
-        for x in before:
-            del self.after[x][term]
-        for y in after:
-            upper, _, edged = self.before[y].pop(term)
-            for x, (part, _, also) in before.items():
-                self._add(y, x, self.tracer.multiply(upper, part), False, edged or also)
-        return [*before, *after]
-
-    def _add(self, term: Term, x: Term, part: Scalar, chosen: bool, edged: bool) -> None:
-        known = self.before.setdefault(term, {}).get(x)
-        if known is not None:
-            part, edged = self.tracer.add(known[0], part), edged or known[2]
-        self.before[term][x] = part, chosen, edged
-        self.after.setdefault(x, {})[term] = None
-
-
-def _is_sign(part: Scalar) -> bool:
-    return type(part) is not Term and abs(part) == 1.0  # type: ignore[arg-type]
-
-
-# --------------------------------------------------------------------------------------------------------------
-# The entries of a Jacobian: row by row or column by column, written out where that is little code, else compressed.
-#
-# Written out, every entry has code of its own, which sees only the part of the formula between its row and its
-# column. Where that would be many times the formula, one direction is written, forwards or backwards. It is evaluated
-# for one group of columns, or rows, after the other. No row has entries in two columns of a group. Source: Curtis,
-# Powell and Reid, On the Estimation of Sparse Jacobian Matrices, IMA Journal of Applied Mathematics 13 (1974)
-# 117-119.
 
 
 _MAX_UNROLLED_PRODUCTS = 12_000  # products up to which all entries are written out
@@ -331,9 +222,7 @@ def _is_there(value: Scalar) -> bool:
 
 def _compressed(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     """Along that side which has fewer groups; forwards where the matrix is symmetric."""
-    kept = {*graph.inputs, *(y for y in graph.outputs if isinstance(y, Term))}
-    parts = [_edge(tracer, *link) for link in graph.links]
-    edges = contracted(tracer, parts, kept)
+    edges = [_edge(tracer, *link) for link in graph.links]
     mirrored = _apart(graph.met) if symmetric else set()
     columns = {j: bits for j, bits in enumerate(_transposed(graph.met)) if bits and j not in mirrored}
     heads = _heads(graph, edges, columns)
@@ -344,12 +233,12 @@ def _compressed(tracer: Tracer, graph: _Graph, symmetric: bool) -> Entries:
     return _compressed_backwards(tracer, graph, edges, by_rows)
 
 
-def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> Edge:
+def _edge(tracer: Tracer, term: Term, x: Term, rule: Rule) -> _Edge:
     """With its partial derivative; a quotient is a product with an inverse here."""
     part = rule(tracer, term, 1.0)
     row = OPERATIONS[term.operation]
     edged = row.infinite_slope or (isinstance(part, Term) and part.operation == "inv")
-    return Edge(term, x, part, row.choice, edged)
+    return _Edge(term, x, part, row.choice, edged)
 
 
 def _apart(met: Sequence[int]) -> set[int]:
@@ -364,12 +253,12 @@ def _apart(met: Sequence[int]) -> set[int]:
     return found
 
 
-def _heads(graph: _Graph, edges: Sequence[Edge], columns: Iterable[int]) -> dict[int, tuple[Term, Scalar]]:
+def _heads(graph: _Graph, edges: Sequence[_Edge], columns: Iterable[int]) -> dict[int, tuple[Term, Scalar]]:
     """Where each column begins, and its factor there. Inputs that enter only one term, which has no other arguments,
     begin at that term and share a direction."""
     outputs = {y for y in graph.outputs if isinstance(y, Term)}
-    after: dict[Term, list[Edge]] = {}
-    before: dict[Term, list[Edge]] = {}
+    after: dict[Term, list[_Edge]] = {}
+    before: dict[Term, list[_Edge]] = {}
     for edge in edges:
         after.setdefault(edge.argument, []).append(edge)
         before.setdefault(edge.term, []).append(edge)
@@ -402,7 +291,7 @@ class _Direction:
         self.shared: dict[Term, Term] = {}
         self.conditions: dict[int, Term] = {}
 
-    def carry(self, edge: Edge, source: Term, target: Term) -> None:
+    def carry(self, edge: _Edge, source: Term, target: Term) -> None:
         """Add what moves at the source of an edge to what moves at its target."""
         if source not in self.moved:
             return
@@ -443,7 +332,7 @@ class _Direction:
 def _compressed_forwards(
     tracer: Tracer,
     graph: _Graph,
-    edges: list[Edge],
+    edges: list[_Edge],
     heads: dict[int, tuple[Term, Scalar]],
     groups: dict[Term, int],
 ) -> Entries:
@@ -465,7 +354,7 @@ def _compressed_forwards(
     return Entries({(i, j): entry(i, j) if j in heads else entry(j, i) for i, j in cells}, (evaluation,))
 
 
-def _compressed_backwards(tracer: Tracer, graph: _Graph, edges: list[Edge], groups: dict[Term, int]) -> Entries:
+def _compressed_backwards(tracer: Tracer, graph: _Graph, edges: list[_Edge], groups: dict[Term, int]) -> Entries:
     """Groups of rows, one after the other."""
     code = _Direction(tracer, groups)
     for edge in reversed(edges):

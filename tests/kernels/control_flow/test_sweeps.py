@@ -1,6 +1,5 @@
 """Jacobians in sweeps against the same written out, against differences, and what makes them shorter."""
 
-import itertools
 import pickle
 
 import numpy as np
@@ -8,9 +7,7 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels.control_flow import jacobian_entries
-from myoquat.kernels.control_flow.jacobian_entries import Edge, contracted
 from myoquat.kernels.control_flow.table_loop import map_rows
-from myoquat.kernels.symbolic.terms import Term, Tracer
 
 X = np.random.default_rng(1).normal(size=(11, 6))
 
@@ -140,35 +137,3 @@ def test_patterns_come_from_the_cache(tmp_path):
     assert np.array_equal([made[0].rows, made[0].cols], [made[1].rows, made[1].cols])
     bare = [kernels.compile(chain, {"x": 6}, cache=tmp_path).jacobian(sparse=True) for _ in range(2)]
     assert [kernel.source for kernel in bare] == ["compiled", "cache"]
-
-
-def test_elimination_keeps_the_derivatives():
-    """Of random graphs: the sums over all ways of the products of their edges."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        tracer = Tracer()
-        layers = [tracer.inputs(4) for _ in range(6)]
-        edges = [
-            Edge(y, x, float(rng.choice([1.0, -1.0, rng.normal()])), False, False)
-            for below, layer in itertools.pairwise(layers)
-            for y in layer
-            for x in below
-            if rng.random() < 0.6
-        ]
-        kept = {*layers[0], *layers[-1]}
-        fewer = contracted(tracer, edges, kept)
-        assert len(fewer) <= len(edges)
-        for x in layers[0]:
-            ways, short = (_along(found, x) for found in (edges, fewer))
-            np.testing.assert_allclose(
-                [short.get(y, 0.0) for y in layers[-1]], [ways.get(y, 0.0) for y in layers[-1]], rtol=1e-12, atol=1e-13
-            )
-
-
-def _along(edges: list[Edge], start: Term) -> dict[Term, float]:
-    """What moves along the edges, terms after their arguments."""
-    moved = {start: 1.0}
-    for edge in edges:
-        if edge.argument in moved:
-            moved[edge.term] = moved.get(edge.term, 0.0) + moved[edge.argument] * edge.part
-    return moved
