@@ -15,11 +15,11 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.sequences import CONDITION_LIMIT, check_lock, condition_euler
-from myoquat.joints.types import CustomJoint, EulerJoint, FollowerJoint, GimbalJoint
-from myoquat.joints.types.angles import Angles
+from myoquat.joints.sequences import CONDITION_LIMIT
+from myoquat.joints.types import CustomJoint, FollowerJoint
+from myoquat.joints.types.angles import Angles, TurnsJoint
 from myoquat.joints.types.base import Joint
-from myoquat.joints.types.follower import named_coordinates
+from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
 __all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_joints", "followed_sines", "near_locks"]
@@ -37,23 +37,22 @@ _known: "BoundedTable[_Locks]" = BoundedTable(MAX_KNOWN_SYSTEMS)  # by content o
 class _Lock:
     """The angles of a body's joint, where its coordinates are in q, and frames with inertia that follow them.
 
-    `regular`: whether the mass matrix is regular in the lock nevertheless: the joint has rotors or a quaternion.
+    `own`: whether the coordinates there are those of the angles. `regular`: whether the mass matrix is regular in the
+    lock nevertheless: the joint has rotors or a quaternion.
     """
 
     body: str
     joint: Joint
-    angles: Angles | None
+    angles: Angles
     indices: tuple[int, ...]
     followers: tuple[str, ...]
+    own: bool
     regular: bool
 
     def sine(self, q: Array) -> Array:
         """(...) |sin| of the angle to the lock at poses q (..., nq)."""
-        own = q[..., list(self.indices)]
-        if isinstance(self.joint, EulerJoint):
-            return np.abs(np.sin(2 * np.arctan(1 / condition_euler(own, self.joint.sequence))))
-        assert self.angles is not None
-        return self.angles.lock_sine(own if isinstance(self.joint, CustomJoint) else named_coordinates(self.joint, own))
+        x = q[..., list(self.indices)]
+        return self.angles.lock_sine(x if self.own else named_coordinates(self.joint, x))
 
     def first_near(self, q: Array, least: float) -> tuple[int, ...] | None:
         """Indices of the first pose of q (..., nq) at which the sine is at most the least; None if there is none."""
@@ -63,21 +62,15 @@ class _Lock:
     def line(self) -> tuple[int, float, float] | None:
         """(index, factor, offset): factor q[index] + offset is a whole number in the lock, counted in half turns. None
         if several coordinates or a quaternion turn the second rotation."""
-        if isinstance(self.joint, EulerJoint):
-            first, third = self.joint.sequence[0], self.joint.sequence[2]
-            return self.indices[1], 1 / np.pi, 0.0 if first == third else 0.5
-        if self.angles is None or not isinstance(self.joint, (CustomJoint, GimbalJoint)):
-            return None
         (turning,) = np.nonzero(self.angles.matrix[1])
-        if len(turning) != 1:
+        if not self.own or len(turning) != 1:
             return None
         offset = self.angles.offsets[1] - float(self.angles.beside_lock(np.array(0.0)))
         return self.indices[turning[0]], float(self.angles.matrix[1, turning[0]]) / np.pi, offset / np.pi
 
     @property
     def label(self) -> str:
-        names = self.joint.sequence if self.angles is None and isinstance(self.joint, EulerJoint) else ""
-        return names or ", ".join(self.angles.names if self.angles is not None else ())
+        return ", ".join(self.angles.names)
 
 
 class _Locks:
@@ -113,9 +106,7 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     near = _locks(system).near(q)
     _check_followed(near, q, function)
     for lock in near:
-        if isinstance(lock.joint, EulerJoint):
-            check_lock(q[..., list(lock.indices)], lock.joint.sequence, f"{function}: body {lock.body!r}")
-        elif not lock.regular and (where := lock.first_near(q, ANGLE_SINE)) is not None:
+        if not lock.regular and (where := lock.first_near(q, ANGLE_SINE)) is not None:
             raise ValueError(
                 f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {list(where)}; "
                 "describe this joint by a quaternion, with_rotations('quaternion')"
@@ -201,11 +192,10 @@ def _found(system: ArticulatedSystem) -> Iterator[_Lock]:
     for body, span in zip(system.bodies, system.q_slices, strict=True):
         joint, indices = body.joint, tuple(range(span.start, span.stop))
         behind, regular = tuple(followers.get(body.name, ())), body.rotor_inertia > 0
-        angles: Angles | None = getattr(joint, "angles", None)
-        if isinstance(joint, (EulerJoint, GimbalJoint)):
-            yield _Lock(body.name, joint, angles, indices, behind, regular)
+        if isinstance(joint, TurnsJoint):
+            yield _Lock(body.name, joint, joint.turns, indices, behind, True, regular)
         elif isinstance(joint, CustomJoint) and (angles := rotation_angles(joint)) is not None:
             own = tuple(span.start + joint.coordinates.index(name) for name in angles.names)
-            yield _Lock(body.name, joint, angles, own, behind, regular)
+            yield _Lock(body.name, joint, angles, own, behind, True, regular)
         elif behind and not isinstance(joint, FollowerJoint):
-            yield _Lock(body.name, joint, angles, indices, behind, regular=True)
+            yield _Lock(body.name, joint, angles_of(joint), indices, behind, False, regular=True)

@@ -30,7 +30,7 @@ from myoquat.joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.angles import Angles, TurnsJoint
 from myoquat.joints.types.base import perpendiculars
 from myoquat.joints.types.follower import angles_of
 
@@ -55,7 +55,7 @@ FULL_TURN = 2 * np.pi - 1e-6  # [rad] ranges of full turns hold both triples of 
 RANGE_SAMPLES = 25  # second angles of a range at which the first solution is compared
 SAME_ANGLE = 1e-6  # [rad]
 
-Ball = SphericalJoint | EulerJoint | GimbalJoint
+Ball = SphericalJoint | TurnsJoint
 
 
 def ball_joint_obstacle(body: Body) -> str | None:

@@ -23,7 +23,6 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles, Branch
-from myoquat.joints.types.follower import ball_quaternion
 
 __all__ = ["branch_message", "continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]
 
@@ -37,7 +36,7 @@ MAX_CENTERS = 32  # triples of reference of a motion
 ROUNDING_RAD = 0.1  # of triples of reference, so that similar motions share compiled kernels
 
 
-def _balls(system: ArticulatedSystem) -> Iterator[tuple[Body, slice]]:
+def _balls(system: ArticulatedSystem) -> Iterator[tuple[Any, slice]]:
     """The bodies whose joint finds named angles from a rotation, and where their coordinates are in q."""
     for body, s in zip(system.bodies, system.q_slices, strict=True):
         joint = body.joint
@@ -75,7 +74,7 @@ def with_branches(system: ArticulatedSystem, branches: Mapping[str, Branch]) -> 
 
 def on_branches_of(model: SystemT, other: ArticulatedSystem) -> SystemT:
     """A model or a system with the choices between triples of angles of `other`, a system of the same ball joints."""
-    choices = {body.name: _choice(body.joint.angles) for body, _ in _balls(other)}  # type: ignore[attr-defined]
+    choices = {body.name: _choice(body.joint.angles) for body, _ in _balls(other)}
     own = system_of(model)
     system = _with_choices(own, choices)
     if system is own:
@@ -112,8 +111,8 @@ def continuous_branches(
     """
     found: dict[str, Choice] = {}
     for body, s in _balls(system):
-        angles = body.joint.angles  # type: ignore[attr-defined]
-        branch = _branch_along(angles, ball_quaternion(body.joint, q[:, s]), (known or {}).get(body.name))
+        angles = body.joint.angles
+        branch = _branch_along(angles, body.joint.quaternion(q[:, s]), (known or {}).get(body.name))
         if branch is not None:
             found[body.name] = (), branch
     return _with_choices(system, found)
@@ -122,9 +121,9 @@ def continuous_branches(
 def branch_message(system: ArticulatedSystem, time: Array, q: Array) -> str | None:
     """A sentence about a jump to the other triple of angles along q (..., t, nq); None without a jump."""
     for body, s in _balls(system):
-        angles = body.joint.angles  # type: ignore[attr-defined]
+        angles = body.joint.angles
         if angles.ranges or angles.branch:
-            switched = _switched(angles, *angles.both(ball_quaternion(body.joint, q[..., s])))
+            switched = _switched(angles, *angles.both(body.joint.quaternion(q[..., s])))
             if switched.any():
                 return (
                     f"the angles {', '.join(angles.names)} of body {body.name!r} jump to the other triple of the same "
@@ -152,10 +151,10 @@ def named_rotations(
 ) -> Iterator[tuple[Body, Array, Array]]:
     """(body, x (..., 3), Q (..., 4)) of the target's ball joints that the source, at q, has as angles x: Q `there`."""
     for body, s in _balls(target):
-        names = body.joint.angles.names  # type: ignore[attr-defined]
+        names = body.joint.angles.names
         if set(names) <= set(source.coordinate_names):
             x = np.stack([source.coordinate(name, q) for name in names], axis=-1)
-            yield body, x, ball_quaternion(body.joint, there[..., s])
+            yield body, x, body.joint.quaternion(there[..., s])
 
 
 def _branch_along(angles: Angles, Q: Array, known: Array | None) -> Branch | None:

@@ -1,9 +1,9 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.rates import CONDITION_LIMIT
 from myoquat.joints.sequences import (
     SEQUENCES,
-    euler_from_quaternion,
-    quaternion_from_euler,
 )
 from myoquat.joints.types import (
     CustomJoint,
@@ -314,25 +312,8 @@ def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
         return _custom_coordinates(source, target, q)
     if not isinstance(source, Ball):
         return q
-    Q = _BALLS[type(source)].quaternion(source, q)
-    return _BALLS[type(target)].coordinates(target, Q) if type(target) in _BALLS else Q
-
-
-class _BallCoordinates(NamedTuple):
-    """Q (..., 4) of the coordinates (..., nq) of a type of ball joint, and the coordinates of Q."""
-
-    quaternion: Callable[[Any, Array], Array]
-    coordinates: Callable[[Any, Array], Array]
-
-
-_BALLS: dict[type[Joint], _BallCoordinates] = {
-    SphericalJoint: _BallCoordinates(lambda joint, q: q, lambda joint, Q: Q),
-    EulerJoint: _BallCoordinates(
-        lambda joint, q: quaternion_from_euler(q, joint.sequence),
-        lambda joint, Q: euler_from_quaternion(Q, joint.sequence),
-    ),
-    GimbalJoint: _BallCoordinates(lambda joint, q: joint.angles.quaternion(q), lambda joint, Q: joint.angles.values(Q)),
-}
+    Q = source.quaternion(q)
+    return target.from_quaternion(Q) if isinstance(target, Ball) else Q
 
 
 def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:

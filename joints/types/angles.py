@@ -1,5 +1,6 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
@@ -22,11 +23,9 @@ from myoquat.joints.sequences import (
     davenport_rate_matrix,
     euler_from_quaternion,
     euler_rate_inverse,
-    euler_rate_matrix,
     lock_sine,
     quaternion_from_davenport,
     quaternion_from_euler,
-    rotation_matrix_from_euler,
     unreached_angle,
     wrapped,
 )
@@ -39,6 +38,7 @@ __all__ = [
     "Dependent",
     "EulerJoint",
     "GimbalJoint",
+    "TurnsJoint",
     "UniversalJoint",
     "Vector3",
     "angular_drift",
@@ -331,22 +331,60 @@ def angular_drift(axes: Sequence[Array], rates: Sequence[Array]) -> Array:
     return drift
 
 
-# ---- Three rotations in an Euler sequence -------------------------------------------------------------------------
+# ---- Three rotations about fixed axes: by an Euler sequence, or by coordinates with a file's names ----------------
 
 
+class TurnsJoint(CoordinateJoint):
+    """q = x (3) [rad], the coordinates of `turns`, u = xdot [rad/s]: three rotations about fixed axes."""
+
+    span: ClassVar[str] = "rotations"
+
+    @property
+    @abstractmethod
+    def turns(self) -> Angles:
+        """The angles that are the joint's coordinates."""
+
+    def transform(self, q: Array) -> tuple[Array, Array]:
+        return successive_rotations(self.turns.axes, components(self.turns.rotations(q))), np.zeros(3)
+
+    def subspace(self, q: Array) -> tuple[Array, Array]:
+        """S_omega = B(x)."""
+        return self.turns.rate_matrix(q), np.zeros((3, 3))
+
+    def subspace_inverse(self, q: Array) -> Array:
+        """(..., 3, 3) B(x)^-1, infinite in the lock."""
+        return inverse_rate_matrix(self.turns, q)
+
+    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+        axes = child_axes(self.turns.axes, components(self.turns.rotations(q)))
+        return angular_drift(axes, components(matvec(self.turns.matrix, u))), np.zeros(3)
+
+    def damped(self, q: Array, u: Array) -> Array:
+        """B^T B xdot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
+        S_omega, _ = self.subspace(q)
+        return vecmat(matvec(S_omega, u), S_omega)
+
+    def quaternion(self, q: Array) -> Array:
+        """(..., 4) Q at q (..., 3)."""
+        return self.turns.quaternion(q)
+
+    def from_quaternion(self, Q: Array) -> Array:
+        """(..., 3) q of a rotation Q (..., 4)."""
+        return self.turns.values(Q)
+
+    def random(self, n: int, rng: "np.random.Generator") -> Array:
+        """Uniform over the rotations that the axes reach, not over the angles."""
+        return self.from_quaternion(random_quaternions(n, rng))
+
+
+SUCCESSIVE = "successive axes of the sequence"
 EULER = JointFacts(
-    "euler",
-    ("p1", "p2", "p3"),
-    ("rad", "rad", "rad"),
-    "successive axes of the sequence",
-    ("p1_dot", "p2_dot", "p3_dot"),
-    ("rad/s", "rad/s", "rad/s"),
-    "successive axes of the sequence",
+    "euler", ("p1", "p2", "p3"), ("rad",) * 3, SUCCESSIVE, ("p1_dot", "p2_dot", "p3_dot"), ("rad/s",) * 3, SUCCESSIVE
 )
 
 
 @dataclass(frozen=True)
-class EulerJoint(CoordinateJoint):
+class EulerJoint(TurnsJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
 
     The joint locks at sin(phi_2) = 0 if the first and last axis are alike, else at cos(phi_2) = 0. `angles` are the
@@ -361,7 +399,6 @@ class EulerJoint(CoordinateJoint):
 
     kind: ClassVar[str] = "euler"
     facts: ClassVar[JointFacts] = EULER
-    span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     angles: Angles | None = None
 
@@ -373,49 +410,30 @@ class EulerJoint(CoordinateJoint):
     def pattern(self) -> Hashable:
         return type(self), self.sequence
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return rotation_matrix_from_euler(q, self.sequence), np.zeros(3)
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        """S_omega = B(phi)."""
-        return euler_rate_matrix(q, self.sequence), np.zeros((3, 3))
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        B = euler_rate_matrix(q, self.sequence)
-        return angular_drift([B[..., :, k] for k in range(3)], components(u)), np.zeros(3)
+    @cached_property
+    def turns(self) -> Angles:
+        x, y, z = (tuple(np.eye(3)[i].tolist()) for i in axes(self.sequence))
+        return Angles(EULER.coordinates, (x, y, z))  # type: ignore[arg-type]
 
     def subspace_inverse(self, q: Array) -> Array:
         """B(phi)^-1; ValueError past a condition number of 1e12."""
         return euler_rate_inverse(q, self.sequence)
 
-    def damped(self, q: Array, u: Array) -> Array:
-        """B^T B phidot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
-        S_omega, _ = self.subspace(q)
-        return vecmat(matvec(S_omega, u), S_omega)
+    def quaternion(self, q: Array) -> Array:
+        return quaternion_from_euler(q, self.sequence)
 
-    def random(self, n: int, rng: "np.random.Generator") -> Array:
-        """Uniform over the rotations, not over the angles."""
-        return euler_from_quaternion(random_quaternions(n, rng), self.sequence)
-
-
-# --------------------------------------------------------------------------------------------------------------
-#
-# The gimbal joint: the three rotations of a file about fixed axes, by coordinates with the file's names.
+    def from_quaternion(self, Q: Array) -> Array:
+        return euler_from_quaternion(Q, self.sequence)
 
 
 GIMBAL = JointFacts(
-    "gimbal",
-    ("x1", "x2", "x3"),
-    ("rad", "rad", "rad"),
-    "given axes (names of your own)",
-    ("x1_dot", "x2_dot", "x3_dot"),
-    ("rad/s", "rad/s", "rad/s"),
-    "given axes",
-)
+    "gimbal", ("x1", "x2", "x3"), ("rad",) * 3, "given axes (names of your own)",
+    ("x1_dot", "x2_dot", "x3_dot"), ("rad/s",) * 3, "given axes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class GimbalJoint(CoordinateJoint):
+class GimbalJoint(TurnsJoint):
     """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes.
 
     The axes need not be orthogonal. Each rotation is a linear function of the coordinates. The joint locks at two
@@ -433,7 +451,6 @@ class GimbalJoint(CoordinateJoint):
     """
 
     kind: ClassVar[str] = "gimbal"
-    span: ClassVar[str] = "rotations"
     angles: Angles
 
     @property
@@ -445,32 +462,9 @@ class GimbalJoint(CoordinateJoint):
     def pattern(self) -> Hashable:
         return type(self), self.angles
 
-    def _turns(self, q: Array) -> tuple[Array, ...]:
-        return components(self.angles.rotations(q))
-
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.angles.axes, self._turns(q)), np.zeros(3)
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        """S_omega = B(x)."""
-        return self.angles.rate_matrix(q), np.zeros((3, 3))
-
-    def subspace_inverse(self, q: Array) -> Array:
-        """(..., 3, 3) B(x)^-1, infinite in the lock."""
-        return inverse_rate_matrix(self.angles, q)
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        axes = child_axes(self.angles.axes, self._turns(q))
-        return angular_drift(axes, components(matvec(self.angles.matrix, u))), np.zeros(3)
-
-    def damped(self, q: Array, u: Array) -> Array:
-        """B^T B xdot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
-        S_omega, _ = self.subspace(q)
-        return vecmat(matvec(S_omega, u), S_omega)
-
-    def random(self, n: int, rng: "np.random.Generator") -> Array:
-        """Uniform over the rotations that the axes reach, not over the angles."""
-        return self.angles.values(random_quaternions(n, rng))
+    @property
+    def turns(self) -> Angles:
+        return self.angles
 
 
 def inverse_rate_matrix(angles: Angles, x: Array) -> Array:

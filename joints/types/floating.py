@@ -65,6 +65,10 @@ class FloatingJoint(Joint):
     def in_velocity_frame(self, frame: str) -> "FloatingJoint":
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
+    def quaternion(self, q: Array) -> Array:
+        """(..., 4) Q of q (..., 7)."""
+        return q[..., 3:]
+
     def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix(q[..., 3:]), q[..., :3]
 

@@ -1,18 +1,16 @@
 """The follower joint: a frame between the rotations of a ball joint, carried along by that joint's coordinates."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.types.angles import (
     Angles,
-    EulerJoint,
-    GimbalJoint,
+    TurnsJoint,
     Vector3,
     angular_drift,
     child_axes,
@@ -27,25 +25,16 @@ __all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 FACTS = JointFacts("follower", (), (), "", (), (), "")
 
 
-def named_coordinates(joint: Joint, q: Array) -> Array:
+def named_coordinates(joint: Any, q: Array) -> Array:
     """(..., 3) coordinates x of the named angles of a ball joint (`angles_of`) at its q (..., nq)."""
-    if isinstance(joint, GimbalJoint) or (isinstance(joint, EulerJoint) and joint.angles is None):
-        return q
-    return angles_of(joint).values(ball_quaternion(joint, q))
-
-
-def ball_quaternion(joint: Joint, q: Array) -> Array:
-    """(..., 4) Q of a spherical, floating or Euler joint at its q (..., nq)."""
-    return quaternion_from_euler(q, joint.sequence) if isinstance(joint, EulerJoint) else q[..., -4:]
+    angles = angles_of(joint)
+    return q if isinstance(joint, TurnsJoint) and angles is joint.turns else angles.values(joint.quaternion(q))
 
 
 def angles_of(joint: Joint) -> Angles:
     """The named angles of a ball joint. Those of an Euler joint without are its coordinates. ValueError for another
     joint without."""
-    angles = getattr(joint, "angles", None)
-    if isinstance(joint, EulerJoint) and angles is None:
-        x, y, z = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
-        return Angles(("p1", "p2", "p3"), (x, y, z))
+    angles = getattr(joint, "angles", None) or getattr(joint, "turns", None)
     if not isinstance(angles, Angles):
         raise ValueError(f"a frame cannot follow a {joint.kind} joint without named angles")
     return angles

@@ -72,6 +72,12 @@ class SphericalJoint(Joint):
     def in_velocity_frame(self, frame: str) -> "SphericalJoint":
         return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
+    def quaternion(self, q: Array) -> Array:
+        """(..., 4) q itself."""
+        return q
+
+    from_quaternion = quaternion
+
     def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix(q, self.extension), np.zeros(3)
 

@@ -12,7 +12,6 @@ from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import GimbalJoint
-from myoquat.joints.types.follower import ball_quaternion
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
@@ -111,7 +110,7 @@ def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     bodies, angles = _carriers_and_drivers(system, muscle)
     angles |= {point.coordinate for point in muscle.path if isinstance(point, ConditionalPoint)}
     return [
-        joint.angles.is_open(ball_quaternion(joint, q[..., span]))
+        joint.angles.is_open(joint.quaternion(q[..., span]))
         for joint, span in followed_joints(system, bodies, angles)
         if joint.angles.ranges and not isinstance(joint, GimbalJoint)
     ]
