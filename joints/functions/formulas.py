@@ -1,5 +1,6 @@
 """Functions of one formula: polynomials of one and of several arguments, sines, and multiples of other functions."""
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import cache
 from math import comb
@@ -27,8 +28,28 @@ __all__ = [
 # ---- Polynomials of a coordinate, constant and linear ones among them ---------------------------------------------
 
 
+class OfCoefficients(AxisFunction):
+    """A function by its coefficients as a polynomial."""
+
+    @property
+    @abstractmethod
+    def as_polynomial(self) -> tuple[float, ...]: ...
+
+    def value(self, x: Array) -> Array:
+        return _horner(self.as_polynomial, x)
+
+    def slope(self, x: Array) -> Array:
+        return _horner(_derivative(self.as_polynomial), x)
+
+    def curvature(self, x: Array) -> Array:
+        return _horner(_derivative(_derivative(self.as_polynomial)), x)
+
+    def integral(self, x: Array) -> Array:
+        return _horner((0.0, *(c / k for k, c in enumerate(self.as_polynomial, start=1))), x)
+
+
 @dataclass(frozen=True)
-class Polynomial(AxisFunction):
+class Polynomial(OfCoefficients):
     """f(x) = c0 + c1 x + c2 x^2 + ...: coefficients with the constant first.
 
     >>> from myoquat.joints.functions import Polynomial
@@ -43,21 +64,9 @@ class Polynomial(AxisFunction):
     def as_polynomial(self) -> tuple[float, ...]:
         return self.coefficients
 
-    def value(self, x: Array) -> Array:
-        return _horner(self.coefficients, x)
-
-    def slope(self, x: Array) -> Array:
-        return _horner(_derivative(self.coefficients), x)
-
-    def curvature(self, x: Array) -> Array:
-        return _horner(_derivative(_derivative(self.coefficients)), x)
-
-    def integral(self, x: Array) -> Array:
-        return _horner((0.0, *(c / k for k, c in enumerate(self.coefficients, start=1))), x)
-
 
 @dataclass(frozen=True)
-class Linear(AxisFunction):
+class Linear(OfCoefficients):
     """f(x) = factor x + offset.
 
     >>> from myoquat.joints.functions import Linear
@@ -73,21 +82,9 @@ class Linear(AxisFunction):
     def as_polynomial(self) -> tuple[float, ...]:
         return (self.offset, self.factor)
 
-    def value(self, x: Array) -> Array:
-        return self.factor * x + self.offset
-
-    def integral(self, x: Array) -> Array:
-        return (self.factor / 2 * x + self.offset) * x
-
-    def slope(self, x: Array) -> Array:
-        return self.factor + 0.0 * x
-
-    def curvature(self, x: Array) -> Array:
-        return 0.0 * x
-
 
 @dataclass(frozen=True)
-class Constant(AxisFunction):
+class Constant(OfCoefficients):
     """f(x) = constant.
 
     >>> from myoquat.joints.functions import Constant
@@ -101,24 +98,14 @@ class Constant(AxisFunction):
     def as_polynomial(self) -> tuple[float, ...]:
         return (self.constant,)
 
-    def value(self, x: Array) -> Array:
-        return self.constant + 0.0 * x
-
-    def integral(self, x: Array) -> Array:
-        return self.constant * x
-
-    def slope(self, x: Array) -> Array:
-        return 0.0 * x
-
-    def curvature(self, x: Array) -> Array:
-        return 0.0 * x
-
 
 def _horner(coefficients: tuple[float, ...], x: Array) -> Array:
-    result = 0.0 * x
-    for c in reversed(coefficients):
-        result = result * x + c
-    return result
+    if len(coefficients) < 2:
+        return sum(coefficients) + 0.0 * x
+    *others, result = coefficients
+    for c in reversed(others):
+        result = result * x + c  # type: ignore[assignment]
+    return result  # type: ignore[return-value]
 
 
 def _derivative(coefficients: tuple[float, ...]) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """Functions made of pieces: steps, straight lines, cubic splines, and a smooth step."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -88,11 +89,61 @@ def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) ->
         raise ValueError(f"the x of a {name} must increase, not {tuple(x)}")
 
 
-# ---- A staircase through given points -----------------------------------------------------------------------------
+class InPieces(AxisFunction):
+    """A function that is a polynomial in each of its pieces, through points (x, y)."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    @property
+    @abstractmethod
+    def _pieces(self) -> tuple[Any, Any, Any]:
+        """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
+
+    @property
+    def as_constant(self) -> float | None:
+        return self.y[0] if len(set(self.y)) == 1 else None
+
+    @memoize
+    def _at(self, x: Array) -> tuple[Array, ...]:
+        """Distance from the origin, and the coefficients."""
+        knots, origins, coefficients = self._pieces
+        start, *c = chosen(x, knots, origins, *coefficients)
+        return x - start, *c
+
+    def _derivative(self, x: Array, order: int) -> Array:
+        dx, *c = self._at(x)
+        c = c[order:]
+        if not c:
+            return 0.0 * x
+        factors = [factorial(power + order) // factorial(power) for power in range(len(c))]
+        result = c[-1] * factors[-1]
+        for power in reversed(range(len(c) - 1)):
+            result = result * dx + c[power] * factors[power]
+        return result
+
+    def value(self, x: Array) -> Array:
+        return self._derivative(x, 0)
+
+    def slope(self, x: Array) -> Array:
+        return self._derivative(x, 1)
+
+    def curvature(self, x: Array) -> Array:
+        return self._derivative(x, 2)
+
+    def integral(self, x: Array) -> Array:
+        knots, origins, coefficients = self._pieces
+        return integrated(x, knots, origins, *coefficients)
 
 
-@dataclass(frozen=True)
-class PiecewiseConstant(AxisFunction):
+# ---- Staircases and straight lines through given points -----------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class PiecewiseConstant(InPieces):
     """f(x) = y[k] from x[k] on until x[k + 1], y[0] before x[0]: OpenSim's PiecewiseConstantFunction.
 
     Slope and curvature are zero, also where the function jumps. Raises ValueError for no points, x that do not
@@ -111,35 +162,17 @@ class PiecewiseConstant(AxisFunction):
         super().__post_init__()
         increasing("piecewise constant function", self.x, self.y, 1)
 
-    def __repr__(self) -> str:
-        return f"<PiecewiseConstant of {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
-
     @property
     def kinks(self) -> tuple[float, ...]:
         return self.x[1:]
 
     @property
-    def as_constant(self) -> float | None:
-        return self.y[0] if len(set(self.y)) == 1 else None
-
-    def value(self, x: Array) -> Array:
-        return chosen(x, self.x, self.y)[0]
-
-    def integral(self, x: Array) -> Array:
-        return integrated(x, self.x, self.x, self.y)
-
-    def slope(self, x: Array) -> Array:
-        return 0.0 * x
-
-    def curvature(self, x: Array) -> Array:
-        return 0.0 * x
+    def _pieces(self) -> tuple[Any, Any, Any]:
+        return self.x, self.x, (self.y,)
 
 
-# ---- Straight lines between given points --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class PiecewiseLinear(AxisFunction):
+@dataclass(frozen=True, repr=False)
+class PiecewiseLinear(InPieces):
     """f through the points (x, y), straight in between and, with the first and the last slope, outside.
 
     At a point the slope is that of the piece after it; the curvature is zero. Raises ValueError for fewer than two
@@ -159,33 +192,14 @@ class PiecewiseLinear(AxisFunction):
         super().__post_init__()
         increasing("piecewise linear function", self.x, self.y, 2)
 
-    def __repr__(self) -> str:
-        return f"<PiecewiseLinear through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
-
     @property
     def kinks(self) -> tuple[float, ...]:
         return self.x[1:-1]
 
     @cached_property
-    def _slopes(self) -> list[float]:
-        return (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
-
-    @property
-    def as_constant(self) -> float | None:
-        return self.y[0] if len(set(self.y)) == 1 else None
-
-    def value(self, x: Array) -> Array:
-        x0, y0, slope = chosen(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
-        return y0 + slope * (x - x0)
-
-    def integral(self, x: Array) -> Array:
-        return integrated(x, self.x[:-1], self.x[:-1], self.y[:-1], self._slopes)
-
-    def slope(self, x: Array) -> Array:
-        return chosen(x, self.x[:-1], self._slopes)[0]
-
-    def curvature(self, x: Array) -> Array:
-        return 0.0 * x
+    def _pieces(self) -> tuple[Any, Any, Any]:
+        slopes = (np.diff(self.y) / np.diff(self.x)).tolist()  # or symbols, in a study
+        return self.x[:-1], self.x[:-1], (self.y[:-1], slopes)
 
 
 # ---- Natural splines: the smoothest functions through given points ------------------------------------------------
@@ -195,7 +209,7 @@ DEGREES = (1, 3, 5, 7)
 
 
 @dataclass(frozen=True)
-class NaturalSpline(AxisFunction):
+class NaturalSpline(InPieces):
     """The spline through the points (x, y) whose m-th derivative is least: OpenSim's GCVSpline without smoothing.
 
     Its degree 2 m - 1 is odd, and it is 2 m - 2 times differentiable. The derivatives from m to 2 m - 2 vanish at its
@@ -246,31 +260,6 @@ class NaturalSpline(AxisFunction):
             coefficients.append([left, *taylor[:-1], right])
         return np.array([-np.inf, *self.x]), np.array([self.x[0], *self.x]), np.array(coefficients)
 
-    def _derivative(self, x: Array, order: int) -> Array:
-        knots, origins, coefficients = self._pieces
-        start, *c = chosen(x, knots, origins, *coefficients[order:])
-        result = 0.0 * x
-        for power, factor in reversed(list(enumerate(c))):
-            result = result * (x - start) + factor * (factorial(power + order) // factorial(power))
-        return result
-
-    @property
-    def as_constant(self) -> float | None:
-        return self.y[0] if len(set(self.y)) == 1 else None
-
-    def value(self, x: Array) -> Array:
-        return self._derivative(x, 0)
-
-    def integral(self, x: Array) -> Array:
-        knots, origins, coefficients = self._pieces
-        return integrated(x, knots, origins, *coefficients)
-
-    def slope(self, x: Array) -> Array:
-        return self._derivative(x, 1)
-
-    def curvature(self, x: Array) -> Array:
-        return self._derivative(x, 2)
-
 
 # ---- The cubic spline of SIMM and OpenSim -------------------------------------------------------------------------
 
@@ -278,8 +267,8 @@ class NaturalSpline(AxisFunction):
 STRAIGHTNESS_TOLERANCE = 1e-12  # distance of a point from the line through the ends, relative to the largest value
 
 
-@dataclass(frozen=True)
-class SimmSpline(AxisFunction):
+@dataclass(frozen=True, repr=False)
+class SimmSpline(InPieces):
     """The twice differentiable cubic spline through the points (x, y), straight outside with the slopes at its ends.
 
     In the first piece the third derivative is that of the cubic through the first four points. In the last piece it is
@@ -303,12 +292,9 @@ class SimmSpline(AxisFunction):
         super().__post_init__()
         increasing("spline", self.x, self.y, 2)
 
-    def __repr__(self) -> str:
-        return f"<SimmSpline through {len(self.x)} points, x from {self.x[0]:g} to {self.x[-1]:g}>"
-
     @cached_property
-    def _pieces(self) -> tuple[Array, ...]:
-        """Knots, origins and the coefficients y, b, c, d of y + dx (b + dx (c + dx d)), the two ends among them."""
+    def _pieces(self) -> tuple[Any, Any, Any]:
+        """As of the others, the two ends among them."""
         x, y = np.array(self.x), np.array(self.y)
         h = np.diff(x)
         rise = np.diff(y) / h
@@ -316,14 +302,8 @@ class SimmSpline(AxisFunction):
         b = rise - h * (sigma[1:] + 2 * sigma[:-1])
         d = np.diff(sigma) / h
         last = rise[-1] + h[-1] * (sigma[-2] + 2 * sigma[-1])
-        columns = [-np.inf, *x], [x[0], *x], [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
-        return tuple(map(np.array, columns))
-
-    @memoize
-    def _at(self, x: Array) -> tuple[Array, ...]:
-        knots, *columns = self._pieces
-        start, y, b, c, d = chosen(x, knots, *columns)
-        return x - start, y, b, c, d
+        columns = [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
+        return np.array([-np.inf, *x]), np.array([x[0], *x]), np.array(columns)
 
     @property
     def as_line(self) -> tuple[float, float] | None:
@@ -333,25 +313,9 @@ class SimmSpline(AxisFunction):
         off = np.abs(factor * x + offset - y).max()
         return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None
 
-    @property
-    def as_constant(self) -> float | None:
-        return self.y[0] if len(set(self.y)) == 1 else None
-
-    def value(self, x: Array) -> Array:
-        dx, y, b, c, d = self._at(x)
-        return y + dx * (b + dx * (c + dx * d))
-
-    def integral(self, x: Array) -> Array:
-        knots, origins, *coefficients = self._pieces
-        return integrated(x, knots, origins, *coefficients)
-
     def slope(self, x: Array) -> Array:
         dx, _, b, c, d = self._at(x)
         return b + dx * (2 * c + dx * 3 * d)
-
-    def curvature(self, x: Array) -> Array:
-        dx, _, _, c, d = self._at(x)
-        return 2 * c + 6 * d * dx
 
 
 def _sigma(x: Array, h: Array, rise: Array) -> Array:
