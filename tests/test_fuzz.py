@@ -18,7 +18,6 @@ from myoquat.data.toml.read import line_of
 from myoquat.dynamics import Trajectory, simulate
 from myoquat.joints.errors import ModelError
 from myoquat.kernels.runtime.cache import Cache
-from myoquat.muscle.laws import Millard2012, Thelen2003
 
 # A mutant of a store takes 0.15 s, and one of a recording begins two processes
 COUNTS = dict.fromkeys(FORMATS, draws(100, 300)) | {"store": draws(16, 40), "c3d": draws(40, 100)}
@@ -138,17 +137,6 @@ def test_what_a_damaged_study_makes_is_no_foreign_error_of_its_verification(chan
 
 def test_messages_are_short():
     assert len(str(ModelError("x" * 800_000, element="y" * 800_000))) < 2000
-
-
-def test_laws_refuse_what_no_muscle_has():
-    numbers = {"max_isometric_force": 1000.0, "optimal_fiber_length": 0.1, "tendon_slack_length": 0.2}
-    for law in (
-        Thelen2003(**numbers, eccentric_force=0.0),
-        Thelen2003(**numbers, concentric_shape=-1.0),
-        Millard2012(**numbers, tendon_strain=0.0),
-    ):
-        with pytest.raises(ModelError):
-            law.check("muscle 'm'")
 
 
 def test_a_table_of_many_columns_is_read_at_once(tmp_path):

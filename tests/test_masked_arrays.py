@@ -500,8 +500,3 @@ ROD = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0,
 def test_functions_and_surfaces_reject_hidden_entries(make):
     with pytest.raises(ValueError, match="masked"):
         make()
-
-
-def test_functions_hold_no_list_that_can_change():
-    coefficients = [1.0, 2.0]
-    assert MultivariatePolynomial(1, 1, coefficients).coefficients == (1.0, 2.0)

@@ -147,16 +147,6 @@ def test_every_package_is_linked_into_the_package():
     assert {path.name for path in (ROOT / "myoquat").iterdir() if path.is_symlink()} == packages(ROOT)
 
 
-@pytest.mark.posix
-def test_new_package_without_its_link_is_noticed(tmp_path):
-    tree = copied(tmp_path / "tree")
-    (tree / "sound").mkdir()
-    (tree / "sound" / "__init__.py").write_text("")
-    assert unlinked(tree) == {"sound"}
-    (tree / "myoquat" / "sound").symlink_to("../sound")
-    assert not unlinked(tree)
-
-
 def test_the_wheel_holds_one_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     top = {PurePosixPath(name).parts[0] for name in names}
@@ -167,20 +157,6 @@ def test_the_wheel_is_complete(wheel, tree):
     assert not missing(wheel, tree)
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"myoquat/py.typed", "myoquat/__init__.pyi", "myoquat/data/models/two_link.toml"} <= names
-
-
-@pytest.mark.posix
-def test_a_folder_that_the_packaging_leaves_out_is_noticed(tmp_path):
-    """Of two new folders the wheel holds the one that the settings do not exclude."""
-    tree = copied(tmp_path / "tree")
-    for name in ("fresh", "kept"):
-        (tree / "muscle" / name).mkdir()
-        (tree / "muscle" / name / "thing.py").write_text("")
-    settings = (tree / "setup.py").read_text()
-    found = 'include=["myoquat*"]'
-    assert found in settings
-    (tree / "setup.py").write_text(settings.replace(found, f'{found}, exclude=["myoquat.muscle.fresh"]'))
-    assert missing(built(tree, "wheel", tmp_path / "out"), tree) == {"myoquat/muscle/fresh/thing.py"}
 
 
 def test_no_links_are_shipped(wheel, sdist):

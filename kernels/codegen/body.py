@@ -123,7 +123,7 @@ def write_formula(
     signature, tape = traced.signature, rewritten(traced.tape, fused=True)
     read = slots_of_ports([inputs[key] for key in signature.inputs])
     written = slots_of_ports([outputs[key] for key in signature.outputs])
-    cost, calls = price(tape), []
+    costs, calls = [price(tape)], []
     tape, groups = _grouped(traced, tape, module.width if module.lanes == 1 else 1)
     schedule, frames = _planned(module, tape, groups, frame)
     for number, (group, own) in enumerate(zip(groups, frames, strict=True)):
@@ -131,10 +131,10 @@ def write_formula(
         call = write_group(module, f"{name}_inner{number}", own, group, write_formula, wanted)
         read, written = [*read, *map(Place, call.results)], [*written, *map(Place, call.operands)]
         calls.append(Call(call.name, len(call.results), len(call.operands), call.way, call.arrays))
-        cost = Cost(cost.operations + call.cost.operations, cost.price + call.cost.price)
+        costs.append(call.cost)
     multi_block = frame.blocks > 1 and traced.multi_block
     emit_straight(module, name, tape, frame, (read, written), calls, schedule, ("%frame", *more), multi_block)
-    return cost
+    return Cost.total(costs)
 
 
 def _results(signature: Signature, tape: Tape, first: int, size: int) -> list[str]:
@@ -248,8 +248,7 @@ class Entrywise:
             b.store(value, at(result))
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        cost = price(tape)
-        return Cost(cost.operations * self.size, cost.price * self.size)
+        return price(tape).times(self.size)
 
 
 def _component(b: Builder, at: slots.At, ports: Sequence[Port], size: int, index: int) -> str:

@@ -111,8 +111,7 @@ def write_directions(
         slots.copy_port(b, ports["result"], Port(ports["results"].slot, length), ("%frame", to))
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    total = Cost(cost.operations * count, cost.price * count)
-    return InnerCall(name, slots_of([ports["shared"]]), slots_of([ports["results"]]), total)
+    return InnerCall(name, slots_of([ports["shared"]]), slots_of([ports["results"]]), cost.times(count))
 
 
 def _seed(b: Builder, table: str, row: str, seed: Port) -> None:
@@ -144,8 +143,7 @@ def write_table_loop(
         b.line(f"call void @{name}_type{row_type}(ptr %frame, i64 {begin}, i64 {end})")
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
-    total = Cost(sum(c.operations for c in costs), sum(c.price for c in costs))
-    return InnerCall(name, slots[[*loop.known]].tolist(), slots[[*loop.outputs]].tolist(), total)
+    return InnerCall(name, slots[[*loop.known]].tolist(), slots[[*loop.outputs]].tolist(), Cost.total(costs))
 
 
 # ---- the table ---------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count:
     operands, results = (
         [wide.lanes * k + i for i in range(count) for k in own] for own in (loop.operands, loop.results)
     )
-    return InnerCall(name, operands, results, Cost(loop.cost.operations * count, loop.cost.price * count))
+    return InnerCall(name, operands, results, loop.cost.times(count))
 
 
 def write_loop(
@@ -68,7 +68,7 @@ def write_loop(
     if frame.blocks > 1:
         frame.call(size)
         way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
-        return InnerCall(function, operands, results, _total(part, cost), way, (own["start"].slot,))
+        return InnerCall(function, operands, results, cost.times(part.count), way, (own["start"].slot,))
 
     def write_reached(behind: Behind) -> None:
         b = module.builder()
@@ -77,12 +77,7 @@ def write_loop(
         module.define(name, "void", "ptr %frame", b)
 
     frame.call(size, write_reached)
-    return InnerCall(module.expect(name), operands, results, _total(part, cost))
-
-
-def _total(part: WhileLoop, cost: Cost) -> Cost:
-    """Of all steps."""
-    return Cost(cost.operations * part.count, cost.price * part.count)
+    return InnerCall(module.expect(name), operands, results, cost.times(part.count))
 
 
 def suffix(module: Module) -> str:

@@ -445,8 +445,7 @@ def write_rows(
         _write_row(b, tape, counter, read, targets)
     b.line("ret void")
     module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)
-    cost = price(tape)
-    return Cost(cost.operations * count, cost.price * count)
+    return price(tape).times(count)
 
 
 def _rows_at_once(module: Module, rows: TracedRows, laid: Sequence[_Laid], count: int) -> int:

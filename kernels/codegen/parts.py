@@ -1,7 +1,7 @@
 """What bodies of kernels are made of: their arrays on the frame, what they cost, and calls in the middle of them."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -143,6 +143,15 @@ class Cost(NamedTuple):
 
     operations: int
     price: float
+
+    def times(self, count: int) -> "Cost":
+        """Of so many iterations."""
+        return Cost(self.operations * count, self.price * count)
+
+    @staticmethod
+    def total(costs: "Iterable[Cost]") -> "Cost":
+        """Of all together."""
+        return Cost(*(sum(column) for column in zip((0, 0.0), *costs, strict=True)))
 
 
 class WrittenBody(Protocol):

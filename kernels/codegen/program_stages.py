@@ -27,15 +27,14 @@ from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula
 
 __all__ = [
+    "FillStage",
     "FormulaStage",
     "Link",
     "RepeatStage",
-    "ReserveStage",
     "Stage",
     "Staged",
     "TableStage",
     "ViewStage",
-    "ZeroStage",
     "numbers_or_symbols",
 ]
 
@@ -104,20 +103,21 @@ class FormulaStage(Stage):
 
 
 @dataclass(frozen=True)
-class ZeroStage(Stage):
-    """Buffers set to zero."""
+class FillStage(Stage):
+    """Buffers set to zero or, where that is NaN, left as they are until they are written."""
 
     buffers: tuple[str, ...]
+    value: float
 
     def advance(self, buffers: Buffers, shapes: Shapes) -> None:
-        _filled(buffers, shapes, self.buffers, 0.0)
+        _filled(buffers, shapes, self.buffers, self.value)
 
     def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
         for key in self.buffers:
-            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
+            buffers[key] = np.full(shapes[key], self.value, dtype=object)
 
     def identity(self) -> str:
-        return digest("zeros", *self.buffers)
+        return digest("zeros", *self.buffers) if self.value == 0.0 else ""
 
     def write(self, module: Module, name: str, frame: Frame, buffers: Ports, shapes: Shapes) -> Cost:
         b = module.builder()
@@ -126,20 +126,6 @@ class ZeroStage(Stage):
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
         return Cost(0, 0.0)
-
-
-@dataclass(frozen=True)
-class ReserveStage(Stage):
-    """Buffers that are NaN until they are written."""
-
-    buffers: tuple[str, ...]
-
-    def advance(self, buffers: Buffers, shapes: Shapes) -> None:
-        _filled(buffers, shapes, self.buffers, np.nan)
-
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        for key in self.buffers:
-            buffers[key] = np.full(shapes[key], np.nan, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -282,7 +268,7 @@ class RepeatStage(Stage):
                 slots.copy_port(b, buffers[source], buffers[key])
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
-        return Cost(cost.operations * self.count, cost.price * self.count)
+        return cost.times(self.count)
 
 
 # ---- in Python -------------------------------------------------------------------------------------------
@@ -397,4 +383,4 @@ def _write_all(
     own = [stage for stage in stages if stage.identity()]
     calls = [(f"{name}_stage{number}", stage.multi_block) for number, stage in enumerate(own)]
     costs = [stage.write(module, call, frame, buffers, shapes) for stage, (call, _) in zip(own, calls, strict=True)]
-    return calls, Cost(sum(cost.operations for cost in costs), sum(cost.price for cost in costs))
+    return calls, Cost.total(costs)

@@ -30,15 +30,14 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked, real_array
 from myoquat.core.typing import Array
 from myoquat.kernels.codegen.program_stages import (
+    FillStage,
     FormulaStage,
     Link,
     RepeatStage,
-    ReserveStage,
     Stage,
     Staged,
     TableStage,
     ViewStage,
-    ZeroStage,
     numbers_or_symbols,
 )
 from myoquat.kernels.runtime.build import Recipe
@@ -96,15 +95,16 @@ class Program:
 
     def zeros(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, zero for every state, for tables to add to."""
-        for key, shape in buffers.items():
-            self._create(key, shape_of(self.name, key, shape))
-        self._stages.append(ZeroStage(tuple(buffers)))
+        self._fill(buffers, 0.0)
 
     def reserve(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, whose numbers mean nothing before tables have stored them, every row."""
+        self._fill(buffers, np.nan)
+
+    def _fill(self, buffers: Mapping[str, Any], value: float) -> None:
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
-        self._stages.append(ReserveStage(tuple(buffers)))
+        self._stages.append(FillStage(tuple(buffers), value))
 
     def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
         """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""

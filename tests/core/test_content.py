@@ -56,22 +56,6 @@ def test_digests_are_equal_where_the_bits_are(a: object, b: object) -> None:
     assert content_digest(a, b) != content_digest((a, b), None)
 
 
-def test_printing_plays_no_part() -> None:
-    with np.printoptions(precision=3):
-        assert content_digest(np.array([0.5])) != content_digest(np.array([0.5004]))
-        assert content_digest(np.array([1.0])) != content_digest(np.array([1.0 + 1e-9]))
-    assert content_digest(np.arange(5000.0)) != content_digest(
-        np.where(np.arange(5000) == 2500, 0.5, np.arange(5000.0))
-    )
-
-
-def test_numbers_count_by_their_bits() -> None:
-    assert content_digest(0.0) != content_digest(-0.0)
-    assert content_digest(1) != content_digest(1.0)
-    assert content_digest(1) != content_digest(True)
-    assert content_digest(0.1) != content_digest(np.nextafter(0.1, 1.0))
-
-
 @pytest.mark.parametrize("same", [np.float64(0.5), np.float32(0.5), np.array(0.5), np.float16(0.5)])
 def test_numbers_of_numpy_count_as_pythons(same: object) -> None:
     assert content_digest(same) == content_digest(0.5)

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import inspect
-import pickle
 from abc import ABC, abstractmethod
 from dataclasses import FrozenInstanceError, field
 from functools import cached_property
@@ -150,14 +149,3 @@ def test_a_class_of_the_standard_library_inherits_from_a_quick_one():
     assert [f.name for f in dataclasses.fields(Own)][-1] == "more"
     with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
         dataclasses.dataclass(type("Open", (Derived,), {}))
-
-
-@records._dataclass(frozen=True)
-class Stored:
-    x: float
-    y: tuple[float, ...] = ()
-
-
-def test_instances_are_pickled():
-    content = pickle.dumps(Stored(1.0, (2.0,)))
-    assert pickle.loads(content) == Stored(1.0, (2.0,))

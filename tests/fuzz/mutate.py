@@ -2,11 +2,11 @@
 
 import copy
 import functools
-import json
 import re
 import tomllib
 from random import Random
 
+import tomlkit
 from lxml import etree
 
 EXTREMES = (
@@ -184,49 +184,11 @@ def _entries(data):
 
 
 def toml(data: bytes, rng: Random) -> bytes:
-    """A text changed as such, or as tables, written with tables of their own or in lines."""
-    if rng.random() < 0.4:
-        return text(data, rng)
-    changed = tree(_parsed(data), rng)
-    return (in_lines(changed) if rng.random() < 0.3 else in_tables(changed)).encode()
+    """A text changed as such, or as tables."""
+    return text(data, rng) if rng.random() < 0.4 else tomlkit.dumps(tree(_parsed(data), rng)).encode()
 
 
 @functools.cache
 def _parsed(data: bytes) -> dict:
     """The tables of a seed, which `tree` copies."""
     return tomllib.loads(data.decode())
-
-
-def in_lines(tables: dict) -> str:
-    """Tables as TOML, each value in its line."""
-    return "".join(f"{key(k)} = {inline(v)}\n" for k, v in tables.items())
-
-
-def in_tables(tables: dict) -> str:
-    """Tables as TOML, each under its head."""
-    plain = {k: v for k, v in tables.items() if not _under_heads(v)}
-    found = [in_lines(plain)]
-    for k, v in tables.items():
-        if k not in plain and isinstance(v, list):
-            found += [f"[[{key(k)}]]\n{in_lines(table)}" for table in v]
-        elif k not in plain:
-            found.append(f"[{key(k)}]\n{in_lines(v)}")
-    return "\n".join(found)
-
-
-def _under_heads(value) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and value and all(isinstance(v, dict) for v in value))
-
-
-def key(name: str) -> str:
-    """A key of TOML, in quotes where it needs them."""
-    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
-
-
-def inline(value) -> str:
-    """A value of TOML in one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key(k)} = {inline(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(inline, value)) + "]"
-    return json.dumps(value) if isinstance(value, (str, bool)) else str(value)

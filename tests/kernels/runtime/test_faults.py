@@ -172,13 +172,6 @@ def test_settings_are_checked(monkeypatch):
                 kernels.compile(lambda q: q, {"q": 1})
 
 
-def test_calls_are_counted(kernel):
-    before, own = kernels.calls(), kernel.calls
-    kernel(np.ones((2, 3)), 1.0)
-    assert kernels.calls() == before + 1
-    assert kernel.calls == own + 1
-
-
 def test_long_formulas_are_split_and_agree():
     """Far above the size of one part; every value is used far from where it is made."""
 

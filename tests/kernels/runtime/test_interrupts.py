@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from packed_loop import iterate
 
-import myoquat as mq
 from myoquat import kernels
 from myoquat.kernels import LinearInterpolation, Outcome, step_loop
 from myoquat.kernels.runtime import execution
 from myoquat.kernels.runtime.execution import Cancelled, cancellable, split_and_run
-from myoquat.muscle.laws import Thelen2003
 
 
 @pytest.fixture
@@ -104,19 +102,3 @@ def test_a_kernel_with_solvers_in_chunks_gives_the_same_bits(small_chunks):
     small_chunks()
     assert kernel(c).tobytes() == whole.tobytes()
     assert kernel(c, threads=2).tobytes() == whole.tobytes()
-
-
-def test_a_simulation_of_muscles_in_chunks_gives_the_same_bits(small_chunks):
-    path = (mq.muscle.PathPoint("ground", (0.0, 0.0, 0.4)), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0)))
-    rod = mq.Body("rod", "ground", mq.joints.SphericalJoint(), mass=2.0, inertia=(0.1, 0.1, 0.1, 0.0, 0.0, 0.0))
-    law = Thelen2003(100.0, optimal_fiber_length=0.2, tendon_slack_length=0.3, tendon="elastic")
-    model = mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
-    u0 = np.random.default_rng(7).normal(size=(11, 3))
-
-    def ends():
-        motion = mq.simulate(model, u0=u0, duration=0.02, activation=lambda t: np.sin(40 * t)[..., None] ** 2)
-        return motion.q.tobytes() + motion.u.tobytes() + motion.muscle_states.tobytes()
-
-    whole = ends()
-    small_chunks()
-    assert ends() == whole

@@ -113,26 +113,6 @@ def test_stages_repeat_until_every_state_is_done():
         pass
 
 
-def test_code_does_not_grow_with_the_table():
-    def code(count):
-        made = Program("sum", {"x": count})
-        made.table(
-            lambda x, w: np.sin(x) * w,
-            count,
-            gather={"x": ("x", np.arange(count))},
-            parameters={"w": np.ones(count)},
-            add={"output0": ("y", np.zeros(count, dtype=int))},
-            buffers={"y": 1},
-        )
-        return made.compile(["y"])
-
-    small, large = code(10), code(200)
-    body = small.ir.count("\n"), large.ir.count("\n")
-    assert body[1] < 1.2 * body[0]
-    x = np.linspace(0, 3, 200)
-    np.testing.assert_allclose(large(x), [np.sin(x).sum()], rtol=1e-13)
-
-
 def test_a_table_walks_a_chain():
     """Each element reads the row that the one before it stored."""
     count = 30
