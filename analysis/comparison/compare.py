@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +100,9 @@ def compare_models(
     True
     """
     a, b = _loaded("first", first, rotations), _loaded("second", second, rotations)
-    same = a.label == b.label
-    sides = (replace(a, label=f"{a.label} (A)"), replace(b, label=f"{b.label} (B)")) if same else (a, b)
-    return _compared(sides, (coordinates, muscles, bodies), (poses, seed, motion), activation)
+    if a.label == b.label:
+        a.label, b.label = f"{a.label} (A)", f"{b.label} (B)"
+    return _compared((a, b), (coordinates, muscles, bodies), (poses, seed, motion), activation)
 
 
 def compare_with_engine(
@@ -134,7 +133,7 @@ def compare_with_engine(
     wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
     a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")
     if isinstance(side, MujocoSide):
-        side = replace(side, offsets=_offsets(a.model))
+        side.offsets = _offsets(a.model)
     return _compared((a, side), (coordinates, muscles, bodies), (poses, seed, motion), activation)
 
 

@@ -1,15 +1,14 @@
 """Models as MuJoCo and OpenSim read them, as sides of a comparison."""
 
 import itertools
-from collections.abc import Collection, Mapping
-from dataclasses import field
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request
-from myoquat.core.records import dataclass
+from myoquat.analysis.comparison.sides import BodyMass, Quantities, Request, Side
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import matvec
@@ -21,15 +20,20 @@ FREE, OVER_JOINTS, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 1, 2, 3, 
 SPRING, FRICTION, NO_SOURCE = -1, -2, -3  # forces of a tendon beside its actuators, which have numbers from 0
 
 
-@dataclass(frozen=True)
-class MujocoSide:
+class MujocoSide(Side):
     """A compiled model of MuJoCo. Coordinates without names are called as this package calls them."""
 
-    module: Any
-    engine: Any
-    label: str
-    angles: Mapping[str, str] = field(default_factory=dict)
-    offsets: Mapping[str, float] = field(default_factory=dict)  # [m] that this package adds to lengths of fixed tendons
+    offsets: Mapping[str, float] = MappingProxyType({})  # [m] that this package adds to lengths of fixed tendons
+
+    def __init__(self, module: Any, engine: Any, label: str) -> None:
+        self.module, self.engine, self.label = module, engine, label
+        self.coordinates, self.muscles = tuple(self._addresses), tuple(self._drives)
+        self.arm_names = {name for name, (_, dof) in self._addresses.items() if dof >= 0}
+        self.dependent, self.bodies = set(self._couplers), {}
+        for k, name in enumerate(self._body_names[1:], start=1):
+            body = engine.body(k)
+            R = np.asarray(rotation_matrix(body.iquat))
+            self.bodies[name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
 
     @cached_property
     def _body_names(self) -> tuple[str, ...]:
@@ -56,16 +60,6 @@ class MujocoSide:
             found |= {name: (at + k, -1) for k, name in enumerate(names)}
         return found
 
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """As for every side."""
-        return tuple(self._addresses)
-
-    @property
-    def arm_names(self) -> Collection[str]:
-        """As for every side."""
-        return {name for name, (_, dof) in self._addresses.items() if dof >= 0}
-
     @cached_property
     def _couplers(self) -> dict[str, tuple[str, np.polynomial.Polynomial]]:
         """The coordinates that equality constraints drive: the independent one, and the polynomial of its value."""
@@ -79,11 +73,6 @@ class MujocoSide:
             shifted = np.polynomial.Polynomial(engine.eq_data[k, :5])(np.polynomial.Polynomial([-engine.qpos0[b], 1.0]))
             found[names[a]] = names[b], shifted + float(engine.qpos0[a])
         return found
-
-    @property
-    def dependent(self) -> Collection[str]:
-        """As for every side."""
-        return set(self._couplers)
 
     @cached_property
     def _drives(self) -> dict[str, tuple[int, int]]:
@@ -102,21 +91,6 @@ class MujocoSide:
             first, *more = [*map(int, on), *passive] or [NO_SOURCE]
             found[name] = tendon, first
             found |= {f"{name}_{k}": (tendon, source) for k, source in enumerate(more, start=2)}
-        return found
-
-    @property
-    def muscles(self) -> tuple[str, ...]:
-        """As for every side."""
-        return tuple(self._drives)
-
-    @property
-    def bodies(self) -> Mapping[str, BodyMass]:
-        """As for every side."""
-        found = {}
-        for k, name in enumerate(self._body_names[1:], start=1):
-            body = self.engine.body(k)
-            R = np.asarray(rotation_matrix(body.iquat))
-            found[name] = BodyMass(float(body.mass[0]), body.ipos.copy(), R @ np.diag(body.inertia) @ R.T)
         return found
 
     def at(self, request: Request) -> Quantities:
@@ -217,65 +191,24 @@ class MujocoSide:
         return np.asarray(stiffness * (np.maximum(length - high, 0.0) - np.maximum(low - length, 0.0)))
 
 
-@dataclass(frozen=True)
-class OpensimSide:
+class OpensimSide(Side):
     """A model in OpenSim."""
 
-    module: Any
-    engine: Any
-    label: str
-    angles: Mapping[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def _state(self) -> Any:
-        state = self.engine.initSystem()
+    def __init__(self, module: Any, engine: Any, label: str) -> None:
+        self.module, self.engine, self.label, self._state = module, engine, label, engine.initSystem()
+        self._coordinates, self._bodies = _named(engine.getCoordinateSet()), _named(engine.getBodySet())
         for coordinate in self._coordinates.values():
-            coordinate.setLocked(state, False)
-        return state
-
-    @cached_property
-    def _coordinates(self) -> dict[str, Any]:
-        return _named(self.engine.getCoordinateSet())
-
-    @cached_property
-    def _muscles(self) -> dict[str, Any]:
-        forces = self.engine.getForceSet()
-        actuators = (self.module.PathActuator.safeDownCast(forces.get(k)) for k in range(forces.getSize()))
-        return {actuator.getName(): actuator for actuator in actuators if actuator is not None}
-
-    @cached_property
-    def _bodies(self) -> dict[str, Any]:
-        return _named(self.engine.getBodySet())
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """As for every side."""
-        return tuple(self._coordinates)
-
-    @property
-    def arm_names(self) -> Collection[str]:
-        """As for every side."""
-        return self.coordinates
-
-    @property
-    def dependent(self) -> Collection[str]:
-        """As for every side."""
-        return {name for name, found in self._coordinates.items() if found.isDependent(self._state)}
-
-    @property
-    def muscles(self) -> tuple[str, ...]:
-        """As for every side."""
-        return tuple(self._muscles)
-
-    @property
-    def bodies(self) -> Mapping[str, BodyMass]:
-        """As for every side."""
-        found = {}
+            coordinate.setLocked(self._state, False)
+        forces = engine.getForceSet()
+        actuators = [module.PathActuator.safeDownCast(forces.get(k)) for k in range(forces.getSize())]
+        self._muscles = {actuator.getName(): actuator for actuator in actuators if actuator is not None}
+        self.coordinates = self.arm_names = tuple(self._coordinates)
+        self.muscles, self.bodies = tuple(self._muscles), {}
+        self.dependent = {name for name, found in self._coordinates.items() if found.isDependent(self._state)}
         for name, body in self._bodies.items():
             inertia, center = body.getInertia(), _three(body.getMassCenter())
             (xx, yy, zz), (xy, xz, yz) = _three(inertia.getMoments()), _three(inertia.getProducts())
-            found[name] = BodyMass(body.getMass(), center, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-        return found
+            self.bodies[name] = BodyMass(body.getMass(), center, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
     def at(self, request: Request) -> Quantities:
         """As for every side; a muscle that OpenSim cannot bring into equilibrium has the tension NaN."""

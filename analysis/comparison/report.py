@@ -92,9 +92,8 @@ class ModelComparison:
             name: (float(np.nanmin(x, initial=np.inf)), float(np.nanmax(x, initial=-np.inf)))
             for name, x in found[0].coordinates.items()
         }
-        poses, activation = sample
-        labels = sides[0].label, sides[1].label
-        return cls(*labels, names, records, poses, int(known.sum()), activation, sides, arms, ranges, sides[0].units)
+        labels, units = (sides[0].label, sides[1].label), sides[0].model.system.coordinate_units
+        return cls(*labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, ranges, units)
 
     @cached_property
     def table(self) -> "pd.DataFrame":

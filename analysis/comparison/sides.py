@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Protocol
+from types import MappingProxyType
 
 import numpy as np
 
@@ -63,96 +63,45 @@ class Request:
     activation: float = 1.0
 
 
-class Side(Protocol):
-    """A model in this package, or a file in its engine."""
+class Side:
+    """A model in this package, or a file in its engine.
 
-    @property
-    def label(self) -> str:
-        """The name of the side in a report."""
-        ...
+    label        the name of the side in a report
+    coordinates  names of what tells a pose: angles [rad], lengths [m] and the components of quaternions
+    angles       other names for a pose, the angles of a file that quaternions have replaced, each with its body
+    arm_names    the coordinates that moment arms belong to: not those of quaternions and floating bodies
+    dependent    the coordinates that follow others
+    muscles      names of the muscles
+    bodies       the bodies by name
+    """
 
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of what tells a pose: angles [rad], lengths [m] and the components of quaternions."""
-        ...
-
-    @property
-    def angles(self) -> Mapping[str, str]:
-        """Other names for a pose, the angles of a file that quaternions have replaced, each with its body."""
-        ...
-
-    @property
-    def arm_names(self) -> Collection[str]:
-        """The coordinates that moment arms belong to: not those of quaternions and floating bodies."""
-        ...
-
-    @property
-    def dependent(self) -> Collection[str]:
-        """The coordinates that follow others."""
-        ...
-
-    @property
-    def muscles(self) -> tuple[str, ...]:
-        """Names of the muscles."""
-        ...
-
-    @property
-    def bodies(self) -> Mapping[str, BodyMass]:
-        """The bodies by name."""
-        ...
+    label: str
+    coordinates: tuple[str, ...]
+    angles: Mapping[str, str] = MappingProxyType({})
+    arm_names: Collection[str]
+    dependent: Collection[str]
+    muscles: tuple[str, ...]
+    bodies: Mapping[str, BodyMass]
 
     def at(self, request: Request) -> Quantities:
         """The quantities at poses."""
-        ...
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class ModelSide:
+class ModelSide(Side):
     """A model of this package."""
 
-    model: Model
-    label: str
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """As for every side."""
-        return self.model.system.coordinate_names
-
-    @property
-    def angles(self) -> Mapping[str, str]:
-        """As for every side."""
-        system = self.model.system
-        return {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
-
-    @property
-    def arm_names(self) -> Collection[str]:
-        """As for every side."""
-        system = self.model.system
+    def __init__(self, model: Model, label: str) -> None:
+        self.model, self.label, system = model, label, model.system
+        self.coordinates, self.muscles = system.coordinate_names, model.muscle_names
+        self.angles = {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
         plain = (body for body in system.bodies if not isinstance(body.joint, (SphericalJoint, FloatingJoint)))
-        return {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
-
-    @property
-    def dependent(self) -> Collection[str]:
-        """As for every side."""
-        return {coupler.dependent for coupler in self.model.couplers}
-
-    @property
-    def muscles(self) -> tuple[str, ...]:
-        """As for every side."""
-        return self.model.muscle_names
-
-    @property
-    def bodies(self) -> Mapping[str, BodyMass]:
-        """As for every side."""
-        return {
+        self.arm_names = {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
+        self.dependent = {coupler.dependent for coupler in model.couplers}
+        self.bodies = {
             body.name: BodyMass(body.mass, np.array(body.center_of_mass), full(np.array(body.inertia)))
-            for body in self.model.system.bodies
+            for body in system.bodies
         }
-
-    @property
-    def units(self) -> Mapping[str, str]:
-        """Units of the coordinates."""
-        return self.model.system.coordinate_units
 
     def at(self, request: Request) -> Quantities:
         """As for every side; poses are brought onto the constraints, and all quantities are NaN where that fails."""

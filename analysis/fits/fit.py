@@ -26,7 +26,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 
-__all__ = ["Certificate", "PathFit", "PathFits", "certify", "fit_paths"]
+__all__ = ["Certificate", "PathFit", "PathFits", "certify", "chosen_terms", "fit_paths"]
 
 SET_DEGREE, SET_WEIGHT = 2, 1e-6  # of the terms that describe the set of poses, and their regularisation
 MIN_POSES = 10  # usable ones that the fit of a muscle needs
@@ -168,15 +168,15 @@ def _path(best: Candidate, fitted: FittedSet, ground: str) -> tuple[PathPoint, .
     constant = np.zeros(1)
     plain = [part.coefficients for part in best.parts if part.effect is None] or [constant]
     surfaces = [
-        SurfaceTerm(_function(best.basis, best.chosen, part.coefficients), part.width, part.effect)
+        SurfaceTerm(chosen_terms(best.basis, best.chosen, part.coefficients), part.width, part.effect)
         for part in best.parts
         if part.effect is not None
     ]
-    length = _function(best.basis, best.chosen, plain[0])
+    length = chosen_terms(best.basis, best.chosen, plain[0])
     return fitted_path(length, fitted, ground, straight=best.straight, surfaces=tuple(surfaces))
 
 
-def _function(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:
+def chosen_terms(basis: Basis, chosen: Array, coefficients: Array) -> PoseFunction:
     """The chosen terms, by order, as a function of the pose."""
     assert len(coefficients) <= len(chosen)
     order = np.argsort(chosen[: len(coefficients)])

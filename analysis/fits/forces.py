@@ -1,21 +1,14 @@
 """Fits of the forces with which muscles press on a joint, for limits of its reaction such as stability cones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from myoquat.analysis.fits.basis import (
-    Basis,
-    Crossing,
-    FitSettings,
-    Moments,
-    Selection,
-    crossings,
-    greatest_degree,
-    select_terms,
-    variable_rates,
-)
-from myoquat.analysis.fits.jumps import SolvedPaths, allowed_motions, solved_paths
+from myoquat.analysis.fits.basis import FitSettings, crossings
+from myoquat.analysis.fits.fit import chosen_terms
+from myoquat.analysis.fits.group import Group
+from myoquat.analysis.fits.jumps import allowed_motions, solved_paths
 from myoquat.analysis.fits.poses import chosen_muscles, given_poses
 from myoquat.core.arguments import check_types
 from myoquat.core.records import dataclass
@@ -97,9 +90,16 @@ def fit_joint_forces(
     slopes = np.abs(np.where(usable[..., None], solved.jacobian, 0.0)).max(axis=0, initial=0.0)
     found: dict[str, tuple[PoseFunction, PoseFunction, PoseFunction]] = {}
     errors: dict[str, float] = {}
+    # a component of the force in place of a length, without rates
+    settings = replace(settings, length_error=error / np.sqrt(3.0))
     for crossing in crossings(model, able, q, slopes, allowed, additive=False):
-        for k, functions, off in _group(model, crossing, solved, force, usable, error, settings):
-            found[model.muscle_names[k]], errors[model.muscle_names[k]] = functions, off
+        group = Group(model, crossing, solved, None, allowed, settings, rates=False)
+        degree = group.degree(settings.candidates)
+        for k in crossing.muscles:
+            best = [group.polynomial(degree, y[None], usable[group.order, k]) for y in force[group.order, k].T]
+            functions = [chosen_terms(part.basis, part.chosen, part.parts[0].coefficients) for part in best]
+            found[model.muscle_names[k]] = functions[0], functions[1], functions[2]
+            errors[model.muscle_names[k]] = error * float(np.sqrt(np.mean([part.error**2 for part in best])))
     return JointForceFits(body, {name: found[name] for name in names if name in found}, errors)
 
 
@@ -108,41 +108,3 @@ def _in_parent(model: Model, body: str, q: Array) -> Array:
     system = model.system
     R, _ = system.poses(q)[system.bodies[system.indices.body(body)].parent]
     return unit_wrenches(model, q, body)[..., :3] @ R
-
-
-def _group(
-    model: Model,
-    crossing: Crossing,
-    solved: SolvedPaths,
-    force: Array,
-    usable: Array,
-    error: float,
-    settings: FitSettings,
-) -> Iterator[tuple[int, tuple[PoseFunction, PoseFunction, PoseFunction], float]]:
-    """The number, functions and held-out error of every muscle that crosses the same joints."""
-    variables, n = crossing.variables, len(solved.q)
-    degree = greatest_degree(variables, settings.candidates) if settings.degree is None else settings.degree
-    basis, still = Basis(variables, degree), np.zeros((n, model.system.nu, 0))
-    terms = basis.evaluated(*variable_rates(model.system, variables, solved.q, still))[:, 0]
-    held = np.random.default_rng(n).permutation(n) < settings.held_out * n
-    for k in crossing.muscles:
-        parts = [(terms[:, part], force[part, k]) for part in (usable[:, k] & ~held, usable[:, k] & held)]
-        squares = [phi @ phi.T / max(1, len(y)) for phi, y in parts]
-        functions, off = [], 0.0
-        for i in range(3):
-            fitted, other = (Moments(G, phi @ y[:, i] / max(1, len(y)), float(np.mean(y[:, i] ** 2)))
-                             for G, (phi, y) in zip(squares, parts, strict=True))  # fmt: skip
-            best = _component(fitted, other, error / np.sqrt(3.0), settings)
-            powers = tuple(basis.powers[j] for j in best.chosen)
-            functions.append(PoseFunction(variables, powers, tuple(best.coefficients.tolist())))
-            off += other.error(best.chosen, best.coefficients) ** 2
-        yield k, (functions[0], functions[1], functions[2]), float(np.sqrt(off))
-
-
-def _component(fitted: Moments, held: Moments, wanted: float, settings: FitSettings) -> Selection:
-    """The terms of one component, for a wanted error at the held-out poses."""
-
-    def error(chosen: Array, c: Array) -> float:
-        return held.error(chosen, c) / wanted
-
-    return select_terms(fitted, settings.weight, settings.terms, error)

@@ -103,7 +103,9 @@ class _Poses:
         full[chosen] = c
         off = np.where(used, np.tensordot(full, self.terms, axes=1) - y, 0.0)
         count = max(1, int(used.sum()))
-        return float(np.sqrt(np.sum(off[0] ** 2) / count)), float(np.sqrt(np.sum(off[1:] ** 2) / count / (len(y) - 1)))
+        return float(np.sqrt(np.sum(off[0] ** 2) / count)), float(
+            np.sqrt(np.sum(off[1:] ** 2) / count / max(1, len(y) - 1))
+        )
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Group:
     """The fits of muscles that cross the same joints: they share the terms at all poses.
 
     straight  None for fits of polynomials alone
+    rates     whether lengths have rates along motions; forces have none
     """
 
     def __init__(
@@ -143,16 +146,24 @@ class Group:
         straight: StraightPaths | None,
         allowed: Array | None,
         settings: FitSettings,
+        *,
+        rates: bool = True,
     ) -> None:
         self.model, self.crossing, self.settings = model, crossing, settings
         self._solved, self._straight, n = solved, straight, len(solved.q)
         self.order = np.random.default_rng(n).permutation(n)  # the poses that are fitted, then those held out
         self._fitted = n - int(settings.held_out * n)
-        self.motions = crossing.motions(allowed, n, model.system.nu)[self.order]
+        motions = crossing.motions(allowed, n, model.system.nu) if rates else np.zeros((n, model.system.nu, 0))
+        self.motions = motions[self.order]
         self._variables = variable_rates(model.system, crossing.variables, solved.q[self.order], self.motions)
         self._wanted = settings.length_error, settings.arm_error
-        self._beyond = beyond_jumps(model, solved, crossing.variables, np.array(crossing.muscles), settings.near)
         self._level = cache(self._new_level)
+
+    @cached_property
+    def _beyond(self) -> Array:
+        """(n, k) poses of the set beyond a jump."""
+        muscles = np.array(self.crossing.muscles)
+        return beyond_jumps(self.model, self._solved, self.crossing.variables, muscles, self.settings.near)
 
     def fit(self, muscle: int) -> MuscleFit:
         """The fit of one muscle to the poses that are neither near a jump nor beyond one."""
@@ -170,7 +181,7 @@ class Group:
             basis, (_Poses(basis.evaluated(x[:, :k], dx[..., :k])), _Poses(basis.evaluated(x[:, k:], dx[..., k:])))
         )
 
-    def _degree(self, candidates: int) -> int:
+    def degree(self, candidates: int) -> int:
         """That of the settings, or the highest with so many terms."""
         if self.settings.degree is not None:
             return self.settings.degree
@@ -191,7 +202,7 @@ class Group:
         """The candidate with the least error: polynomials, the straight path with a contact, polynomials of more terms.
         Where all miss the wanted errors by far, fits with more surfaces. No candidate is much farther off beyond a jump
         than the first one."""
-        path, best = self.model.muscles[muscle], self._polynomial(self._degree(FIRST_CANDIDATES), y, used)
+        path, best = self.model.muscles[muscle], self.polynomial(self.degree(FIRST_CANDIDATES), y, used)
         most = FAR_FACTOR * _greatest(best.values - y, smooth)
         contact: list[Part] = []
         stages: list[tuple[float, Iterator[Candidate]]] = [(1.0, self._more_terms(y, used))]
@@ -211,9 +222,9 @@ class Group:
 
     def _more_terms(self, y: Array, used: Array) -> Iterator[Candidate]:
         """Polynomials of as many terms as the settings allow, unless they are those of the first candidate."""
-        degree = self._degree(self.settings.candidates)
-        if degree > self._degree(FIRST_CANDIDATES):
-            yield self._polynomial(degree, y, used)
+        degree = self.degree(self.settings.candidates)
+        if degree > self.degree(FIRST_CANDIDATES):
+            yield self.polynomial(degree, y, used)
 
     def _beside_straight(self, muscle: int, y: Array, used: Array) -> Iterator[Candidate]:
         """Polynomials beside the straight pieces between points that are fixed on their bodies."""
@@ -221,10 +232,10 @@ class Group:
         points = straight_points(self.model.muscles[muscle])
         base = self._observed(*self._straight.fixed, muscle)
         for candidates in (FIRST_CANDIDATES, self.settings.candidates) if points else ():
-            found = self._polynomial(self._degree(candidates), y - base, used)
+            found = self.polynomial(self.degree(candidates), y - base, used)
             yield replace(found, straight=points, values=found.values + base)
 
-    def _polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
+    def polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
         """The terms to which observations y (1 + r, n) at the poses that are `used` (n,) lead."""
         level, k = self._level(degree), self._fitted
         fitted, held = level.parts
@@ -246,7 +257,7 @@ class Group:
     def _straight_alone(self, muscle: int, y: Array, used: Array) -> Iterator[Candidate]:
         """The path without its surfaces."""
         assert self._straight is not None
-        level, base = self._level(self._degree(FIRST_CANDIDATES)), self._observed(*self._straight.fixed, muscle)
+        level, base = self._level(self.degree(FIRST_CANDIDATES)), self._observed(*self._straight.fixed, muscle)
         points = self.model.muscles[muscle].path
         yield Candidate(level.basis, np.arange(1), (Part(np.zeros(1)),), points, self._error(base - y, used), base)
 
@@ -258,7 +269,7 @@ class Group:
         if not self.model.muscles[muscle].wraps or self._straight is None:
             return
         base, free = (self._observed(*each, muscle) for each in (self._straight.fixed, self._straight.free))
-        level, points = self._level(self._degree(FIRST_CANDIDATES)), straight_points(self.model.muscles[muscle])
+        level, points = self._level(self.degree(FIRST_CANDIDATES)), straight_points(self.model.muscles[muscle])
         counts = [self._count(d) for d in SURFACE_DEGREES]
         counts = [c for c in counts if c <= min(SURFACE_TERMS, level.size)]
         problem, poses = self._problem(level, y - base, used, max(counts, default=0))

@@ -1,9 +1,8 @@
 """The formulas that the mapping analysis compares, on one pose, for kernels."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -37,13 +36,11 @@ from myoquat.muscle import Model
 __all__ = [
     "EXTENSIONS",
     "ROWS",
-    "AnglesReading",
     "Ball",
     "Pair",
     "Quantities",
     "Reading",
     "Row",
-    "SequenceReading",
     "conditions",
     "power_errors",
     "row_errors",
@@ -51,38 +48,37 @@ __all__ = [
 ]
 
 
-class Reading(ABC):
-    """Three angles phi (..., 3) [rad] of a ball joint, omega = B(phi) phidot in child-frame components."""
+@dataclass(frozen=True)
+class Reading:
+    """Three angles phi (..., 3) [rad] of a ball joint, omega = B(phi) phidot in child-frame components.
 
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """The name of the angles in titles."""
+    label         of the angles in titles
+    quaternion    (..., 4) Q of phi
+    rate_matrix   (..., 3, 3) B
+    rate_inverse  (..., 3, 3) B^-1
+    condition     (...) condition number of B, or a bound of it that is at most three times as large
+    beside_lock   (..., 3) angles with the second one [rad] away from its lock, inside the interval of the first
+                  solution, of that distance, the first and the last rotation
+    angles        the coordinates that the model's file has for the joint, about axes of its own; None for an Euler
+                  sequence
+    """
 
-    @abstractmethod
-    def quaternion(self, phi: Array) -> Array:
-        """(..., 4) Q."""
-
-    @abstractmethod
-    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
-        """(..., 3) angles with the second one [rad] away from its lock, inside the interval of the first solution."""
+    label: str
+    quaternion: Callable[[Array], Array]
+    rate_matrix: Callable[[Array], Array]
+    rate_inverse: Callable[[Array], Array]
+    condition: Callable[[Array], Array]
+    beside_lock: Callable[[Array, Array | float, Array | float], Array]
+    angles: Angles | None = None
 
     def outer(self, rng: np.random.Generator) -> tuple[float, float]:
-        """First and last rotation [rad] of a random pose beside the lock."""
-        first, last = rng.uniform(-np.pi, np.pi, 2)
+        """First and last rotation [rad] of a random pose beside the lock, inside the ranges of the coordinates, if
+        there are any: outside, the other triple of the rotation is read."""
+        if self.angles is not None and self.angles.ranges:
+            first, _, last = self.angles.rotations(rng.uniform(*np.array(self.angles.ranges).T))
+        else:
+            first, last = rng.uniform(-np.pi, np.pi, 2)
         return first, last
-
-    @abstractmethod
-    def rate_matrix(self, phi: Array) -> Array:
-        """(..., 3, 3) B."""
-
-    @abstractmethod
-    def rate_inverse(self, phi: Array) -> Array:
-        """(..., 3, 3) B^-1."""
-
-    @abstractmethod
-    def condition(self, phi: Array) -> Array:
-        """(...) condition number of B, or a bound of it that is at most three times as large."""
 
     def to_spatial(self, J_phi: Array, phi: Array) -> Array:
         """(..., 3) J = J_phi B^-1."""
@@ -97,67 +93,30 @@ class Reading(ABC):
         return matvec(self.rate_inverse(phi), omega)
 
 
-@dataclass(frozen=True)
-class SequenceReading(Reading):
-    """An Euler sequence."""
-
-    sequence: str
-
-    @property
-    def label(self) -> str:
-        return self.sequence
-
-    def quaternion(self, phi: Array) -> Array:
-        return quaternion_from_euler(phi, self.sequence)
-
-    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
-        middle = distance if self.sequence[0] == self.sequence[2] else np.pi / 2 - distance
+def _of_sequence(sequence: str) -> Reading:
+    def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
+        middle = distance if sequence[0] == sequence[2] else np.pi / 2 - distance
         return np.stack(np.broadcast_arrays(first, middle, last), axis=-1)
 
-    def rate_matrix(self, phi: Array) -> Array:
-        return euler_rate_matrix(phi, self.sequence)
+    def of(formula: Callable[..., Array]) -> Callable[[Array], Array]:
+        return partial(formula, sequence=sequence)
 
-    def rate_inverse(self, phi: Array) -> Array:
-        return euler_rate_inverse(phi, self.sequence)
-
-    def condition(self, phi: Array) -> Array:
-        return condition_euler(phi, self.sequence)
+    B, inverse, condition = of(euler_rate_matrix), of(euler_rate_inverse), of(condition_euler)
+    return Reading(sequence, of(quaternion_from_euler), B, inverse, condition, beside_lock)
 
 
-@dataclass(frozen=True)
-class AnglesReading(Reading):
-    """The coordinates that the model's file has for the joint, about axes of its own."""
+def _of_angles(angles: Angles) -> Reading:
+    def beside_lock(distance: Array, first: Array | float, last: Array | float) -> Array:
+        f = np.stack(np.broadcast_arrays(first, angles.beside_lock(distance), last), axis=-1)
+        return angles.coordinates(f)
 
-    angles: Angles
-
-    @property
-    def label(self) -> str:
-        return "(" + ", ".join(self.angles.names) + ")"
-
-    def quaternion(self, phi: Array) -> Array:
-        return self.angles.quaternion(phi)
-
-    def outer(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Inside the ranges of the coordinates, if there are any: outside, the other triple of the rotation is read."""
-        if not self.angles.ranges:
-            return super().outer(rng)
-        first, _, last = self.angles.rotations(rng.uniform(*np.array(self.angles.ranges).T))
-        return first, last
-
-    def beside_lock(self, distance: Array, first: Array | float, last: Array | float) -> Array:
-        f = np.stack(np.broadcast_arrays(first, self.angles.beside_lock(distance), last), axis=-1)
-        return self.angles.coordinates(f)
-
-    def rate_matrix(self, phi: Array) -> Array:
-        return self.angles.rate_matrix(phi)
-
-    def rate_inverse(self, phi: Array) -> Array:
-        return inverse_rate_matrix(self.angles, phi)
-
-    def condition(self, phi: Array) -> Array:
-        """|B| |B^-1| by Frobenius norms."""
-        squares = [np.sum(A * A, axis=(-2, -1)) for A in (self.rate_matrix(phi), self.rate_inverse(phi))]
+    def condition(phi: Array) -> Array:  # |B| |B^-1| by Frobenius norms
+        squares = [np.sum(A * A, axis=(-2, -1)) for A in (angles.rate_matrix(phi), inverse(phi))]
         return np.sqrt(squares[0] * squares[1])
+
+    inverse = partial(inverse_rate_matrix, angles)
+    label = f"({', '.join(angles.names)})"
+    return Reading(label, angles.quaternion, angles.rate_matrix, inverse, condition, beside_lock, angles)
 
 
 MIN_NAMED_VELOCITIES, MAX_NAMED_REASONS = 2, 5  # of joints that are no ball joints, in the message
@@ -286,7 +245,7 @@ class Pair:
 
 
 def _reading(ball: SphericalJoint, joint: Joint) -> Reading:
-    return SequenceReading(joint.sequence) if isinstance(joint, EulerJoint) else AnglesReading(angles_of(ball))
+    return _of_sequence(joint.sequence) if isinstance(joint, EulerJoint) else _of_angles(angles_of(ball))
 
 
 def _in_angles(model: Model) -> Model:

@@ -11,7 +11,6 @@ from myoquat import kernels
 from myoquat.analysis.mapping.formulas import (
     EXTENSIONS,
     ROWS,
-    AnglesReading,
     Ball,
     Pair,
     Quantities,
@@ -301,12 +300,8 @@ def _blocks(pair: Pair, activation: Array, n: int, seed: int) -> Iterator[Block]
 def _reached(pair: Pair, q: Array, rng: np.random.Generator) -> Array:
     """The poses, rotations that a joint's file cannot describe by its angles drawn again."""
     for ball in pair.balls:
-        if not isinstance(ball.reading, AnglesReading):
-            continue
-        missed = ball.reading.angles.unreached(q[:, ball.q]) > 0
-        while missed.any():
+        while ball.reading.angles and (missed := ball.reading.angles.unreached(q[:, ball.q]) > 0).any():
             q[missed, ball.q] = random_quaternions(int(missed.sum()), rng)
-            missed = ball.reading.angles.unreached(q[:, ball.q]) > 0
     return q
 
 

@@ -59,13 +59,12 @@ from myoquat.dynamics.constraints.equations import modes_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.angles import angular_drift, child_axes
 from myoquat.joints.vectors import components, cross, matvec, vecmat
-from myoquat.kernels import Kernel, compile
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.model import Model
 
@@ -104,9 +103,8 @@ class MotionConstraints:
         if not self.holonomic:
             return q
         structure = PoseStructure(self.system, (), (), (), self.couplers, self.locked, (), self.holonomic)
-        kernel = kernel_for(("pose_brought", structure.key), lambda content: _kernel(structure, content))
         phi = ConstraintArrays(Constraints(self.system, self.holonomic))
-        q = kernel(structure.allowed(q), time)
+        q = structure.bring(structure.allowed(q), time)
         off = np.abs(phi.position(q, time)).max(axis=-1)
         if not (off <= PROJECTION_TOLERANCE).all():
             row = int(np.argmax(~(off <= PROJECTION_TOLERANCE)))
@@ -172,13 +170,6 @@ def constraints_of_motion(motion: Motion, model: SystemLike | None) -> MotionCon
     if problem is None:
         return MotionConstraints(motion.system, (), (), frozenset())
     return MotionConstraints(motion.system, problem.couplers, problem.constraints, problem.locked)
-
-
-def _kernel(structure: PoseStructure, content: str | None) -> Kernel:
-    def brought(q: Array, t: Array) -> Array:
-        return structure.brought(q, t)
-
-    return compile(brought, {"q": structure.system.nq, "t": ()}, ["q_new"], content=content)
 
 
 SPLINE_DEGREE = 5

@@ -100,8 +100,7 @@ class _Solver:
         near, assess = solver("pose_steps", False), kept("pose_errors", assessed, {"q": nq, "data": size})
         if problem.equations is None:
             return cls(near, near, assess, None, problem)
-        bring = kept("pose_brought", lambda q, t: problem.brought(q, t), {"q": nq, "t": ()}, ["q_new"])
-        return cls(near, solver("pose_steps_from_far", True), assess, bring, problem)
+        return cls(near, solver("pose_steps_from_far", True), assess, problem.bring, problem)
 
     def onto(self, q: Array, data: Array) -> Array:
         """(..., nq) poses with bounds kept, couplers followed, and brought onto the constraints where that is possible

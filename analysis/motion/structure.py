@@ -46,6 +46,7 @@ from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
+from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.motion import Motion, kinematics, world_poses
 from myoquat.joints.motion import Pair as MotionPair
 from myoquat.joints.multibody import state
@@ -53,7 +54,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import components, cross, dot, steiner, vecmat
-from myoquat.kernels import while_loop
+from myoquat.kernels import Kernel, compile, while_loop
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.coordinates import Coupler, Marker, in_order
 
@@ -462,6 +463,13 @@ class PoseStructure:
         start = Projection(q, 0.0 * q[..., 0] + np.inf)
         found = while_loop(lambda search: search.change > ON_THEM, newton, start, time, max_steps=MAX_NEWTON_STEPS)
         return found.q
+
+    @property
+    def bring(self) -> Kernel:
+        """The kernel of `brought`."""
+        sizes = {"q": self.system.nq, "t": ()}
+        build = lambda content: compile(lambda q, t: self.brought(q, t), sizes, ["q_new"], content=content)  # noqa: E731
+        return kernel_for(("pose_brought", self.key), build)
 
     def moved(self, q: Array, v: Array) -> Array:
         """(..., nq) coordinates after the step v (..., n) of the free velocities: bounds kept, couplers followed."""
