@@ -12,7 +12,6 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.analysis.recruitment.convex.program import Programs, Status, prices
-from myoquat.analysis.recruitment.convex.solve import powers_of_two
 from myoquat.core.lazy_imports import clarabel, scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -154,46 +153,32 @@ def _solved(p: Programs, coupling: CouplingRows) -> _End:
     w, powers = p.weights.ravel() / most, p.powers.ravel()
     C, weight = coupling.matrix(k, n), np.where(hard, 0.0, coupling.weight) / most
     curved = np.flatnonzero((powers != 2) & (w > 0))  # each of them has a variable t
-    linear, others = curved[powers[curved] == 1], curved[powers[curved] != 1]
-    t = np.searchsorted(curved, linear), np.searchsorted(curved, others)
+    linear = powers[curved] == 1
     quadratic = sparse.diags_array(2 * np.where(powers == 2, w, 0.0)) + 2 * C.T @ sparse.diags_array(weight) @ C
     cost = np.concatenate([-2 * C.T @ (weight * coupling.least), w[curved]])
 
-    def rows_of(entries: Array, extra: Array | None = None, sign: float = 1.0) -> Any:
-        """One row for each entry of x: sign times it, less t."""
-        each = np.arange(len(entries))
-        at, values = (each, entries), np.full(len(each), sign)
-        if extra is not None:
-            at, values = (
-                (np.tile(each, 2), np.concatenate([entries, size + extra])),
-                np.append(values, -np.ones(len(each))),
-            )
-        return sparse.csr_array((values, at), shape=(len(each), size + len(curved)))
-
+    X, T = sparse.eye_array(size, format="csr"), sparse.eye_array(len(curved), format="csr")
     lower, upper = p.lower.ravel(), p.upper.ravel()
     fixed = np.flatnonzero(lower == upper)
     low, high = (np.flatnonzero(np.isfinite(v) & (lower < upper)) for v in (lower, upper))
-    wide = [_blocks(p.A, len(curved)), -_blocks(p.G.reshape(k, -1, n), len(curved)), -_padded(C[hard], len(curved))]
-    cones = _power_rows(others, size + t[1], size + len(curved))
-    parts = [wide[0], rows_of(fixed), rows_of(low, sign=-1.0), rows_of(high), wide[2], rows_of(linear, t[0]),
-             rows_of(linear, t[0], -1.0), wide[1], cones]  # fmt: skip
-    right = [p.b.ravel(), lower[fixed], -lower[low], upper[high], -coupling.least[hard], np.zeros(2 * len(linear)),
-             p.h.ravel(), np.tile([0.0, 1.0, 0.0], len(others))]  # fmt: skip
-    counts = [part.shape[0] for part in parts]
+    in_cones = sparse.kron(X[curved[~linear]], [[0.0], [0.0], [-1.0]]), sparse.kron(T[~linear], [[-1.0], [0.0], [0.0]])
+    parts = [
+        (sparse.block_diag(list(p.A)), None), (X[fixed], None), (-X[low], None), (X[high], None), (-C[hard], None),
+        (X[curved[linear]], -T[linear]), (-X[curved[linear]], -T[linear]),
+        (-sparse.block_diag(list(p.G.reshape(k, -1, n))), None), in_cones,
+    ]  # fmt: skip
+    right = [p.b.ravel(), lower[fixed], -lower[low], upper[high], -coupling.least[hard], np.zeros(2 * linear.sum()),
+             p.h.ravel(), np.tile([0.0, 1.0, 0.0], (~linear).sum())]  # fmt: skip
+    counts = [part.shape[0] for part, _ in parts]
     cone_types = [clarabel.ZeroConeT(counts[0] + counts[1]), clarabel.NonnegativeConeT(sum(counts[2:7])),
-             *[clarabel.SecondOrderConeT(p.h.shape[2])] * (k * p.h.shape[1]),
-             *[clarabel.PowerConeT(1 / float(powers[i])) for i in others]]  # fmt: skip
+                  *[clarabel.SecondOrderConeT(p.h.shape[2])] * (k * p.h.shape[1]),
+                  *[clarabel.PowerConeT(1 / float(power)) for power in powers[curved[~linear]]]]  # fmt: skip
     full = sparse.block_diag([quadratic, sparse.csr_array((len(curved), len(curved)))])
-    every = sparse.vstack(parts).tocsc()
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(sparse.triu(full)),
-        cost,
-        sparse.csc_matrix(every),
-        np.concatenate(right),
-        cone_types,
-        _settings(),
-    )
-    found = solver.solve()
+    every = sparse.csc_matrix(sparse.block_array(parts))
+    every.eliminate_zeros()  # those of `kron`, which delay the solver
+    found = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(full)), cost, every, np.concatenate(right), cone_types, _settings()
+    ).solve()
     x = np.clip(np.array(found.x)[:size].reshape(k, n), p.lower, p.upper)
     z = np.split(most * np.array(found.z), np.cumsum(counts)[:-1])
     pull = np.where(hard, 0.0, -2 * most * weight * coupling.values(x))
@@ -210,43 +195,13 @@ def _settings() -> Any:
     return settings
 
 
-def _blocks(blocks: Array, extra: int) -> Any:
-    """(k r, k n + extra) sparse: (k, r, n) along the diagonal."""
-    k, r, n = blocks.shape
-    row, column = np.arange(k * r).reshape(k, r, 1), np.arange(k * n).reshape(k, 1, n)
-    at = [np.broadcast_to(v, blocks.shape).ravel() for v in (row, column)]
-    found = _sparse(blocks.ravel(), at, (k * r, k * n + extra))
-    found.eliminate_zeros()
-    return found
-
-
-def _padded(rows: Any, extra: int) -> Any:
-    """Sparse rows with more columns."""
-    rows = rows.tocoo()
-    return _sparse(rows.data, [rows.row, rows.col], (rows.shape[0], rows.shape[1] + extra))
-
-
-def _power_rows(entries: Array, t: Array, width: int) -> Any:
-    """Three rows for each entry of x: -t, 0, -x."""
-    each = 3 * np.arange(len(entries))
-    at = [np.concatenate([each, each + 2]), np.concatenate([t, entries])]
-    return _sparse(-np.ones(2 * len(each)), at, (3 * len(each), width))
-
-
-def _sparse(values: Array, at: list[Array], shape: tuple[int, int]) -> Any:
-    """A sparse matrix by rows."""
-    return scipy.sparse.csr_array((values, (at[0], at[1])), shape=shape)
-
-
 class _Rows:
     """Programs with rows of length about 1."""
 
     def __init__(self, given: Programs) -> None:
         self.given, self.n = given, given.A.shape[-1]
         self.max_weight = float(given.weights.max(initial=0.0)) or 1.0
-        lengths = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", given.G, given.G), axis=-1, initial=0.0))
-        self.rows = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", given.A, given.A)))
-        self.cones = powers_of_two(lengths)
+        self.rows, self.cones = given.row_sizes()
         self.program = replace(
             given,
             A=given.A / self.rows[..., None],
@@ -260,27 +215,15 @@ class _Rows:
     def relaxed(self, missed: Array, violation: Array | None = None) -> Programs:
         """The programs with slack variables in some of them (k,): one for each equation, and one that widens each cone.
         They have a weight, or known values (k, e + c)."""
-        p, (k, e), c = self.program, self.program.b.shape, self.program.h.shape[1]
-        extra = np.zeros((*p.G.shape[:3], e + c))
-        for j in range(c):
-            extra[:, j, 0, e + j] = 1.0
+        (k, e), c = self.program.b.shape, self.program.h.shape[1]
         far, least = np.where(missed, np.inf, 0.0)[:, None] + np.zeros((k, e + c)), np.zeros((k, e + c))
         least[:, :e] = -np.inf
         lower, upper = np.maximum(-far, least), far
         if violation is not None:
             near = VIOLATION_MARGIN * self.size * missed[:, None]
             lower, upper = np.maximum(violation - near, least) * missed[:, None], (violation + near) * missed[:, None]
-        price = VIOLATION_WEIGHT * self.max_weight * np.ones((k, e + c)) * (violation is None)
-        return Programs(
-            A=np.concatenate([p.A, np.broadcast_to(np.eye(e, e + c), (k, e, e + c))], axis=-1),
-            b=p.b,
-            weights=np.concatenate([p.weights, price], axis=-1),
-            powers=np.concatenate([p.powers, np.full((k, e + c), 2.0)], axis=-1),
-            lower=np.concatenate([p.lower, lower], axis=-1),
-            upper=np.concatenate([p.upper, upper], axis=-1),
-            G=np.concatenate([p.G, extra], axis=-1),
-            h=p.h,
-        )
+        weights = VIOLATION_WEIGHT * self.max_weight * np.ones((k, e + c)) * (violation is None)
+        return self.program.with_slack(weights, lower, upper)
 
     def result(self, found: _End, coupling: CouplingRows, missed: Array) -> CoupledSolution:
         """In the original units, with the lower bound that the multipliers prove: the Lagrange dual."""

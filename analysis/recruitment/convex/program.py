@@ -11,7 +11,7 @@ from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 
-__all__ = ["Programs", "Split", "Status", "are_met", "in_one_pass", "prices"]
+__all__ = ["Programs", "Split", "Status", "are_met", "in_one_pass", "powers_of_two", "prices"]
 
 
 class Status(IntEnum):
@@ -50,6 +50,11 @@ def prices(A: Array, y: Array) -> Array:
     """(..., n) multipliers y (..., m) times large matrices A (..., m, n), without a copy of A."""
     result: Array = (y[..., None, :] @ A)[..., 0, :]
     return result
+
+
+def powers_of_two(sizes: Array) -> Array:
+    """(...) the nearest powers of two, by which division does not round; 1 for zero."""
+    return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +140,28 @@ class Programs:
     def subset(self, rows: Array | slice) -> Self:
         """Some of the programs, by their numbers, a mask or a slice."""
         return replace(self, **{name: values[rows] for name, values in vars(self).items()})
+
+    def with_slack(self, weights: Array, lower: Array, upper: Array) -> Self:
+        """The programs with a variable more for each equation, which it adds to, and one for each cone, which it
+        widens: weights (k, e + c) of their squares, and their bounds."""
+        (k, e), c = self.b.shape, self.h.shape[1]
+        wider = np.zeros((*self.G.shape[:3], e + c))
+        for j in range(c):
+            wider[:, j, 0, e + j] = 1.0
+        more = {
+            "A": np.broadcast_to(np.eye(e, e + c), (k, e, e + c)),
+            "weights": weights,
+            "powers": np.full((k, e + c), 2.0),
+            "lower": lower,
+            "upper": upper,
+            "G": wider,
+        }
+        return replace(self, **{name: np.concatenate([getattr(self, name), x], axis=-1) for name, x in more.items()})
+
+    def row_sizes(self) -> tuple[Array, Array]:
+        """(k, e) and (k, c) powers of two near the lengths of the equations' rows, and of the longest of each cone."""
+        longest = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", self.G, self.G), axis=-1, initial=0.0))
+        return powers_of_two(np.sqrt(np.einsum("ken,ken->ke", self.A, self.A))), powers_of_two(longest)
 
     def around(self, centre: Array) -> Self:
         """The programs whose variables are x - centre (k, n)."""

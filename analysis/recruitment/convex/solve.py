@@ -11,11 +11,11 @@ from myoquat.analysis.recruitment.convex.interior_point import (
     Ends,
     solved_side_by_side,
 )
-from myoquat.analysis.recruitment.convex.program import Programs, Split, Status, in_one_pass
+from myoquat.analysis.recruitment.convex.program import Programs, Split, Status, in_one_pass, powers_of_two
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
-__all__ = ["Solutions", "powers_of_two", "solve_programs"]
+__all__ = ["Solutions", "solve_programs"]
 
 BLOCK_SIZE = 1024  # programs that are solved side by side
 EFFORT_WEIGHT = 1e-8  # of the effort, where violations have the weight 1
@@ -91,8 +91,7 @@ class _Scaled:
         p = split.applied(given)
         self.is_fixed = p.lower == p.upper
         self.at = np.where(self.is_fixed, p.lower, 0.0)
-        sizes = np.sqrt(np.max(np.einsum("kcdn,kcdn->kcd", p.G, p.G), axis=-1, initial=0.0))
-        self.rows, self.cones = powers_of_two(np.sqrt(np.einsum("ken,ken->ke", p.A, p.A))), powers_of_two(sizes)
+        self.rows, self.cones = p.row_sizes()
         self.scale = 1 / np.concatenate([self.rows, np.repeat(self.cones, p.h.shape[-1], axis=-1)], axis=-1)
         b, h, self.fixed = p.b, p.h, np.zeros(len(p.b))
         if self.is_fixed.any():
@@ -122,11 +121,6 @@ class _Scaled:
             lower=np.where(is_fixed, -np.inf, p.lower),
             upper=np.where(is_fixed, np.inf, p.upper),
         )
-
-
-def powers_of_two(sizes: Array) -> Array:
-    """(...) the nearest powers of two, by which division does not round; 1 for zero."""
-    return np.asarray(np.exp2(np.round(np.log2(np.where(sizes > 0, sizes, 1.0)))))
 
 
 def _solved_or_nearest(scaled: _Scaled, backend: str) -> Solutions:
@@ -186,23 +180,11 @@ def _least_violation(p: Programs, backend: str) -> Ends:
     effort. Equations get a variable each that makes up for the rest, cones one that widens them."""
     k, e, n = p.A.shape
     c, d = p.h.shape[1:]
-    extra = np.zeros((k, c, d, e + c))
-    for j in range(c):
-        extra[:, j, 0, e + j] = 1.0
-    wide = np.broadcast_to(np.concatenate([np.eye(e), np.zeros((e, c))], axis=-1), (k, e, e + c))
     max_weight = np.maximum(p.weights.max(axis=-1, initial=0.0, keepdims=True), 1e-300)
     bounded = np.isfinite(p.lower) | np.isfinite(p.upper)
+    little = replace(p, weights=bounded * EFFORT_WEIGHT * p.weights / max_weight, powers=np.full((k, n), 2.0))
     free = np.full((k, e + c), np.inf)
     floor = np.concatenate([-free[:, :e], np.zeros((k, c))], axis=-1)
-    relaxed = Programs(
-        A=np.concatenate([p.A, wide], axis=-1),
-        b=p.b,
-        weights=np.concatenate([bounded * EFFORT_WEIGHT * p.weights / max_weight, np.ones((k, e + c))], axis=-1),
-        powers=np.concatenate([np.full((k, n), 2.0), np.full((k, e + c), 2.0)], axis=-1),
-        lower=np.concatenate([p.lower, floor], axis=-1),
-        upper=np.concatenate([p.upper, free], axis=-1),
-        G=np.concatenate([p.G, extra], axis=-1),
-        h=p.h,
-    )
+    relaxed = little.with_slack(np.ones((k, e + c)), floor, free)
     found = solved_side_by_side(relaxed, np.ones((k, e + c * d)), backend)
     return replace(found, x=found.x[:, :n], price=found.price[:, :n])

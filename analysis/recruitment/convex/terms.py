@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 
-__all__ = ["cost", "curvature", "least", "most", "power_of", "reach", "slope"]
+__all__ = ["cheapest", "cost", "curvature", "least", "most", "power_of", "reach", "slope"]
 
 SEARCH_FACTOR = 10.0  # times the size of a point: range of its bound along variables without bounds
 PROOF_FACTOR = 1e4  # times this range: that of a proof that there is no solution
@@ -60,7 +60,7 @@ def curvature(w: Array, p: Power, size: Array) -> Array:
 
 def least(w: Array, p: Power, price: Array, low: Array, high: Array) -> Array:
     """(...) the least of w |x|^p - price x for x in [low, high]: where the slope is the price, or at an end."""
-    x = np.minimum(np.maximum(_cheapest(w, p, price), low), high)
+    x = np.minimum(np.maximum(cheapest(w, p, price), low), high)
     inner = cost(w, p, x) - price * x
     result: Array
     if isinstance(p, float) and p > 1:
@@ -82,7 +82,7 @@ def most(price: Array, low: Array, high: Array, bounded: Array) -> Array:
     return result
 
 
-def _cheapest(w: Array, p: Power, price: Array) -> Array:
+def cheapest(w: Array, p: Power, price: Array) -> Array:
     """(...) x where the slope is the price; 0 for terms without curvature."""
     steep = w * p
     ratio = price / np.where(steep > 0, steep, 1.0)

@@ -202,12 +202,7 @@ class _Ranges:
     def _cheapest(self, price: Array) -> Array:
         """(k, m) where w |x|^p - price x is least within the ranges."""
         w, p = self.p.weights[:, : self.m], float(self.p.power or 2.0)
-        points = [self.low, self.top, np.clip(0.0, self.low, self.top)]
-        if p > 1:
-            steep = np.where(w > 0, w * p, 1.0)
-            root = np.sign(price) * terms.power_of(np.abs(price) / steep, 1 / (p - 1))
-            points.append(np.where(w > 0, np.clip(root, self.low, self.top), self.low))
-        tried = np.stack(points)
+        tried = np.stack([self.low, self.top, np.clip(terms.cheapest(w, p, price), self.low, self.top)])
         values = terms.cost(w, p, tried) - price * tried
         found: Array = np.take_along_axis(tried, np.argmin(values, axis=0)[None], axis=0)[0]
         return found
