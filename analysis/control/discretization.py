@@ -15,7 +15,7 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.program import Block, BlockFormula, Program
 from myoquat.analysis.control.statement import Rows, Sites, Statement, load_numbers_at
 from myoquat.analysis.control.transcriptions import Collocation, Midpoint, MultipleShooting
-from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, Slot
+from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, RowsAndTerms, Slot, Values
 from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
@@ -95,9 +95,7 @@ def change_instances(layout: Layout, goals: tuple[ChangeGoal, ...], weights: Arr
     steps = np.diff(ends, axis=1)
     data = np.concatenate([fractions[sites[1:], None] - fractions[sites[:-1], None], steps], axis=1)
 
-    def formula(
-        values: list[dict[str, Array]], data: Array, duration: Array, bound: object
-    ) -> tuple[list[Array], list[Array]]:
+    def formula(values: Values, data: Array, duration: Array, bound: object) -> RowsAndTerms:
         plant, names, start = bound.plant, bound.names, bound.start  # type: ignore[attr-defined]
         step = data[..., 0] * duration
         if of_rates:
@@ -292,7 +290,7 @@ class Discretization:
         return Point(statement.names, t, loads=loads, prescribed=own, parameters=parameters)
 
     @staticmethod
-    def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> tuple[list[Array], list[Array]]:
+    def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> RowsAndTerms:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
         plant = statement.plant
         point = replace(point, controls=plant.acting_controls(point.t, point.controls))
@@ -343,9 +341,7 @@ class Discretization:
         own = self._point_data(fractions)
         nq = self.statement.plant.nq
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
             (v,) = values
             base = self._base(bound, data[..., nq:], duration)
             q = bound.plant.pose(data[..., :nq], v["z"])
@@ -367,9 +363,7 @@ class Discretization:
         own = self._point_data(fractions)
         width = own.shape[1]
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
             interval = np.concatenate([data[..., width : width + 1] * duration[..., None], data[..., width + 1 :]], -1)
             base = self._base(bound, data, duration)
             point, interval_rows = transcription.point(bound.plant, base, values, interval)
@@ -392,9 +386,7 @@ class Discretization:
         parts = [self._point_data(column) for column in method.times(layout).T]
         width, nq = parts[0].shape[1], plant.nq
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
             (start, middle, end), rest = values, data[..., width * len(parts) :]
             q0, q1 = (
                 bound.plant.pose(rest[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in ((0, start), (1, end))
@@ -453,9 +445,7 @@ class Discretization:
         plant, node = self.statement.plant, self.layout.nodes[:1]
         assert plant.constraints is not None
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
             q, held = bound.plant.pose(data, values[0]["z"]), bound.plant.constraints
             assert held is not None
             return [held.state(q, values[0]["u"], bound.start + 0.0 * duration)], []
@@ -471,9 +461,7 @@ class Discretization:
         first, last = self.layout.nodes[:1], self.layout.nodes[-1:]
         nq = plant.nq
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Statement
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
             points = []
             for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
                 t = bound.start + i * duration
@@ -510,15 +498,13 @@ def _chart_content(plant: Plant) -> Hashable:
     return None if plant.system is None else plant.system.content_key
 
 
-def _split(
-    instances: Instances, sizes: dict[str, int], statement: Statement
-) -> Callable[..., tuple[list[Array], list[Array]]]:
+def _split(instances: Instances, sizes: dict[str, int], statement: Statement) -> Callable[..., RowsAndTerms]:
     """The formula of the flat variables and data of an instance. The start is the last but one of the data. The
     duration is the last of them, or follows the fields of the sites; parameters come after it."""
     unknown, fixed = statement.plant.unknown, statement.fixed
     widths = [[(name, sizes[name]) for name in slot.fields] for slot in instances.slots]
 
-    def function(v: Array, d: Array) -> tuple[list[Array], list[Array]]:
+    def function(v: Array, d: Array) -> RowsAndTerms:
         values, place = [], 0
         for fields in widths:
             own = {}

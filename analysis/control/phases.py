@@ -19,7 +19,7 @@ from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from myoquat.analysis.control.statement import Rows
-from myoquat.analysis.control.transcriptions.base import STATE
+from myoquat.analysis.control.transcriptions.base import STATE, RowsAndTerms
 from myoquat.core.arguments import check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
@@ -107,7 +107,7 @@ def join_block(
     data = np.concatenate([*references, [given]])
     split = len(references[0])
 
-    def function(v: Array, d: Array) -> tuple[list[Array], list[Array]]:
+    def function(v: Array, d: Array) -> RowsAndTerms:
         points, place = [], 0
         for end, own, reference in zip(ends, sizes, (d[..., :split], d[..., split:-1]), strict=True):
             values = []

@@ -422,25 +422,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class _Named:
-    """The quantity of a point by its name."""
+    """The quantity of a point by its name, of the last one if `end` is 1."""
 
     name: str
+    end: int = 0
 
-    def __call__(self, point: Any) -> Any:
-        return point[self.name]
-
-
-@dataclass(frozen=True)
-class _NamedAtEnd:
-    """The quantity of the first or the last point by its name."""
-
-    end: int
-    name: str
-
-    def __call__(self, first: Any, last: Any, duration: Any) -> Any:
-        return (first, last)[self.end][self.name]
+    def __call__(self, *given: Any) -> Any:
+        return given[self.end][self.name]
 
 
 def _angle_at(end: int, name: str, bound: Bound) -> BoundaryConstraint:
     where = ("initial", "final")[end]
-    return BoundaryConstraint(f"{where} {name}", _NamedAtEnd(end, name), bound.lower, bound.upper)
+    return BoundaryConstraint(f"{where} {name}", _Named(name, end), bound.lower, bound.upper)

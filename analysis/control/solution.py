@@ -1,6 +1,7 @@
 """Solution: the motion that was found, its controls, and how good it is."""
 
 import importlib
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
-from myoquat.analysis.control.points import field_of, interpolated_pose
+from myoquat.analysis.control.points import Point, interpolated_pose
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
 from myoquat.analysis.control.transcriptions.base import Layout
@@ -270,25 +271,9 @@ class Solution(Shown, Curves, Solved):
         the nodes there are coordinates, angles that a quaternion has replaced, velocities and states. KeyError for a
         name that is none of these.
         """
-        plant = self.statement.plant
-        system = plant.system
-        coordinates = () if system is None else (*system.coordinate_names, *system.angle_names)
-        columns = {
-            "velocities": (plant.velocity_names, self.u),
-            "states": (plant.state_names, self.states),
-            "controls": (plant.control_names, self.controls),
-        }
-        fields = {"coordinates": coordinates} | {field: names for field, (names, _) in columns.items()}
-        field, bare = field_of(name, fields | {"parameters": tuple(self.parameters)})
-        if field in columns:
-            names, values = columns[field]
-            column: Array = values[:, names.index(bare)]
-            return column
-        if field == "parameters":
-            return np.array(self.parameters[bare])
-        if system is None:
-            raise KeyError(f"{name!r} is no state and no control")
-        return system.coordinate(bare, self.q)
+        values = np.zeros(0) if self.sites.parameters is None else self.sites.parameters
+        point = Point(self.statement.names, self.time, self.q, self.u, states=self.states, controls=self.controls)
+        return np.asarray(replace(point, parameters=values)[name])
 
     def controls_at(self, time: Array) -> Array:
         """(t, nc) controls at any times [s]: the polynomials of the transcription, constant for the midpoint rule."""

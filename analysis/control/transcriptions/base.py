@@ -10,11 +10,14 @@ from myoquat.analysis.control.plants import Plant
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 
-__all__ = ["FIELDS", "STATE", "Instances", "Layout", "Slot", "Transcription"]
+__all__ = ["FIELDS", "STATE", "Instances", "Layout", "RowsAndTerms", "Slot", "Transcription", "Values"]
 
 # chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
 FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")
 STATE = ("z", "u", "w")
+
+Values = list[dict[str, Array]]  # of the fields of each slot
+RowsAndTerms = tuple[list[Array], list[Array]]
 
 
 class Slot(NamedTuple):
@@ -33,7 +36,7 @@ class Instances(NamedTuple):
 
     name: str
     slots: tuple[Slot, ...]
-    formula: Callable[[list[dict[str, Array]], Array, Array, Any], tuple[list[Array], list[Array]]]
+    formula: Callable[[Values, Array, Array, Any], RowsAndTerms]
     data: Array  # (b, nd)
     fractions: Array  # (b,) of the duration
     row_names: tuple[str, ...]

@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.transcriptions.base import STATE, Instances, Layout, Slot, Transcription
+from myoquat.analysis.control.transcriptions.base import (
+    STATE,
+    Instances,
+    Layout,
+    RowsAndTerms,
+    Slot,
+    Transcription,
+    Values,
+)
 from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -121,9 +129,7 @@ class Collocation(Transcription):
         slots = (*slots[:-1], Slot(slots[-1].sites, (*slots[-1].fields, "moves")))
         nq = plant.nq
 
-        def formula(
-            values: list[dict[str, Array]], data: Array, duration: Array, bound: Any
-        ) -> tuple[list[Array], list[Array]]:
+        def formula(values: Values, data: Array, duration: Array, bound: Any) -> RowsAndTerms:
             plant = bound.plant
             h = (data[..., 0] * duration)[..., None]
             q = [plant.pose(data[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in enumerate(values)]

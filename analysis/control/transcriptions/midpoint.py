@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription
+from myoquat.analysis.control.transcriptions.base import STATE, Layout, Transcription, Values
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 
@@ -34,9 +34,7 @@ class Midpoint(Transcription):
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps
 
-    def point(
-        self, plant: Plant, base: Point, values: list[dict[str, Array]], interval: Array
-    ) -> tuple[Point, list[Array]]:
+    def point(self, plant: Plant, base: Point, values: Values, interval: Array) -> tuple[Point, list[Array]]:
         """The formula: the point in the middle of an interval, and the rows of its constraints.
 
         `values` are the fields at start, middle and end. The rows say by how much the pose at the end differs from the

@@ -1,9 +1,8 @@
-"""Problems: what is refused before a solver starts, what an unsolved problem tells, and CasADi alone beside it."""
+"""Problems: what is refused before a solver starts, and what a problem tells while it is solved and where it is not."""
 
 import re
 import signal
 
-import casadi
 import numpy as np
 import pytest
 
@@ -24,12 +23,7 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     TrackPose,
 )
-from myoquat.analysis.control.points import displacement
 from myoquat.data import Forces, Motion
-from myoquat.dynamics import inverse
-from myoquat.joints.multibody.state import integrate
-from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
-from myoquat.muscle import states
 
 
 def rate(point):
@@ -236,7 +230,7 @@ def test_least_acceleration_is_a_cubic_and_parts_agree():
     assert np.allclose(solution.controls_at(s)[:, 0], 6 - 12 * s, atol=1e-8)
     assert np.allclose(solution.to_dataframe()["x"], solution["x"])
     assert solution.goals["effort"] == pytest.approx(12.0)
-    with pytest.raises(KeyError, match="no state and no control"):
+    with pytest.raises(KeyError, match="known: x, v, force"):
         solution["y"]
 
 
@@ -284,57 +278,6 @@ def test_periodic_motion_and_free_duration():
     assert solution.success
     assert solution.duration == pytest.approx(np.pi, abs=1e-3)
     assert np.allclose(solution.states[0], solution.states[-1], atol=1e-9)
-
-
-# ---- CasADi alone ----------------------------------------------------------------------------------------------
-
-
-def casadi_alone(model, motion, duration, intervals):
-    """The same program, the midpoint rule with four unknowns for each quaternion and CasADi's own derivatives."""
-    system, h = model.system, duration / intervals
-    layout = system
-    x0, x1, a, reference = (symbols_casadi(n, (k,)) for n, k in (("x0", 14), ("x1", 14), ("a", 6), ("r", 8)))
-    q0, u0, q1, u1 = x0[:8], x0[8:], x1[:8], x1[8:]
-    u = (u0 + u1) / 2
-    q = integrate(layout, q0, h / 2 * u)
-    torque = inverse.inverse(system, q, u, (u1 - u0) / h) - states.torques(model, q, u, a, None)
-    gap = q1 - integrate(layout, q0, h * u)
-    d = displacement(layout, reference, q)
-    cost = h * (10 * np.sum(d * d, axis=-1) + 0.01 * np.sum(a * a, axis=-1))
-    inputs = [as_casadi_vector(v) for v in (x0, x1, a, reference)]
-    outputs = [casadi.vertcat(as_casadi_vector(gap), as_casadi_vector(torque)), as_casadi_vector(as_array([cost]))]
-    step = casadi.Function("step", inputs, outputs)
-    X, controls = casadi.MX.sym("X", 14, intervals + 1), casadi.MX.sym("A", 6, intervals)
-    data = casadi.DM(motion.T)
-    rows, costs = step.map(intervals)(X[:, :-1], X[:, 1:], controls, data)
-    unknowns = casadi.vertcat(casadi.vec(X), casadi.vec(controls))
-    program = {"x": unknowns, "f": casadi.sum2(costs), "g": casadi.vec(rows)}
-    options = {"ipopt.print_level": 0, "print_time": False, "ipopt.tol": 1e-11, "ipopt.sb": "yes"}
-    return casadi.nlpsol("alone", "ipopt", program, options)
-
-
-def test_two_link_has_the_optimum_of_casadi_alone():
-    """Quaternions as rotation vectors about a reference, inverse dynamics and compiled derivatives change nothing."""
-    model, n, duration = arm(), 5, 0.25
-    way = mq.simulate(model, duration=duration, step=duration / 50, output_step=duration / 10)
-    motion = Motion(model, way.time, way.q)
-    goals = TrackPose(motion, weight=10.0), Effort(weight=0.01)
-    problem = Problem(model, duration, goals, n, "midpoint", initial={"q": way.q[0], "u": way.u[0]})
-    ours = problem.solve(solver=Ipopt(tolerance=1e-11))
-    tracked = goals[0].samples(problem.plant, ours.control_time)
-    solver = casadi_alone(model, tracked, duration, n)
-    nodes = np.concatenate([way.q[::2], way.u[::2]], axis=1)
-    low, high = np.full((n + 1, 14), -np.inf), np.full((n + 1, 14), np.inf)
-    low[0] = high[0] = nodes[0]
-    found = solver(
-        x0=np.concatenate([nodes.ravel(), np.full(6 * n, 0.3)]), lbg=0, ubg=0,
-        lbx=np.concatenate([low.ravel(), np.zeros(6 * n)]), ubx=np.concatenate([high.ravel(), np.ones(6 * n)]),
-    )  # fmt: skip
-    assert ours.success
-    assert ours.objective == pytest.approx(float(found["f"]), abs=1e-8)
-    x = np.array(found["x"]).ravel()
-    assert np.allclose(x[14 * (n + 1) :].reshape(n, 6), ours.controls, atol=1e-5)
-    assert np.allclose(np.abs(np.sum(x[: 14 * (n + 1)].reshape(-1, 14)[:, :4] * ours.q[:, :4], axis=1)), 1, atol=1e-9)
 
 
 def swing():
