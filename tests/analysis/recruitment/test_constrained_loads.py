@@ -23,11 +23,11 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body, frame_velocity
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint, RevoluteJoint
-from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
+from myoquat.muscle import Model, Muscle, PathPoint, acting_wrenches, limit_torques
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
@@ -87,44 +87,13 @@ def free_to_move(model):
     return np.array([name not in locked for name in model.system.coordinate_names], dtype=float)
 
 
-def springs(model, motion):
-    """(t, bodies, 6) of the spring and the bushing of `arm`, by the geometry of their points and frames."""
-    system, poses = model.system, model.system.poses(motion.q)
-    band, disc = model.forces
-    found = np.zeros((len(motion.time), len(system.bodies), 6))
-
-    def push(body, at, force, torque=0.0):
-        if body != system.ground:
-            i = system.body_names.index(body)
-            found[:, i, :3] += force
-            found[:, i, 3:] += torque + np.cross(at - poses[body][1], force)
-
-    ends = [poses[b][1] + poses[b][0] @ np.array(p) for b, p in
-            ((band.first, band.first_point), (band.second, band.second_point))]  # fmt: skip
-    d = ends[0] - ends[1]
-    size = np.linalg.norm(d, axis=-1, keepdims=True)
-    pull = -band.stiffness * (size - band.rest_length) * d / size
-    push(band.first, ends[0], pull)
-    push(band.second, ends[1], -pull)
-    R, p = poses["E"]
-    v = frame_velocity(system, motion.q, motion.u, "E")
-    force = -np.array(disc.translational_stiffness) * (p - np.array(disc.first_point))
-    force = force - np.array(disc.translational_damping) * v[:, :3]
-    x, y, z = np.arctan2(-R[:, 1, 2], R[:, 2, 2]), np.arcsin(R[:, 0, 2]), np.arctan2(-R[:, 0, 1], R[:, 0, 0])
-    axes = np.stack([np.stack([1 + 0 * x, 0 * x, 0 * x], -1), np.stack([0 * x, np.cos(x), np.sin(x)], -1), R[:, :, 2]],
-                    axis=1)  # fmt: skip
-    rates = np.linalg.solve(np.swapaxes(axes, -1, -2), v[:, 3:, None])[..., 0]
-    torques = -np.array(disc.rotational_stiffness) * np.stack([x, y, z], -1) - disc.rotational_damping * rates
-    push("E", p, force, np.linalg.solve(axes, torques[..., None])[..., 0])
-    return found
-
-
 def test_every_body_obeys_newton_and_euler(arm, rng):
-    """Joints, muscles, weight, springs by their own geometry, and the pin by its multipliers, at its point."""
+    """Joints, muscles, weight, springs, and the pin by its multipliers, at its point."""
     motion, tensions = moving(arm, rng)
     found = joint_loads(arm, motion, tensions)
     assert found.undetermined == ()
-    acting = on_bodies(arm, motion, found.wrench) + found.applied + springs(arm, motion)
+    acting = on_bodies(arm, motion, found.wrench) + found.applied
+    acting = acting + acting_wrenches(arm, motion.q, motion.u, motion.time)
     poses = arm.system.poses(motion.q)
     pin = found.constraints.of("pin", on="B")
     assert np.abs(pin.moment).max() < 1e-9 * np.abs(pin.force).max()

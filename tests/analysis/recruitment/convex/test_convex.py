@@ -1,4 +1,4 @@
-"""Convex programs side by side: Clarabel's solutions, the conditions of the optimum, proofs, and independence."""
+"""Convex programs side by side: the conditions of the optimum, proofs, and independence."""
 
 import numpy as np
 import pytest
@@ -21,50 +21,10 @@ def programs(rng, k=30, e=4, n=12, *, stretch=(1.0, 3.0), cones=1, free=0):
     return {"A": A, "b": b, "lower": lower, "upper": 1 - lower, "G": G, "h": h}
 
 
-def in_clarabel(given, number, weights):
-    """(status, objective) of one program with squares, by Clarabel."""
-    clarabel = pytest.importorskip("clarabel")
-    sparse = pytest.importorskip("scipy.sparse")
-    A, b, G, h = (given[name][number] for name in ("A", "b", "G", "h"))
-    n = A.shape[-1]
-    low, high = (np.flatnonzero(np.isfinite(given[name])) for name in ("lower", "upper"))
-    eye = np.eye(n)
-    rows = np.concatenate([A, -eye[low], eye[high], -G.reshape(-1, n)])
-    right = np.concatenate([b, -given["lower"][low], given["upper"][high], h.reshape(-1)])
-    cones = [clarabel.ZeroConeT(len(b)), clarabel.NonnegativeConeT(len(low) + len(high))]
-    cones += [clarabel.SecondOrderConeT(3)] * len(G)
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-12
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.diag(2.0 * weights)), np.zeros(n), sparse.csc_matrix(rows), right, cones, settings
-    )
-    found = solver.solve()
-    return str(found.status), found.obj_val
-
-
-@pytest.mark.parametrize("free", [0, 2])
-def test_clarabel_finds_the_same(rng, free):
-    """The same status, and the objective to 1e-9, with and without cones."""
-    weights = rng.uniform(0.5, 2.0, 12)
-    for cones in (0, 1, 2):
-        given = programs(rng, cones=cones, free=free)
-        found = solve_programs(Programs.of(**given, weights=weights), backend="numpy")
-        for k in range(len(given["b"])):
-            status, objective = in_clarabel(given, k, weights)
-            if found.status[k] == Status.INFEASIBLE:
-                assert "PrimalInfeasible" in status, (k, status)
-            else:
-                assert found.status[k] == Status.SOLVED
-                assert "Solved" in status, (k, status)
-                assert found.objective[k] == pytest.approx(objective, rel=1e-9)
-        assert (found.status == Status.SOLVED).sum() >= 5
-
-
-@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 5.0, 10.0])
-def test_the_conditions_of_the_optimum(rng, power):
+@pytest.mark.parametrize(("power", "cones"), [(1.0, 1), (1.5, 1), (2.0, 0), (2.0, 1), (3.0, 1), (5.0, 1), (10.0, 1)])
+def test_the_conditions_of_the_optimum(rng, power, cones):
     """Solutions meet all conditions, their objective is the bound, and gradients balance prices between bounds."""
-    given = programs(rng, stretch=(1.0,), free=2)
+    given = programs(rng, stretch=(1.0,), free=2, cones=cones)
     given["h"][..., 0] += 50.0
     found = solve_programs(Programs.of(**given, powers=power), backend="numpy")
     assert (found.status == Status.SOLVED).all()
@@ -73,7 +33,7 @@ def test_the_conditions_of_the_optimum(rng, power):
     assert (x <= given["upper"]).all()
     assert np.abs(found.residual).max() < 1e-8
     v = np.einsum("kcdn,kn->kcd", given["G"], x) + given["h"]
-    assert (v[..., 0] - np.linalg.norm(v[..., 1:], axis=-1)).min() > -1e-7
+    assert (v[..., 0] - np.linalg.norm(v[..., 1:], axis=-1)).min(initial=0.0) > -1e-7
     assert (np.linalg.norm(found.z[..., 1:], axis=-1) <= found.z[..., 0] * (1 + 1e-9)).all()
     assert (np.abs(found.objective - found.bound) < 1e-9 * size).all()
     if power > 1:
