@@ -18,6 +18,7 @@ The variation of a study: names or patterns of parameters, each with its values 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -31,45 +32,18 @@ from myoquat.muscle import Parameters
 
 __all__ = ["DESIGNS", "DISTRIBUTIONS", "Axis", "Design", "axes_of", "parameters_of", "quantiles"]
 
-Numbers = Sequence[float]
-
-
-def _uniform(low: float, high: float) -> Any:
-    return stats.uniform(low, high - low)
-
-
-def _log_uniform(low: float, high: float) -> Any:
-    return stats.loguniform(low, high)
-
-
-def _normal(mean: float, sd: float) -> Any:
-    return stats.norm(mean, sd)
-
-
-def _truncated_normal(mean: float, sd: float, low: float, high: float) -> Any:
-    return stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
-
-
-def _log_normal(median: float, sigma: float) -> Any:
-    return stats.lognorm(sigma, scale=median)
-
-
-def _triangular(low: float, mode: float, high: float) -> Any:
-    return stats.triang((mode - low) / (high - low), low, high - low)
-
-
-# name -> (parameters, which of them must ascend, which must be positive, the distribution)
-DISTRIBUTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Callable[..., Any]]] = {
-    "uniform": (("low", "high"), ("low", "high"), (), _uniform),
-    "log_uniform": (("low", "high"), ("low", "high"), ("low",), _log_uniform),
-    "normal": (("mean", "sd"), (), ("sd",), _normal),
-    "truncated_normal": (("mean", "sd", "low", "high"), ("low", "high"), ("sd",), _truncated_normal),
-    "log_normal": (("median", "sigma"), (), ("median", "sigma"), _log_normal),
-    "triangular": (("low", "mode", "high"), ("low", "high"), (), _triangular),
+DISTRIBUTIONS: dict[str, Callable[..., Any]] = {
+    "uniform": lambda low, high: stats.uniform(low, high - low),
+    "log_uniform": lambda low, high: stats.loguniform(low, high),
+    "normal": lambda mean, sd: stats.norm(mean, sd),
+    "truncated_normal": lambda mean, sd, low, high: stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd),
+    "log_normal": lambda median, sigma: stats.lognorm(sigma, scale=median),
+    "triangular": lambda low, mode, high: stats.triang((mode - low) / (high - low), low, high - low),
 }
+POSITIVE = ("sd", "sigma", "median")  # and `low` of log_uniform; `low` is below `high` in all
 
 
-def quantiles(name: str, distribution: str, numbers: Numbers) -> Callable[[Array], Array]:
+def quantiles(name: str, distribution: str, numbers: Sequence[float]) -> Callable[[Array], Array]:
     """The quantile function of a distribution: shares in [0, 1) to values.
 
     Raises ValueError, naming the varied parameter, for an unknown distribution or a wrong number of parameters. It is
@@ -77,21 +51,18 @@ def quantiles(name: str, distribution: str, numbers: Numbers) -> Callable[[Array
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"{name}: distribution {distribution!r} is unknown; there are: {', '.join(DISTRIBUTIONS)}")
-    names, ascending, positive, make = DISTRIBUTIONS[distribution]
-    try:
-        values = np.atleast_1d(real_array("values", numbers))
-    except (TypeError, ValueError, OverflowError):
-        values = np.array([])
+    make = DISTRIBUTIONS[distribution]
+    names, values = tuple(signature(make).parameters), np.atleast_1d(_floats(numbers))
     if values.shape != (len(names),) or not np.isfinite(values).all():
         raise ValueError(
             f"{name}: {distribution} takes {len(names)} finite numbers ({', '.join(names)}), not {numbers}"
         )
     given = dict(zip(names, values.tolist(), strict=True))
-    if ascending and not given[ascending[0]] < given[ascending[1]]:
+    if "high" in given and not given["low"] < given["high"]:
         raise ValueError(f"{name}: the range of {distribution} is reversed or empty: {list(values)}")
-    for key in positive:
-        if given[key] <= 0:
-            raise ValueError(f"{name}: {key} of {distribution} must be positive, not {given[key]}")
+    for key, value in given.items():
+        if value <= 0 and (key in POSITIVE or (key, distribution) == ("low", "log_uniform")):
+            raise ValueError(f"{name}: {key} of {distribution} must be positive, not {value}")
     if distribution == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
         raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
     found: Callable[[Array], Array] = make(**given).ppf

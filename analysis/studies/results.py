@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import xarray as xr
@@ -13,6 +12,7 @@ from myoquat.analysis.studies.identity import arguments_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.store import (
     Contents,
+    Results,
     Store,
     attributes,
     check_store,
@@ -29,33 +29,6 @@ from myoquat.muscle import Model
 __all__ = ["Done", "Memory", "Results", "RunReport", "Verification", "dataset_of", "stored", "verify", "verify_results"]
 
 Done = tuple[int, float]  # (block, seconds in kernels)
-
-
-class Results(Protocol):
-    """The results of one study, filled block by block."""
-
-    @property
-    def blocks(self) -> int:
-        """Number of blocks."""
-
-    @property
-    def damaged(self) -> dict[int, str]:
-        """The blocks that were there and are not as they were written: number -> what is wrong."""
-
-    def span(self, block: int) -> tuple[int, int]:
-        """First sample of a block, and the first after it."""
-
-    def pending(self) -> list[int]:
-        """The blocks that are still to be computed."""
-
-    def write(self, block: int, arrays: dict[str, Array]) -> None:
-        """Put a block in its place."""
-
-    def dataset(self) -> xr.Dataset:
-        """What is there."""
-
-    def close(self) -> None:
-        """End the writing: what was written is safe when this returns."""
 
 
 @dataclass
@@ -95,38 +68,21 @@ def stored(results: Results, number: int, arrays: dict[str, Array]) -> None:
         raise OSError(error.errno, text) from error
 
 
-class Memory:
+class Memory(Results):
     """The results of one study in arrays."""
 
     def __init__(self, contents: Contents, code: Mapping[str, str], block: int) -> None:
         self.contents, self.code, self.block = contents, code, block
-        self.blocks = -(-contents.count // block)
         lengths = contents.sizes
         self.arrays = {
             v.name: np.full([lengths[dim] for dim in v.dims], v.fill, dtype=v.dtype) for v in contents.variables
         }
-
-    def span(self, block: int) -> tuple[int, int]:
-        """First sample of a block, and the first after it."""
-        return block * self.block, min((block + 1) * self.block, self.contents.count)
-
-    @property
-    def damaged(self) -> dict[int, str]:
-        """None."""
-        return {}
-
-    def pending(self) -> list[int]:
-        """All blocks: nothing is there at the beginning."""
-        return list(range(self.blocks))
 
     def write(self, block: int, arrays: dict[str, Array]) -> None:
         """Put a block in its place."""
         begin, end = self.span(block)
         for name, array in self.arrays.items():
             array[begin:end] = arrays[name]
-
-    def close(self) -> None:
-        """Nothing to be done."""
 
     def dataset(self) -> xr.Dataset:
         """What is there."""

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,7 @@ __all__ = [
     "FORMAT",
     "VERSION",
     "Contents",
+    "Results",
     "Store",
     "StoreError",
     "Variable",
@@ -313,7 +315,44 @@ def _decoded(text: str) -> Any:
         return None
 
 
-class Store:
+class Results(ABC):
+    """The results of one study, filled block by block."""
+
+    contents: Contents
+    block: int  # samples in each
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.contents.count // self.block)
+
+    def span(self, block: int) -> tuple[int, int]:
+        """First sample of a block, and the first after it."""
+        return block * self.block, min((block + 1) * self.block, self.contents.count)
+
+    @property
+    def damaged(self) -> dict[int, str]:
+        """The blocks that were there at first, and not as they had been written: number -> what is wrong."""
+        return {}
+
+    def pending(self) -> list[int]:
+        """The blocks that are still to be computed."""
+        return list(range(self.blocks))
+
+    @abstractmethod
+    def write(self, block: int, arrays: dict[str, Array]) -> None:
+        """Put a block in its place."""
+
+    @abstractmethod
+    def dataset(self) -> xr.Dataset:
+        """What is there."""
+
+    def close(self) -> None:
+        """End the writing: what was written is safe when this returns."""
+        return
+
+
+class Store(Results):
     """A store of the results of one study; `Store.open` makes or resumes it for writing, alone."""
 
     def __init__(self, contents: Contents, path: Path, lock: Lock | None = None) -> None:
@@ -321,7 +360,6 @@ class Store:
         self.variables = sorted(contents.variables, key=lambda v: v.name == "status")  # the last makes a block count
         self.arrays = _opened(path, self.variables, contents.sizes)
         self.block = int(self.arrays["status"].chunks[0])
-        self.blocks = -(-contents.count // self.block)
         self.fingerprint = 1
         self.flusher = Flusher()
         self._identity = self._found_identity()
@@ -402,10 +440,6 @@ class Store:
 
     # ---- blocks ----------------------------------------------------------------------------------------------
 
-    def span(self, block: int) -> tuple[int, int]:
-        """First sample of a block, and the first after it."""
-        return block * self.block, min((block + 1) * self.block, self.contents.count)
-
     def pending(self) -> list[int]:
         """The blocks that are not there, or are damaged."""
         return [block for block, fault in enumerate(self._faults) if fault is not None]
@@ -417,7 +451,7 @@ class Store:
 
     @property
     def damaged(self) -> dict[int, str]:
-        """The blocks that were there when the store was opened, and not as they had been written: what is wrong."""
+        """As of all results."""
         return {block: fault for block, fault in enumerate(self._faults) if fault}
 
     def write(self, block: int, arrays: dict[str, Array]) -> None:

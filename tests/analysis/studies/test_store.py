@@ -305,13 +305,18 @@ def test_an_interrupt_gives_up_the_blocks_that_are_being_computed(path):
     long = replace(STUDY, samples=4096, duration=2000.0, times=1, step=1e-3)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.perf_counter()
-    timer = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
+
+    def interrupt():
+        while not path.exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     try:
         with pytest.raises(KeyboardInterrupt):
             long.run(path, block=2048, threads=2, progress=False)
     finally:
-        timer.cancel()
         signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - began < 40.0
     assert not any(thread.name.startswith("study") for thread in threading.enumerate())
