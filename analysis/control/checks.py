@@ -168,7 +168,7 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
         return limits
     free = bounds[:, 0] < bounds[:, 1]
     others = _other_rows(discretization)
-    J = _dense(discretization, x, np.concatenate([others, rows]))
+    J = discretization.program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
     own = J[len(others) :]
     ends = _end_unknowns(discretization, free)
     repeated = _repeated(J[: len(others), ends], own[:, ends])
@@ -177,19 +177,6 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     relaxed = limits.copy()
     relaxed[rows[repeated]] = -np.inf, np.inf
     return relaxed
-
-
-def _dense(discretization: Discretization, x: Array, rows: Array) -> Array:
-    """(k, size) rows of the Jacobian of the constraints."""
-    program, pattern = discretization.program, discretization.program.jacobian_pattern
-    values = np.zeros(len(pattern.rows))
-    program.jacobian(x, values)
-    columns = np.repeat(np.arange(program.size), np.diff(pattern.columns))
-    order = np.full(program.rows, -1)
-    order[rows] = np.arange(len(rows))
-    found, there = np.zeros((len(rows), program.size)), order[pattern.rows] >= 0
-    found[order[pattern.rows[there]], columns[there]] = values[there]
-    return found
 
 
 def _other_rows(discretization: Discretization) -> Array:

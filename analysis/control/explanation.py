@@ -109,11 +109,7 @@ def _greatest(values: Array, names: Sequence[str], times: Array) -> tuple[Findin
 def _kkt_error(discretization: Explained, found: Iterates) -> float:
     """Greatest entry of grad f + J^T lambda + bound multipliers."""
     program, x = discretization.program, found.x
-    pattern = program.jacobian_pattern
-    values = np.zeros(len(pattern.rows))
-    program.jacobian(x, values)
-    columns = np.repeat(np.arange(program.size), np.diff(pattern.columns))
-    pulled = np.bincount(columns, weights=values * found.constraint_multipliers[pattern.rows], minlength=program.size)
+    pulled = program.jacobian_matrix(x).T @ found.constraint_multipliers
     residual = program.gradient(x) + pulled + found.bound_multipliers
     return float(np.abs(residual).max(initial=0.0))
 

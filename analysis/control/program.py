@@ -9,10 +9,12 @@ instances go through the lanes of one kernel call; what a call gives is added in
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
+from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.evaluation import kernel_for
@@ -247,6 +249,13 @@ class Program:
         """Write the nonzeros of the constraints' Jacobian."""
         found = [slopes["rows"].ravel() for slopes in self.derivatives(x) if "rows" in slopes]
         self.jacobian_pattern.fill(np.concatenate(found) if found else np.zeros(0), out)
+
+    def jacobian_matrix(self, x: Array) -> Any:
+        """(rows, size) the constraints' Jacobian, a sparse matrix of SciPy."""
+        pattern = self.jacobian_pattern
+        values = np.zeros(len(pattern.rows))
+        self.jacobian(x, values)
+        return scipy.sparse.csc_array((values, pattern.rows, pattern.columns), shape=(self.rows, self.size))
 
     # ---- second derivatives ----------------------------------------------------------------------------------
 
