@@ -144,47 +144,34 @@ def test_laws_without_fibers_have_strengths(rng):
 
 def test_bad_input(arm, rng):
     motion, a = caused(arm, rng, 3)
-    volts = Emg(motion.time, ("m0",), a[:, :1])
-    with pytest.raises(ValueError, match="a normalized signal, not one in V"):
-        emg_activations(volts)
-    with pytest.raises(ValueError, match=r"the signal of 'm0' is 2 at 0 s, but must lie in \[0, 1\]"):
-        emg_activations(replace(volts, signal=0 * a[:, :1] + 2, units="1"))
-    with pytest.raises(ValueError, match="delay must not be negative"):
-        emg_activations(replace(volts, units="1"), delay=-0.1)
-    with pytest.raises(ValueError, match="shape must lie"):
-        emg_activations(replace(volts, units="1"), shape=1.0)
-    gap = replace(volts, signal=np.full((3, 1), np.nan), units="1")
-    with pytest.raises(ValueError, match="'m0' has gaps"):
-        emg_activations(gap, dynamics=ActivationDynamics())
-    good = replace(volts, units="1")
-    with pytest.raises(ValueError, match="soleus"):
-        emg_effort(arm, motion.time, good.renamed({"m0": "soleus"}))
-    with pytest.raises(ValueError, match="do not overlap"):
-        emg_effort(arm, motion.time + 10, good)
-    with pytest.raises(ValueError, match="weight must be finite and not negative"):
-        emg_effort(arm, motion.time, good, weight=-1.0)
-    with pytest.raises(ValueError, match="muscle 'm1' has no measured activation at 0 s"):
-        emg_driven(arm, motion, good)
-    with pytest.raises(ValueError, match=r"target must lie in \[0, 1\]"):
-        redundancy(arm, motion, effort=Effort(target=2.0), backend="numpy")
-    with pytest.raises(ValueError, match="target has shape"):
-        redundancy(arm, motion, effort=Effort(target=[0.1, 0.2]), backend="numpy")
-
-
-def test_calibrations_that_cannot_be(arm, rng):
-    motion, a = caused(arm, rng, 3)
-    with pytest.raises(ValueError, match="at least one trial"):
-        calibrate_muscles(arm, [])
-    with pytest.raises(ValueError, match=r"must have the shape \(3, 8\)"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a[:2])])
-    with pytest.raises(ValueError, match="strenght"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds={"strenght": (0.5, 2.0)})
-    with pytest.raises(ValueError, match="must be positive and hold 1"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds={"strength": (1.5, 2.0)})
-    with pytest.raises(ValueError, match="prior of 'strength' must be positive"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a)], prior=0.0)
-    with pytest.raises(ValueError, match="elbow"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a)], velocities=["elbow"])
-    fixed = dict.fromkeys(("strength", "optimal_length", "slack_length"), (1.0, 1.0))
-    with pytest.raises(ValueError, match="no number to calibrate"):
-        calibrate_muscles(arm, [CalibrationTrial(motion, a)], bounds=fixed)
+    good = Emg(motion.time, ("m0",), a[:, :1], "1")
+    gap, fixed = (
+        replace(good, signal=np.full((3, 1), np.nan)),
+        dict.fromkeys(("strength", "optimal_length", "slack_length"), (1.0, 1.0)),
+    )
+    own = [CalibrationTrial(motion, a)]
+    for call, words in (
+        (lambda: emg_activations(replace(good, units="V")), "a normalized signal, not one in V"),
+        (
+            lambda: emg_activations(replace(good, signal=0 * a[:, :1] + 2)),
+            r"'m0' is 2 at 0 s, but must lie in \[0, 1\]",
+        ),
+        (lambda: emg_activations(good, delay=-0.1), "delay must not be negative"),
+        (lambda: emg_activations(good, shape=1.0), "shape must lie"),
+        (lambda: emg_activations(gap, dynamics=ActivationDynamics()), "'m0' has gaps"),
+        (lambda: emg_effort(arm, motion.time, good.renamed({"m0": "soleus"})), "soleus"),
+        (lambda: emg_effort(arm, motion.time + 10, good), "do not overlap"),
+        (lambda: emg_effort(arm, motion.time, good, weight=-1.0), "weight must be finite and not negative"),
+        (lambda: emg_driven(arm, motion, good), "muscle 'm1' has no measured activation at 0 s"),
+        (lambda: redundancy(arm, motion, effort=Effort(target=2.0)), r"target must lie in \[0, 1\]"),
+        (lambda: redundancy(arm, motion, effort=Effort(target=[0.1, 0.2])), "target has shape"),
+        (lambda: calibrate_muscles(arm, []), "at least one trial"),
+        (lambda: calibrate_muscles(arm, [CalibrationTrial(motion, a[:2])]), r"must have the shape \(3, 8\)"),
+        (lambda: calibrate_muscles(arm, own, bounds={"strenght": (0.5, 2.0)}), "strenght"),
+        (lambda: calibrate_muscles(arm, own, bounds={"strength": (1.5, 2.0)}), "must be positive and hold 1"),
+        (lambda: calibrate_muscles(arm, own, prior=0.0), "prior of 'strength' must be positive"),
+        (lambda: calibrate_muscles(arm, own, velocities=["elbow"]), "elbow"),
+        (lambda: calibrate_muscles(arm, own, bounds=fixed), "no number to calibrate"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -144,23 +144,20 @@ def test_elastic_tendons_start_in_balance(arm):
 
 
 def test_bad_input(arm, swing, found):
-    with pytest.raises(ValueError, match=r"activation must have the shape \(41, 6\), not \(6,\)"):
-        track(arm, swing, np.zeros(6))
-    with pytest.raises(ValueError, match=r"torque must be finite numbers of shape \(41, 4\)"):
-        track(arm, swing, found.activation, np.full((41, 4), np.nan))
-    with pytest.raises(ValueError, match="bandwidth must be positive"):
-        track(arm, swing, found.activation, bandwidth=-1.0)
-    with pytest.raises(ValueError, match="no velocity is tracked"):
-        computed_muscle_control(arm, swing, bandwidth=0.0)
-    with pytest.raises(ValueError, match="one for each of the 4 velocities"):
-        track(arm, swing, found.activation, bandwidth=[20.0, 10.0])
-    with pytest.raises(ValueError, match="a motion with u"):
-        track(arm, replace(swing, u=None, udot=None), found.activation)
-    with pytest.raises(ValueError, match="a motion with udot"):
-        computed_muscle_control(arm, replace(swing, udot=None))
-    other = mq.load_model("two_link")
-    with pytest.raises(ValueError, match="belongs to another system"):
-        track(arm, Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6))))
+    other, a = mq.load_model("two_link"), found.activation
+    elsewhere = Motion(other, [0.0, 0.1], [other.start] * 2, np.zeros((2, 6)))
+    for call, words in (
+        (lambda: track(arm, swing, np.zeros(6)), r"activation must have the shape \(41, 6\), not \(6,\)"),
+        (lambda: track(arm, swing, a, np.full((41, 4), np.nan)), r"torque must be finite numbers of shape \(41, 4\)"),
+        (lambda: track(arm, swing, a, bandwidth=-1.0), "bandwidth must be positive"),
+        (lambda: computed_muscle_control(arm, swing, bandwidth=0.0), "no velocity is tracked"),
+        (lambda: track(arm, swing, a, bandwidth=[20.0, 10.0]), "one for each of the 4 velocities"),
+        (lambda: track(arm, replace(swing, u=None, udot=None), a), "a motion with u"),
+        (lambda: computed_muscle_control(arm, replace(swing, udot=None)), "a motion with udot"),
+        (lambda: track(arm, elsewhere), "belongs to another system"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
 
 
 def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():

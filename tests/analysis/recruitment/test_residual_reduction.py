@@ -50,14 +50,23 @@ def loads_of(model, motion):
     return mo.Forces(motion.time, ("ground",), ("trunk",), force, point, torque)
 
 
-def test_a_consistent_motion_stays():
+@pytest.fixture(scope="module")
+def walked():
+    """The walker that floats, a motion and its loads."""
     model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
+    return model, *recorded(model)
+
+
+def test_a_consistent_motion_stays(walked):
+    model, motion, loads = walked
     found = dynamically_consistent(model, motion, loads, options=ResidualOptions(body="trunk", mass_factor=0.02))
     assert found.success
     assert np.abs(found.before).max() < 1e-6
     assert_allclose(found.motion.q, motion.q, atol=1e-6)
     assert_allclose([found.mass_factor, *found.shift], [1, 0, 0, 0], atol=1e-6)
+    assert list(found.to_dataframe().columns) == ["FX", "FY", "FZ", "MX", "MY", "MZ"]
+    assert found.to_xarray()["residual"].shape == (61, 6)
+    assert isinstance(found.plot(), matplotlib.figure.Figure)
 
 
 @pytest.mark.parametrize("frame", ["child", "parent"])
@@ -88,9 +97,8 @@ def test_an_inconsistent_motion_meets_its_bounds_with_quaternions(frame):
     assert np.abs(again.torque[3:-3, :3]).max() < 2.0 * np.sqrt(3) + 0.1
 
 
-def test_wrong_masses_are_found():
-    model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
+def test_wrong_masses_are_found(walked):
+    model, motion, loads = walked
     bodies = {body.name: body for body in model.system.bodies}
     heavy = {
         name: replace(b, mass=1.03 * b.mass, inertia=tuple(1.03 * x for x in b.inertia)) for name, b in bodies.items()
@@ -107,9 +115,8 @@ def test_wrong_masses_are_found():
     assert_allclose(found.masses().loc["trunk", "mass"], 30.0, atol=0.05)
 
 
-def test_weights_decide_which_coordinates_change():
-    model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
+def test_weights_decide_which_coordinates_change(walked):
+    model, motion, loads = walked
     wrong = np.array(motion.q)
     wrong[:, 1] += 0.002 * np.sin(25 * TIME)
     wrong = mo.differentiate(mo.Motion(model, TIME, wrong))
@@ -137,9 +144,8 @@ def test_couplers_hold():
     assert_allclose(found.motion.q[:, 8], -found.motion.q[:, 7], atol=1e-9)
 
 
-def test_bounds_that_cannot_be_met_are_reported():
-    model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
+def test_bounds_that_cannot_be_met_are_reported(walked):
+    model, motion, loads = walked
     short = replace(motion, time=motion.time[:20], q=motion.q[:20], u=motion.u[:20], udot=motion.udot[:20])
     loads = mo.Forces(
         loads.time, loads.names, loads.bodies, loads.force + np.array([0.0, 5000.0, 0.0]), loads.point, loads.torque
@@ -152,32 +158,21 @@ def test_bounds_that_cannot_be_met_are_reported():
             found.check()
 
 
-def test_the_result_has_the_forms_of_all_results():
-    model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
-    found = dynamically_consistent(model, motion, loads)
-    assert list(found.to_dataframe().columns) == ["FX", "FY", "FZ", "MX", "MY", "MZ"]
-    assert found.to_xarray()["residual"].shape == (61, 6)
-    assert isinstance(found.plot(), matplotlib.figure.Figure)
-
-
-def test_wrong_arguments_are_rejected():
-    model = walker(mq.joints.FloatingJoint())
-    motion, loads = recorded(model)
-    with pytest.raises(ValueError, match="body 'trunc'"):
-        dynamically_consistent(model, motion, loads, options=ResidualOptions(body="trunc"))
-    with pytest.raises(ValueError, match="free velocity or coordinate"):
-        dynamically_consistent(model, motion, loads, options=ResidualOptions(weights={"hip": 1.0}))
-    with pytest.raises(ValueError, match="force must be positive, not 0"):
-        ResidualOptions(force=0.0)
-    with pytest.raises(ValueError, match="shift must not be negative"):
-        ResidualOptions(shift=-1.0)
+def test_wrong_arguments_are_rejected(walked):
+    model, motion, loads = walked
     pair = mq.Model(
         mq.ArticulatedSystem(tuple(mq.Body(n, "ground", mq.joints.FloatingJoint(), mass=1.0) for n in "ab"))
     )
     both = mo.Motion(pair, TIME, np.tile(pair.start, (61, 1)))
-    with pytest.raises(ValueError, match="one body that moves on the ground is needed, not a, b"):
-        dynamically_consistent(pair, both)
+    for who, what, options, message in (
+        (model, motion, {"body": "trunc"}, "body 'trunc'"),
+        (model, motion, {"weights": {"hip": 1.0}}, "free velocity or coordinate"),
+        (model, motion, {"force": 0.0}, "force must be positive, not 0"),
+        (model, motion, {"shift": -1.0}, "shift must not be negative"),
+        (pair, both, {}, "one body that moves on the ground is needed, not a, b"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dynamically_consistent(who, what, loads if who is model else None, options=ResidualOptions(**options))
 
 
 # ---- RRATool -----------------------------------------------------------------------------------------------------
