@@ -1,12 +1,11 @@
 """What a trajectory computes where every run has numbers of its own: the same formulas, with these as inputs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
-from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, energy, inverse
 from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
@@ -16,7 +15,7 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.segments.path_segments import paths
 
-__all__ = ["Columns", "push_message", "quantity"]
+__all__ = ["push_message", "quantity"]
 
 
 def _at(given: Mapping[str, Array]) -> Instant:
@@ -99,27 +98,3 @@ def push_message(model: Model, forces: Array) -> str | None:
     others = f", and {len(pushing) - 1} other muscles too" if len(pushing) > 1 else ""
     law = worst.law.kind if worst.law is not None else ""
     return f"muscle {worst.name!r} pushes with up to {-least:.4g} N{others}: law {law!r} goes below zero{option}"
-
-
-# ---- Tables of trajectories: named columns over the rows of all runs ----------------------------------------------
-
-
-class Columns:
-    """Named columns of arrays (..., t): gathered one group after the other, then made a table."""
-
-    def __init__(self, rows: tuple[int, ...]) -> None:
-        self.rows = rows  # the shape (..., t)
-        self._columns: dict[str, Array] = {}
-
-    def add(self, names: Sequence[str], values: Array) -> None:
-        """Add a column for every entry of the last axis of values, which broadcast to (..., t, len(names))."""
-        values = np.broadcast_to(values, (*self.rows, len(names)))
-        self._columns |= {name: values[..., k].ravel() for k, name in enumerate(names)}
-
-    def table(self) -> "pd.DataFrame":
-        """The table; a batch has its indices as index levels 'run_0', ... before 'row'."""
-        table = pd.DataFrame(self._columns)
-        if len(self.rows) > 1:
-            names = [*(f"run_{k}" for k in range(len(self.rows) - 1)), "row"]
-            table.index = pd.MultiIndex.from_product([range(n) for n in self.rows], names=names)
-        return table

@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,8 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
-from myoquat.dynamics.simulation.results.quantities import Columns, push_message, quantity
-from myoquat.dynamics.simulation.results.trajectory_files import OPTIONAL, REQUIRED, Origin, check_path, read, write
+from myoquat.dynamics.simulation.results.quantities import push_message, quantity
+from myoquat.dynamics.simulation.results.trajectory_files import check_path, read, write
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
@@ -384,66 +384,55 @@ class Trajectory(Curves, Solved):
 
         A batch has its indices as index levels 'run_0', ... before 'row'.
         """
-        columns = Columns(self.q.shape[:-1])
-        columns.add(("time",), self._times)
-        columns.add(self.system.coordinate_names, self.q)
-        columns.add(self.system.velocity_names, self.u)
-        muscles = self.model.muscle_names if isinstance(self.model, Model) else ()
+        rows = self.q.shape[:-1]
+        columns = {"time": self._times.ravel()}
+        acting = self._delayed, self._delayed_activation
+        for _, _, values, names, pattern, _ in (
+            *self._described(),
+            ("", "", acting[1], acting[0], "{}.activation", ""),
+        ):
+            values = np.broadcast_to(values, (*rows, len(names)))
+            columns |= {pattern.format(name): values[..., k].ravel() for k, name in enumerate(names)}
+        table = pd.DataFrame(columns)
+        if len(rows) > 1:
+            levels = [*(f"run_{k}" for k in range(len(rows) - 1)), "row"]
+            table.index = pd.MultiIndex.from_product([range(n) for n in rows], names=levels)
+        return table
+
+    def _described(self) -> Iterator[tuple[str, str, Array, Sequence[str], str, Any]]:
+        """Name, axis, values (..., t, n), names along the axis, names of columns and units of what tables and curves
+        show."""
+        system = self.system
+        units = [system.coordinate_units[name] for name in system.coordinate_names]
+        yield "q", "coordinate", self.q, system.coordinate_names, "{}", units
+        yield "u", "velocity", self.u, system.velocity_names, "{}", [*system.velocity_units.values()]
         if self.activation is not None:
-            for part, values in (("activation", self.activation), ("length", self.lengths), ("force", self.forces)):
-                columns.add([f"{name}.{part}" for name in muscles], values)
+            muscles = self.muscled.muscle_names
+            yield "activation", "muscle", self.activation, muscles, "{}.activation", "1"
+            yield "length", "muscle", self.lengths, muscles, "{}.length", "m"
+            yield "force", "muscle", self.forces, muscles, "{}.force", "N"
         if self.excitation is not None:
-            columns.add([f"{name}.excitation" for name in muscles], self.excitation)
+            yield "excitation", "muscle", self.excitation, self.muscled.muscle_names, "{}.excitation", "1"
         if self.controls is not None:
-            columns.add([f"{name}.control" for name in self.muscled.control_names], self.controls)
-        columns.add([f"{name}.activation" for name in self._delayed], self._delayed_activation)
+            yield "control", "control", self.controls, self.muscled.control_names, "{}.control", None
         if self.muscle_states is not None:
-            columns.add(state_names(self.muscled), self.muscle_states)
-        columns.add([f"parameter {name}" for name in self.parameter_names], self._numbers)
-        return columns.table()
+            yield "muscle_state", "state", self.muscle_states, state_names(self.muscled), "{}", None
+        if self.parameters is not None:
+            yield "parameter", "name", self._numbers, self.parameter_names, "parameter {}", None
 
     # ---- to look at, and to keep -----------------------------------------------------------------------------
 
     def curves(self) -> dict[str, Curve]:
         """What `to_dataframe` has, over runs, times, and coordinates, velocities, muscles and so on."""
-        system = self.system
-
-        def along(values: Array) -> Array:
-            return np.broadcast_to(values, (*self.q.shape[:-1], values.shape[-1]))
-
         rows = (*(f"run_{k}" for k in range(len(self.batch))), "time")
-        units = [system.coordinate_units[name] for name in system.coordinate_names]
-        found = {
-            "q": Curve((*rows, "coordinate"), self.q, units),
-            "u": Curve((*rows, "velocity"), self.u, [*system.velocity_units.values()]),
+        return {
+            name: Curve((*rows, axis), np.broadcast_to(values, (*self.q.shape[:-1], values.shape[-1])), unit)
+            for name, axis, values, _, _, unit in self._described()
         }
-        if self.activation is not None:
-            of_muscles = zip(("activation", "length", "force"), "1mN", strict=True)
-            arrays = self.activation, self.lengths, self.forces
-            for (name, unit), values in zip(of_muscles, arrays, strict=True):
-                found[name] = Curve((*rows, "muscle"), along(values), unit)
-        if self.excitation is not None:
-            found["excitation"] = Curve((*rows, "muscle"), along(self.excitation))
-        if self.controls is not None:
-            found["control"] = Curve((*rows, "control"), along(self.controls), None)
-        if self.muscle_states is not None:
-            found["muscle_state"] = Curve((*rows, "state"), along(self.muscle_states), None)
-        if self.parameters is not None:
-            found["parameter"] = Curve((*rows, "name"), along(self._numbers), None)
-        return found
 
     def labels(self) -> dict[str, Any]:
         """Times, and the names along the other axes."""
-        names = {"coordinate": self.system.coordinate_names, "velocity": self.system.velocity_names}
-        if self.activation is not None:
-            names["muscle"] = self.muscled.muscle_names
-        if self.controls is not None:
-            names["control"] = self.muscled.control_names
-        if self.muscle_states is not None:
-            names["state"] = state_names(self.muscled)
-        if self.parameters is not None:
-            names["name"] = self.parameter_names
-        return {"time": self.time} | {axis: list(each) for axis, each in names.items()}
+        return {"time": self.time} | {axis: list(names) for _, axis, _, names, _, _ in self._described()}
 
     def plot(self, run: int | tuple[int, ...] = ()) -> "Figure":
         """A matplotlib Figure over time: coordinates, velocities, tensions, energies. `run`: which of a batch."""
@@ -479,8 +468,7 @@ class Trajectory(Curves, Solved):
         """
         path = check_path(path, overwrite)
         if path.suffix.lower() == ".npz":
-            origin = Origin(self.model, self.method, self.parameter_names, self.constraints)
-            write(path, origin, {name: getattr(self, name) for name in (*REQUIRED, *OPTIONAL)})
+            write(path, self)
             return
         if self.batch:
             raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")

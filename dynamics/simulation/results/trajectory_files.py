@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.data.toml.records import read_record, write_fields, written_type
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.joints.evaluation import system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
@@ -27,7 +26,6 @@ __all__ = [
     "OPTIONAL",
     "REQUIRED",
     "SUFFIXES",
-    "Origin",
     "check_path",
     "constraints_text",
     "parse_constraints",
@@ -42,16 +40,6 @@ SUFFIXES = (".npz", ".mot", ".sto", ".csv")
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What a trajectory came from, beside its arrays."""
-
-    model: SystemLike
-    method: str
-    parameter_names: tuple[str, ...]
-    constraints: tuple[Constraint, ...]
-
-
 def check_path(path: str | Path, overwrite: bool) -> Path:
     """The path, if a trajectory may be written there. Raises ValueError for an ending that names no format of
     trajectories. Raises FileExistsError for a file that exists, unless `overwrite` is True."""
@@ -61,19 +49,20 @@ def check_path(path: str | Path, overwrite: bool) -> Path:
     return check_output(path, overwrite)
 
 
-def write(path: Path, origin: Origin, arrays: Mapping[str, Any]) -> None:
-    """Write a trajectory's arrays, those that are None left out, with what it came from."""
-    model, system = origin.model, system_of(origin.model)
+def write(path: Path, trajectory: Any) -> None:
+    """Write a trajectory, arrays that are None left out."""
+    model, system = trajectory.model, system_of(trajectory.model)
     whole = model if isinstance(model, Model) else Model(system, name=system.name or "system")
     try:
-        constraints = constraints_text(origin.constraints)
+        constraints = constraints_text(trajectory.constraints)
     except ValueError as error:
         raise ValueError(f"{error}; .sto and .csv files keep the motion's numbers") from None
-    found = {name: value for name, value in arrays.items() if value is not None}
-    found |= {"parameter_names": np.array(origin.parameter_names)} if origin.parameter_names else {}
-    texts = {"model": model_text(whole), "method": origin.method, "format": FORMAT, "constraints": constraints}
+    found = {name: x for name in (*REQUIRED, *OPTIONAL) if (x := getattr(trajectory, name)) is not None}
+    names = trajectory.parameter_names
+    found |= {"parameter_names": np.array(names)} if names else {}
+    texts = {"model": model_text(whole), "method": trajectory.method, "format": FORMAT, "constraints": constraints}
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, muscles=np.array(isinstance(model, Model)), **found, **texts)  # type: ignore[arg-type]
+    np.savez_compressed(buffer, muscles=np.array(isinstance(model, Model)), **found, **texts)
     write_bytes(path, buffer.getvalue())
 
 
