@@ -135,10 +135,7 @@ def forward_dynamics_derivatives(
     >>> found.q.round(3), found.parameters  # -g / l, and -tau / (m l)^2
     (array([[-19.62]]), {'bodies.bob.mass': array([-1.])})
     """
-    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    if inputs is None:
-        check_regular(call.system)
-        check_locks(call.system, call.inputs["q"].array, "forward_dynamics_derivatives")
+    call = _forward_call(model, (q, u, tau, f_ext), inputs, "forward_dynamics_derivatives")
     asked = _Request.of(model, call, "tau", inputs, constraints, parameters)
     found = asked.evaluated("forward_dynamics_derivatives", backend)
     record: ForwardDynamicsDerivatives = asked.split(ForwardDynamicsDerivatives, found)
@@ -162,9 +159,7 @@ def inverse_dynamics_derivatives(
     >>> inverse_dynamics_derivatives(mq.ArticulatedSystem((bob,)), [0.0], [0.0], [0.0]).q.round(3)  # m g l
     array([[9.81]])
     """
-    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_derivatives")
-    check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
+    call = _inverse_call(model, (q, u, udot, f_ext), "inverse_dynamics_derivatives")
     asked = _Request.of(model, call, "udot", inputs, constraints, parameters)
     found = asked.evaluated("inverse_dynamics_derivatives", backend)
     record: InverseDynamicsDerivatives = asked.split(InverseDynamicsDerivatives, found)
@@ -191,10 +186,7 @@ def forward_dynamics_hvp(
     >>> forward_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # g sin(q) / l
     array([19.62])
     """
-    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    if inputs is None:
-        check_regular(call.system)
-        check_locks(call.system, call.inputs["q"].array, "forward_dynamics_hvp")
+    call = _forward_call(model, (q, u, tau, f_ext), inputs, "forward_dynamics_hvp")
     return _Request.of(model, call, "tau", inputs, constraints, parameters).hessian_product(
         "forward_dynamics_hvp", weights, direction
     )
@@ -215,12 +207,33 @@ def inverse_dynamics_hvp(
     >>> inverse_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # -m g l sin(q)
     array([-9.81])
     """
-    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics_hvp")
-    check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
+    call = _inverse_call(model, (q, u, udot, f_ext), "inverse_dynamics_hvp")
     return _Request.of(model, call, "udot", inputs, constraints, parameters).hessian_product(
         "inverse_dynamics_hvp", weights, direction
     )
+
+
+def _forward_call(
+    model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None], inputs: Inputs | None, name: str
+) -> Call:
+    """The checked arguments (q, u, tau, f_ext) of forward dynamics."""
+    q, u, tau, f_ext = given
+    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
+    if inputs is None:
+        check_regular(call.system)
+        check_locks(call.system, call.inputs["q"].array, name)
+    return call
+
+
+def _inverse_call(
+    model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None], name: str
+) -> Call:
+    """The checked arguments (q, u, udot, f_ext) of inverse dynamics."""
+    q, u, udot, f_ext = given
+    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
+    check_followed_locks(call.system, call.inputs["q"].array, name)
+    check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
+    return call
 
 
 def _sides(model: SystemLike, call: Call, inputs: Inputs | None, asked: bool) -> Array | None:

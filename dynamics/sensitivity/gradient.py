@@ -24,12 +24,10 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = [
-    "Costates",
     "Goals",
     "SimulationGradient",
     "StepAdjoint",
     "backward_loop",
-    "carried_back",
     "lanes_for",
     "simulation_gradient",
 ]
@@ -198,20 +196,6 @@ def _slope_gradient(adjoint: StepAdjoint, z: Array) -> Array:
 # The backward pass of the adjoint method: a compiled loop from the last step of a simulation to the first.
 
 
-@dataclass(frozen=True)
-class Costates:
-    """Gradients by states, inputs and parameters.
-
-    states      (..., n) at the start of a piece
-    inputs      (..., K, m), one row for each interval
-    parameters  (..., k)
-    """
-
-    states: Array
-    inputs: Array
-    parameters: Array
-
-
 def lanes_for(x: Array) -> int | None:
     """The lanes of a loop over states x (..., n): a single one is fastest in one lane."""
     return 1 if x.ndim == 1 else None
@@ -226,13 +210,6 @@ def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | Non
     push         the gradient of the running goal at x_k
     keep         zero where an interval of the inputs ends
     """
-    return kernel_for(
-        ("simulation gradient", method.key, equations.key, lanes),
-        lambda content: _loop(method, equations, lanes, content),
-    )
-
-
-def _loop(method: FixedStep, equations: StateEquations, lanes: int | None, content: str | None) -> StepLoop:
     n, m = equations.size, sum(equations.inputs.values())
     shapes = (*((size,) for size in equations.inputs.values()), *map(tuple, equations.parameters.values()))
     adjoint = StepAdjoint(method.varied_formula(equations, "projection"), n, shapes)
@@ -241,44 +218,18 @@ def _loop(method: FixedStep, equations: StateEquations, lanes: int | None, conte
         by_x, by_values = adjoint(time, h, state, values, z[:n])
         return joined([by_x + push, keep * z[n : n + m] + by_values[:m], z[n + m :] + by_values[m:]])
 
-    return step_loop(
-        n + adjoint.values_size,
-        step=step,
-        inputs={"time": (), "state": n, "push": n, "keep": (), **equations.inputs},
-        parameters=equations.parameters,
-        name=f"gradient_{method.name}",
-        content=content,
-        lanes=lanes,
+    return kernel_for(
+        ("simulation gradient", method.key, equations.key, lanes),
+        lambda content: step_loop(
+            n + adjoint.values_size,
+            step=step,
+            inputs={"time": (), "state": n, "push": n, "keep": (), **equations.inputs},
+            parameters=equations.parameters,
+            name=f"gradient_{method.name}",
+            content=content,
+            lanes=lanes,
+        ),
     )
-
-
-def carried_back(
-    loop: StepLoop, equations: StateEquations, end: tuple[Array, Array], piece: tuple[Array, Array, Array],
-    inputs: dict[str, Array], constants: dict[str, Any], timing: tuple[float, int],
-) -> Costates:  # fmt: skip
-    """The gradients at the start of a piece of a simulation.
-
-    end      gradients by the states (..., n) and the parameters (..., k) at the end of the piece.
-    piece    times (s,), states (..., s, n) and gradients of the running goal (..., s, n) before each of its steps.
-    inputs   name -> (..., K, size), constant in K intervals; timing: the step h and the steps of an interval.
-    """
-    h, hold = timing
-    times, states, pushes = piece
-    n, m, steps = equations.size, sum(equations.inputs.values()), len(times)
-    keep = np.where(np.arange(steps) % hold == 0, 0.0, 1.0)
-    batch = np.broadcast_shapes(end[0].shape[:-1], end[1].shape[:-1])
-    z = joined([end[0], np.zeros((*batch, m)), end[1]])
-    backwards: dict[str, Any] = {
-        "time": ZeroOrderHold(np.ascontiguousarray(times[::-1])),
-        "state": ZeroOrderHold(np.ascontiguousarray(states[..., ::-1, :])),
-        "push": ZeroOrderHold(np.ascontiguousarray(pushes[..., ::-1, :])),
-        "keep": ZeroOrderHold(keep),
-        **{name: ZeroOrderHold(np.ascontiguousarray(values[..., ::-1, :]), hold) for name, values in inputs.items()},
-    }
-    ran = loop(z, h=h, steps=steps, every=hold, **backwards, **constants)
-    final = np.where((ran.stopped >= 0)[..., None], np.nan, ran.final)
-    by_inputs = ran.states[..., :0:-1, n : n + m]
-    return Costates(final[..., :n], by_inputs, final[..., n + m :])
 
 
 MAX_KEPT_NUMBERS = 8_000_000  # of states that are kept at once, 64 MB
@@ -437,20 +388,40 @@ class _Simulation:
                 end = states[..., -1, :]
                 value, costate = self.goals.at_end(count * hold * h, end)
                 value, costate = value + running[..., -1], costate + pushes[..., -1, :]
-            back = self._backward(
-                (costate, parameters), (steps[:-1] * h, states[..., :-1, :], pushes[..., :-1, :]), first
-            )
+            before = steps[:-1] * h, states[..., :-1, :], pushes[..., :-1, :]
+            costate, inputs, parameters = self._backward((costate, parameters), before, first)
             value = value + np.sum(running[..., :-1], axis=-1)
-            costate, parameters = back.states, back.parameters
-            by_inputs.insert(0, back.inputs)
+            by_inputs.insert(0, inputs)
         return self._result(x0, end, value, (costate, np.concatenate(by_inputs, axis=-2), parameters), single)
 
-    def _backward(self, end: tuple[Array, Array], piece: tuple[Array, Array, Array], first: int) -> Costates:
-        """The gradients at the start of the piece from interval `first` on."""
-        loop, hold = backward_loop(self.method, self.equations, lanes_for(end[0])), self.schedule.steps
-        count = len(piece[0]) // hold
-        inputs = {name: v[..., first : first + count, :] for name, v in self.values.items()}
-        return carried_back(loop, self.equations, end, piece, inputs, self.constants, (self.schedule.h, hold))
+    def _backward(
+        self, end: tuple[Array, Array], piece: tuple[Array, Array, Array], first: int
+    ) -> tuple[Array, Array, Array]:
+        """The gradients by states (..., n), inputs (..., K, m) and parameters (..., k) at the start of a piece of the
+        simulation from interval `first` on.
+
+        end    gradients by the states (..., n) and the parameters (..., k) at the end of the piece.
+        piece  times (s,), states (..., s, n) and gradients of the running goal (..., s, n) before each of its steps.
+        """
+        equations, hold = self.equations, self.schedule.steps
+        times, states, pushes = piece
+        n, m, steps = equations.size, sum(equations.inputs.values()), len(times)
+        batch = np.broadcast_shapes(end[0].shape[:-1], end[1].shape[:-1])
+        cut = slice(first, first + steps // hold)
+        backwards: dict[str, Any] = {
+            "time": ZeroOrderHold(np.ascontiguousarray(times[::-1])),
+            "state": ZeroOrderHold(np.ascontiguousarray(states[..., ::-1, :])),
+            "push": ZeroOrderHold(np.ascontiguousarray(pushes[..., ::-1, :])),
+            "keep": ZeroOrderHold(np.where(np.arange(steps) % hold == 0, 0.0, 1.0)),
+        }
+        for name, values in self.values.items():
+            backwards[name] = ZeroOrderHold(np.ascontiguousarray(values[..., cut, :][..., ::-1, :]), hold)
+        ran = backward_loop(self.method, equations, lanes_for(end[0]))(
+            joined([end[0], np.zeros((*batch, m)), end[1]]), h=self.schedule.h, steps=steps, every=hold, **backwards,
+            **self.constants,
+        )  # fmt: skip
+        final = np.where((ran.stopped >= 0)[..., None], np.nan, ran.final)
+        return final[..., :n], ran.states[..., :0:-1, n : n + m], final[..., n + m :]
 
     def _result(
         self, x0: Array, end: Array, value: Array, gradients: tuple[Array, Array, Array], single: bool
