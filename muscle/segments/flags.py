@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -42,6 +43,9 @@ class PathFlag(IntFlag):
     OPEN        the path depends on named angles of a quaternion, and both triples of angles of its rotation lie in
                 their ranges. The length is that of one of them (`myoquat.joints.Angles`). Along a `Motion` the branch
                 is known, and the bit is not set
+    LEFT_OUT    a surface lies in the way of a piece of the path on which it does not act here, although its file lets
+                it (`Muscle.path_wraps`). OpenSim chooses the piece at every pose. Here it was chosen from poses within
+                the coordinates' ranges, so that contact in few of them, or outside of the ranges, may be missed
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -57,6 +61,7 @@ class PathFlag(IntFlag):
     OUTSIDE = 32
     LOCKED = 64
     OPEN = 128
+    LEFT_OUT = 256
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -88,6 +93,7 @@ def _of(
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
         PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, muscle, q)],
         PathFlag.OPEN: _open(system, muscle, q),
+        PathFlag.LEFT_OUT: [*_left_out(system, muscle, q)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     return sum(columns[1:], start=columns[0])
@@ -131,6 +137,26 @@ def _jumps(muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", near: float) ->
                 if _fixed(point, wrap.body):
                     here = here & reduce(or_, between) if between else here & ~here
                 yield here
+
+
+def _left_out(system: ArticulatedSystem, muscle: Muscle, q: Array) -> Iterator[Array]:
+    """(...) each, whether the straight line of a piece runs through a surface that its file lets act there."""
+    ends: dict[int, list[wrapping.Wrap]] = {}
+    for stated in muscle.path_wraps:
+        wrap, (first, last) = muscle.wraps[stated.wrap], stated.points or (0, len(muscle.path) - 1)
+        for end in range(first + 1, last + 1):
+            ends.setdefault(end, []).extend([] if wrap.acts(end) else [unchecked(wrap, {"quadrant": "all"})])
+    if not any(ends.values()):
+        return
+    poses = system.poses(q)
+    last_site = Site.of(poses, muscle.path[0].body, muscle.path[0].local(system, q))
+    for end, point in enumerate(muscle.path[1:], start=1):
+        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
+        for wrap in ends.get(end, ()):
+            A, B = (wrap.seen(x.seen_from(poses, wrap.body)) for x in (last_site, site))
+            met = wrap.cut(A, B) if wrap.ring else wrap.meets(A, B)
+            yield met if on is True else met & on
+        last_site = site.or_else(on, last_site)
 
 
 def _fixed(point: PathPoint, body: str) -> bool:

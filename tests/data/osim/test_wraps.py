@@ -10,7 +10,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.joints import ModelError
-from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
+from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
 BODY = """<Body name="{name}"><mass>1</mass><mass_center>0 -0.1 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia>
 <WrapObjectSet><objects>{surfaces}</objects></WrapObjectSet></Body>"""
@@ -99,6 +99,25 @@ def test_surfaces_are_read(read):
     assert found["ellipsoid"][0].radii == (0.03, 0.02, 0.025)
     assert isinstance(found["ring"][0], WrapTorus)
     assert (found["ring"][0].ring_radius, found["ring"][0].tube_radius) == (0.03, 0.01)
+
+
+def test_contact_on_a_piece_that_few_poses_show_is_flagged(read):
+    """The first piece meets the knob in less than 1 % of the range, and in none of the poses from which the pieces are
+    chosen, so that the knob acts on the last piece, which never meets it."""
+    size, place = 0.0012, np.array([0.3, -0.186])
+    knob = f"""<WrapEllipsoid name="knob"><translation>{place[0]} {place[1]} 0</translation>
+<dimensions>{size} {size} {size}</dimensions></WrapEllipsoid>"""
+    way = ("ground", "0 0.4 0"), ("bodyset/upper", "0.2 -0.4 0"), ("bodyset/upper", "0.32 -0.25 0")
+    (muscle,) = (model := read({"m": (way, [("knob", "-1 -1")])}, surfaces=knob)[0]).muscles
+    assert muscle.wraps[0].points == (1, 2)
+    q = np.zeros((4001, 2))
+    q[:, 0] = np.linspace(-0.5, 2.2, 4001)
+    # in the frame of the upper arm the first point moves on a circle
+    A, B = 0.4 * np.stack([np.sin(q[:, 0]), np.cos(q[:, 0])], axis=-1), np.array([0.2, -0.4])
+    share = np.sum((place - A) * (B - A), axis=-1) / np.sum((B - A) ** 2, axis=-1)
+    met = np.linalg.norm(A + share[:, None] * (B - A) - place, axis=-1) < size
+    assert 0 < met.mean() < 0.01
+    np.testing.assert_array_equal((path_flags(model, q)[:, 0] & PathFlag.LEFT_OUT) > 0, met)
 
 
 def test_a_surface_acts_where_it_is_met(read):
