@@ -434,39 +434,14 @@ class _CompactLoop:
             b.store(b.number(goes), b.offset(going, b.let(f"mul i64 {block}, {at.block}")))
             return b.number(b.negate(goes))
 
-        blocks = block_count(b, count)
-        lanes_done = b.let(f"fptosi double {b.reduced(b.summed(blocks, 1, done))} to i64")
-        look, every, leave, stay = map(b.label, ("look", "every", "leave", "stay"))
-        b.fork(b.let(f"icmp sgt i64 {lanes_done}, 0"), look, stay)
+        look, stay = b.label("look"), b.label("stay")
+        b.fork(b.any(b.truth(b.summed(block_count(b, count), 1, done))), look, stay)
         b.begin(look)
-        home = b.let(f"icmp eq i64 {count}, %count")
-        all_done = b.let(f"icmp eq i64 {lanes_done}, {b.let(f'mul i64 {blocks}, {b.lanes}')}")
-        b.fork(b.let(f"and i1 {home}, {all_done}"), every, leave)
-        b.begin(every)  # as states do that are alike
-        self._all_are_results(there)
-        b.store("0", "%frame", "i64")
-        b.jump(stay)
-        b.begin(leave)
         rest, over = self._partitioned(count, (going, at.block))
-        self._return(home, over, blocks, there)
+        self._put_back(over, b.offset("%frame", at.done_list), there)
         self._fill(count, rest, there)
         b.jump(stay)
         b.begin(stay)
-
-    def _return(self, home: str, done: str, blocks: str, there: Blocks) -> None:
-        """States that are done become results: all states at once, for now, where they are at `home`, where they came
-        from, and many are done."""
-        b = self.b
-        many = b.let(f"and i1 {home}, {b.let(f'icmp sge i64 {done}, {blocks}')}")
-        together, each, on = b.label("together"), b.label("each"), b.label("on")
-        b.fork(many, together, each)
-        b.begin(together)
-        self._all_are_results(there)
-        b.jump(on)
-        b.begin(each)
-        self._put_back(done, b.offset("%frame", self._layout.done_list), there)
-        b.jump(on)
-        b.begin(on)
 
     def _all_are_results(self, states: Blocks) -> None:
         """States that lie where they came from."""

@@ -381,14 +381,6 @@ class Builder:
         """Truth lanes as 0.0 and 1.0."""
         return self.let(f"uitofp {self.B} {truth} to {self.T}")
 
-    def reduced(self, a: str) -> str:
-        """The sum of all lanes, one double."""
-        if self.lanes == 1:
-            return a
-        name = f"llvm.vector.reduce.fadd.{self._suffix}"
-        self.module.declare("double", name, ["double", self.T])
-        return self.let(f"call double @{name}(double 0.0, {self.T} {a})")
-
     def any(self, truth: str) -> str:
         """One i1: true if it is true in a lane."""
         if self.lanes == 1:
