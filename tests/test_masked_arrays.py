@@ -16,7 +16,6 @@ import pandas as pd
 import public_api
 import pytest
 import test_doors
-from packed_loop import iterate
 
 import myoquat as mq
 from myoquat import kernels
@@ -380,11 +379,10 @@ def test_step_loops_reject_hidden_entries_of_their_inputs():
             loop([0.0], h=0.1, steps=2, u=u)
 
 
-def test_iterate_and_programs_reject_hidden_entries():
-    with pytest.raises(ValueError, match=r"start.*masked"):
-        iterate(lambda z, c: z, X, np.ones(1), 2)
-    with pytest.raises(ValueError, match=r"constants.*masked"):
-        iterate(lambda z, c: z, np.ones(1), X, 2)
+def test_loops_and_programs_reject_hidden_entries():
+    for state, parameters in ((X, np.ones(3)), (np.ones(3), X)):
+        with pytest.raises(ValueError, match="masked"):
+            kernels.while_loop(lambda z: z < 2.0, lambda z, c: z + c, state, parameters, max_steps=2)
     program = kernels.Program("double", {"x": 3})
     program.formula(lambda x: x + x, ["x"], {"twice": 3})
     with pytest.raises(ValueError, match=r"x.*masked"):
