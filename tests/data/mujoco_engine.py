@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 
 from myoquat.data import load_model
+from myoquat.joints import FloatingJoint, rotation_matrix
 
 
 def write(folder, text):
@@ -42,6 +43,15 @@ def tendon_jacobian(engine, data):
     for row, count, start in zip(J, holder.ten_J_rownnz, holder.ten_J_rowadr, strict=True):
         row[columns[start : start + count]] = np.ravel(data.ten_J)[start : start + count]
     return J
+
+
+def from_mujoco(system, q):
+    """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
+    T = np.eye(system.nu)
+    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(link.joint, FloatingJoint):
+            T[iu.start : iu.start + 3, iu.start : iu.start + 3] = rotation_matrix(q[iq][3:]).T
+    return T
 
 
 def mass_matrix(engine, data):

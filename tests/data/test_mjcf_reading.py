@@ -13,7 +13,6 @@ from myoquat.data import UnsupportedWarning, UnwrittenWarning, library_models, l
 from myoquat.dynamics.inverse import passive_force
 from myoquat.joints import (
     ArticulatedSystem,
-    Body,
     CustomJoint,
     EulerJoint,
     FixedJoint,
@@ -27,10 +26,11 @@ from myoquat.joints import (
     UniversalJoint,
 )
 from myoquat.joints.functions import Polynomial
-from myoquat.muscle import Model, Muscle, PathPoint, WrapCylinder, WrapSphere, path_lengths
+from myoquat.muscle import Model, Muscle, WrapCylinder, WrapSphere, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import PathActuator, PathSpring, SlackSpring
-from tests.data.mujoco_engine import forward, mass_matrix, opened, read, write
+from tests.data.mujoco_engine import forward, from_mujoco, mass_matrix, opened, read, write
+from tests.data.writing.parts import body, point
 
 HERE = Path(__file__).parent
 LEG = HERE / "small_leg.osim"
@@ -42,11 +42,6 @@ def again(model, tmp_path):
         warnings.simplefilter("ignore", UnwrittenWarning)
         model.save(tmp_path / "again.xml", overwrite=True)
     return load_model(tmp_path / "again.xml", strict=True)
-
-
-def body(name, parent, joint, **given):
-    mass = {"mass": 1.5, "center_of_mass": (0.02, -0.1, 0.03), "inertia": (0.02, 0.025, 0.03, 0.001, -0.002, 0.003)}
-    return Body(name, parent, joint, **(mass | {"position": (0.1, 0.2, -0.05)} | given))
 
 
 # ---- what was written --------------------------------------------------------------------------------------
@@ -73,7 +68,7 @@ ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.
 SPRUNG = {"damping": 0.3, "stiffness": 2.0, "rotor_inertia": 0.05}
 SYSTEM = ArticulatedSystem(
     (
-        body("trunk", "world", FloatingJoint(), position=(0, 0, 0), damping=0.2),
+        body("trunk", "world", FloatingJoint(), position=(0, 0, 0), orientation=(1, 0, 0, 0), damping=0.2),
         body("head", "trunk", SphericalJoint(), joint_name="neck", orientation=(0.6, 0.8, 0.0, 0.0), **SPRUNG),
         body("arm", "trunk", EulerJoint("YZY"), rotor_inertia=0.02),
         body("fore", "arm", RevoluteJoint((0.0, 0.6, 0.8)), coordinate_names=("flex",), spring_mount=(0.4,), **SPRUNG),
@@ -90,12 +85,12 @@ SYSTEM = ArticulatedSystem(
 MODEL = Model(
     SYSTEM,
     (
-        Muscle("plain", (PathPoint("world", (0.3, 0.0, 0.0)), PathPoint("trunk", (0.1, 0.0, 0.02)),
-               PathPoint("drone", (0.1, 0.0, 0.1))), PathActuator(20.0), activation=0.25),
-        Muscle("side", (PathPoint("arm", (0.06, 0.22, 0.0)), PathPoint("fore", (0.15, -0.12, 0.02))),
+        Muscle("plain", (point("world", 0.3, 0.0, 0.0), point("trunk", 0.1, 0.0, 0.02),
+               point("drone", 0.1, 0.0, 0.1)), PathActuator(20.0), activation=0.25),
+        Muscle("side", (point("arm", 0.06, 0.22, 0.0), point("fore", 0.15, -0.12, 0.02)),
                PathSpring(900.0, 0.2), wraps=(replace(BALL, name="side-W1"),)),
-        Muscle("several", (PathPoint("trunk", (0.1, 0.3, 0.1)), PathPoint("arm", (0.1, 0.2, 0.0)),
-               PathPoint("hand", (0.2, 0.1, 0.1)), PathPoint("head", (0.0, 0.1, 0.2))),
+        Muscle("several", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0.0),
+               point("hand", 0.2, 0.1, 0.1), point("head", 0.0, 0.1, 0.2)),
                wraps=(replace(ROLL, quadrant="+x", points=(0, 2), name="several-W1"),
                       replace(BALL, quadrant="all", points=(2, 3), name="several-W2"))),
     ),
@@ -330,7 +325,7 @@ def against_mujoco(path, model, muscles, rng, tolerance=1e-10):
     names = [engine.tendon(i).name for i in range(engine.ntendon)]
     rows = [names.index(muscle.name) for muscle in muscles]
     for q in system.random(10, rng):
-        u, T = rng.normal(size=system.nu), _from_mujoco(system, q)
+        u, T = rng.normal(size=system.nu), from_mujoco(system, q)
         forward(engine, data, qpos=q, qvel=np.linalg.solve(T, u))
         M = T.T @ dynamics.mass_matrix(system, q) @ T
         np.testing.assert_allclose(M, mass_matrix(engine, data), atol=tolerance)
@@ -341,16 +336,6 @@ def against_mujoco(path, model, muscles, rng, tolerance=1e-10):
             if i > 0:
                 np.testing.assert_allclose(system.poses(q)[name][1], data.xpos[i], atol=tolerance)
         yield engine, data, q, u, T
-
-
-def _from_mujoco(system, q):
-    """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
-    T = np.eye(system.nu)
-    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if isinstance(link.joint, FloatingJoint):
-            R, _ = link.joint.transform(q[iq])
-            T[iu.start : iu.start + 3, iu.start : iu.start + 3] = R.T
-    return T
 
 
 @pytest.mark.filterwarnings("ignore:.*carry no force")

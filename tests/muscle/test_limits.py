@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import simulate
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
     CustomJoint,
     ModelError,
-    convert_coordinates,
-    convert_velocities,
 )
 from myoquat.joints.types.custom import Axis
 from myoquat.kernels.symbolic.arrays import formula
@@ -48,33 +45,6 @@ def test_all_number_types_give_the_same(scalar, rng):
     force = formula(x=(2,))(lambda x: LIMIT.force(x[..., 0], x[..., 1])[..., None])
     x = rng.normal(size=(10, 2))
     np.testing.assert_allclose(scalar(force, x), force(x), rtol=1e-13)
-
-
-def test_a_quaternion_in_the_place_of_the_angles_takes_the_same_power(rng):
-    ball = MODEL.with_rotations("quaternion")
-    q, u = rng.uniform(-1.2, 1.2, (50, 3)), rng.normal(size=(50, 3))
-    tau = limit_torques(MODEL, q, u)
-    np.testing.assert_allclose(tau, limit_torques(MODEL, q, u, backend="numpy"), atol=1e-12)
-    np.testing.assert_allclose(tau[:, 1], LIMIT.force(q[:, 1], u[:, 1]), atol=1e-12)
-    assert (tau[:, 0] == 0).all()
-    there, v = (
-        convert_coordinates(MODEL.system, ball.system, q),
-        convert_velocities(MODEL.system, ball.system, q, u),
-    )
-    torque = limit_torques(ball, there, v)
-    np.testing.assert_allclose(torque, limit_torques(ball, there, v, backend="numpy"), atol=1e-12)
-    np.testing.assert_allclose((torque * v).sum(-1), (tau * u).sum(-1), atol=1e-11)
-
-
-def test_a_swing_stays_within_its_limits():
-    model = replace(MODEL, limits=(replace(LIMIT, upper_stiffness=400.0, lower_stiffness=400.0, damping=1.0),))
-    start = {"u0": (0.0, 3.0, 0.0), "activation": [0.2], "duration": 1.0, "step": 1e-3}
-    free, held = (simulate(m, (0.1, 0.0, 0.2), **start, method="rk4") for m in (replace(MODEL, limits=()), model))
-    assert free.q[..., 1].max() > 0.8
-    assert 0.3 < held.q[..., 1].max() < 0.5
-    rates = np.gradient(held.u, held.time, axis=-2, edge_order=2)
-    np.testing.assert_allclose(held.acceleration[..., 1:-1, :], rates[..., 1:-1, :], atol=0.6)
-    assert np.abs(rates - free.acceleration).max() > 30
 
 
 def test_a_model_keeps_them_and_tells_models_apart(tmp_path):

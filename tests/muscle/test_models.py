@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from myoquat import joints, kernels
 from myoquat.data import UnwrittenWarning, library_models, load_model
@@ -103,20 +102,6 @@ def test_strange_names_survive_the_file(tmp_path):
     model = Model(ArticulatedSystem((body,)), (muscle,), name="'", start_q=(1.0, 0.0, 0.0, 0.0))
     model.save(tmp_path / "m.toml")
     assert load_model(tmp_path / "m.toml") == model
-
-
-def test_lengths_are_plain_geometry(rng):
-    model = load_model("two_link")
-    q = model.system.random(20, rng)
-    RA = Rotation.from_quat(np.roll(q[:, :4], -1, -1))
-    RB = RA * Rotation.from_quat(np.roll(q[:, 4:], -1, -1))
-    pose = {
-        "ground": lambda p: np.tile(p, (20, 1)),
-        "A": lambda p: RA.apply(p),
-        "B": lambda p: RA.apply([0, 0, -1]) + RB.apply(p),
-    }
-    expected = [np.linalg.norm(pose[a](p) - pose[b](r), axis=-1) for a, p, b, r, *_ in TWO_LINK]
-    np.testing.assert_allclose(path_lengths(model, q), np.transpose(expected), rtol=1e-14)
 
 
 def test_via_points_add_their_segments():

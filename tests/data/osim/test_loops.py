@@ -11,9 +11,10 @@ from myoquat.data import load_model
 from myoquat.data.osim.tree import Edge, Way, spanning_tree
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.dynamics import forward_dynamics, inverse_dynamics, mass_matrix, simulate
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld, assemble, constraints_of
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Weld
 from myoquat.joints import ModelError, convert_coordinates
 from myoquat.joints.vectors import vecmat
+from tests.data.osim.two_bodies import on_constraints
 
 OPENSIM = """
 model = opensim.Model(arguments[0])
@@ -190,17 +191,6 @@ WELDED = (
 pytestmark = pytest.mark.filterwarnings("ignore::myoquat.data.reports.ImplausibleWarning")
 
 
-def states(model, rng):
-    """Poses on the constraints, velocities and accelerations along them."""
-    q = assemble(model, rng.uniform(-0.3, 0.3, (COUNT, model.system.nq)))
-    held = ConstraintArrays(Constraints(model.system, constraints_of(model)))
-    u, udot = rng.uniform(-1, 1, (2, COUNT, model.system.nu))
-    if model.constraints:
-        A = held.jacobian(q, 0.0)
-        u -= (np.linalg.pinv(A, rcond=1e-8) @ (A @ u[..., None]))[..., 0]
-    return held, q, u, udot
-
-
 def accelerated(model, held, q, u):
     """What gravity does."""
     nothing = np.zeros(u.shape)
@@ -215,7 +205,8 @@ def test_loops_are_cut_as_in_opensim(tmp_path, rng, in_opensim, case):
     path = file_of(tmp_path, *CASES[case])
     model, end = load_model(path), 0.1
     system = model.system
-    held, q, u, udot = states(model, rng)
+    held, q, u = on_constraints(model, COUNT, 0.3, rng)
+    udot = rng.uniform(-1, 1, u.shape)
     given = [list(system.coordinate_names), u.tolist(), q.tolist(), udot.tolist(), end]
     answer = in_opensim(OPENSIM, str(path), json.dumps(given))
     assert max(answer["error"]) < 1e-8
@@ -263,7 +254,7 @@ def test_the_cut_changes_no_motion(tmp_path, rng, joints, constraint):
     mass of a body twice if a WeldJoint carries it beside another joint."""
     cut = load_model(file_of(tmp_path, WELDED[0], joints))
     whole = load_model(file_of(tmp_path, WELDED[0], joints[:-1], constraint, "whole"))
-    held, q, u, _ = states(cut, rng)
+    held, q, u = on_constraints(cut, COUNT, 0.3, rng)
     nu = whole.system.nu
     found = accelerated(cut, held, q, u)[:, :nu]
     expected = accelerated(whole, ConstraintArrays(Constraints(whole.system, whole.constraints)), q[:, :nu], u[:, :nu])

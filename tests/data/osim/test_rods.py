@@ -42,9 +42,8 @@ def test_the_end_of_an_arc_of_even_curvature(rng, span):
 def test_files_hold_it(tmp_path):
     model = load_model(rod(tmp_path), strict=True)
     assert model.system.bodies[0].joint == ConstantCurvatureJoint(LENGTH, REST)
-    for suffix in ("toml", "osim"):
-        model.save(tmp_path / f"back.{suffix}", strict=True)
-        assert load_model(tmp_path / f"back.{suffix}", strict=True).system == model.system
+    model.save(tmp_path / "back.osim", strict=True)
+    assert load_model(tmp_path / "back.osim", strict=True).system == model.system
     plain = load_model(rod(tmp_path, ""), strict=True)
     assert plain.system.bodies[0].joint == ConstantCurvatureJoint(1.0)
 

@@ -46,7 +46,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import RotationLimit
 from myoquat.muscle.laws import ExponentialMuscle, PathActuator, PathSpring
 from tests.data import mujoco_engine
-from tests.data.mujoco_engine import forward, mass_matrix, tendon_jacobian, write
+from tests.data.mujoco_engine import forward, from_mujoco, mass_matrix, tendon_jacobian, write
 
 LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -96,15 +96,6 @@ MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0
 def opened(model, path):
     model.save(path, overwrite=True)
     return mujoco_engine.opened(path)
-
-
-def from_mujoco(system, q):
-    """(nu, nu) T with u = T qvel: linear velocities of floating bodies are there those of the parent's frame."""
-    T = np.eye(system.nu)
-    for link, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if isinstance(link.joint, FloatingJoint):
-            T[iu.start : iu.start + 3, iu.start : iu.start + 3] = rotation_matrix(q[iq][3:]).T
-    return T
 
 
 def order(engine, system, of, size):

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,7 @@ from myoquat.muscle.laws import (
     RigidTendonMuscle,
     Thelen2003,
 )
+from tests.data.osim.two_bodies import check_like
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 PIECEWISE = ActivationDynamics(0.02, 0.06, "piecewise", minimum_activation=0.01)
@@ -153,23 +154,6 @@ MEDLEY = Model(
 )  # fmt: skip
 
 
-def like(a, b, where=""):
-    """Two records, field by field, numbers to round-off."""
-    assert type(a) is type(b), where
-    if is_dataclass(a):
-        for f in fields(a):
-            if f.compare and f.name != "sequence":  # the angles in which a quaternion is shown have no place in a file
-                like(getattr(a, f.name), getattr(b, f.name), f"{where}.{f.name}")
-    elif isinstance(a, tuple):
-        assert len(a) == len(b), where
-        for i, pair in enumerate(zip(a, b, strict=True)):
-            like(*pair, f"{where}[{i}]")
-    elif isinstance(a, float):
-        assert a == pytest.approx(b, rel=1e-13, abs=1e-14), where
-    else:
-        assert a == b, where
-
-
 def again(model, path, rotations="file"):
     model.save(path, overwrite=True)
     return load_model(path, rotations)
@@ -177,12 +161,12 @@ def again(model, path, rotations="file"):
 
 def test_a_file_that_is_read_written_and_read_is_the_same_model(tmp_path):
     model = load_model(FILE)
-    like(again(model, tmp_path / "x.osim"), model)
+    check_like(again(model, tmp_path / "x.osim"), model)
 
 
 def test_quaternions_are_written_as_the_angles_that_they_were(tmp_path):
     model = load_model(FILE)
-    like(
+    check_like(
         again(model.with_rotations("quaternion"), tmp_path / "x.osim", "quaternion"), model.with_rotations("quaternion")
     )
 
@@ -202,10 +186,10 @@ def test_every_joint_point_and_law_comes_back(tmp_path, rng):
     rest = np.zeros(MEDLEY.system.nu)
     torque = dynamics.inverse_dynamics(MEDLEY.system, q, rest, rest)
     np.testing.assert_allclose(dynamics.inverse_dynamics(back.system, q, rest, rest), torque, atol=1e-11)
-    like(back.start_q, MEDLEY.start_q)
+    check_like(back.start_q, MEDLEY.start_q)
     assert back.system.coordinate_names[:3] == ("trunk.x", "trunk.y", "trunk.z")
-    like(back.couplers, MEDLEY.couplers)
-    like(back.limits, MEDLEY.limits)
+    check_like(back.couplers, MEDLEY.couplers)
+    check_like(back.limits, MEDLEY.limits)
     for name in ("fore", "hand"):
         a, b = (system.bodies[system.body_names.index(name)] for system in (MEDLEY.system, back.system))
         assert (a.stiffness, a.damping, a.spring_mount) == (b.stiffness, b.damping, b.spring_mount)
@@ -327,7 +311,7 @@ LAWS = [
 def test_laws_come_back(law, tmp_path):
     dynamics_of = {Thelen2003: replace(PIECEWISE, minimum_activation=0.02)}  # which OpenSim gives it always
     muscle = replace(MEDLEY.muscles[0], law=law, activation_dynamics=dynamics_of.get(type(law)))
-    like(again(replace(MEDLEY, muscles=(muscle,)), tmp_path / "x.osim").muscles[0].law, law)
+    check_like(again(replace(MEDLEY, muscles=(muscle,)), tmp_path / "x.osim").muscles[0].law, law)
 
 
 THELEN = MEDLEY.muscles[0]

@@ -10,7 +10,6 @@ import myoquat as mq
 from myoquat.analysis.recruitment import static_optimization
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import SimmSpline
-from myoquat.kernels import formula
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.evaluate import muscle_forces, muscle_state_rates
 from myoquat.muscle.laws import Schutte1993
@@ -149,22 +148,6 @@ def test_equilibrium_is_where_nothing_moves(model, rng):
     tense = state > PLAIN.shortest
     assert tense.sum() > 50
     np.testing.assert_allclose(rate[tense], 0, atol=1e-9)
-
-
-def test_all_number_types_give_the_same(scalar, rng):
-    law, (length, activation, fiber) = PLAIN, fibers(4, rng)
-
-    @formula(x=(3,))
-    def both(x):
-        l, a, state = x[..., 0], x[..., 1], x[..., 2:]
-        forces = [law.force(l, 0.0, a, state), replace(law, tendon="rigid").force(l, 0.2, a)]
-        if scalar.__name__ == "_sympy":
-            return np.stack(forces, axis=-1)  # the rate is too deep for SymPy
-        return np.stack([*forces, law.state_rate(l, 0.0, a, state)[..., 0]], axis=-1)
-
-    x = np.stack([length, activation, fiber], axis=-1)
-    found = scalar(both, x)
-    np.testing.assert_allclose(found, both(x)[..., : found.shape[-1]], rtol=1e-11, atol=1e-11)
 
 
 def test_static_optimization_has_a_rigid_tendon(model):

@@ -26,7 +26,7 @@ from myoquat.muscle.forces import (
     PrescribedForce,
 )
 from myoquat.muscle.laws import Blankevoort1991
-from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, comes_back, is_like
+from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, check_like, comes_back
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim):
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
 def test_forces_come_back_equal(tmp_path, suffix):
     back = comes_back(MODEL, tmp_path, suffix)
-    assert is_like(back.forces, MODEL.forces)
+    check_like(back.forces, MODEL.forces)
     assert back.muscles == MODEL.muscles
 
 
