@@ -166,7 +166,7 @@ def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported:
     name = str(element.get("name"))
     for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)
-        if limit is not None and sign * (number(element, tag) - idle) > 0:
+        if limit is not None and sign * (number(element, tag, infinite=True) - idle) > 0:
             unsupported.count(element, f"{tag}: its activation goes from its least to 1")
     return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
 

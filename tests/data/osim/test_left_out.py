@@ -2,13 +2,16 @@
 
 import ast
 import re
+import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from myoquat.apps.command import main
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.data.osim.left_out import CHANGES, COSMETIC, change_of
+from myoquat.joints import ModelError
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "tests" / "data" / "small_leg.osim").read_text()
@@ -88,6 +91,75 @@ def test_every_property_of_opensims_classes_is_read_or_known_not_to_matter(in_op
     assert unknown <= {"Coordinate.prescribed", "Coordinate.prescribed_function"}  # which belong together
 
 
+REGISTRY = """
+answer, names = {}, opensim.ArrayStr()
+opensim.OpenSimObject.getRegisteredTypenames(names)
+for name in (names.get(i) for i in range(names.getSize())):
+    thing = None if name == "Model" else opensim.OpenSimObject.newInstanceOfType(name)
+    for base in ("Controller", "Probe", "Force", "Constraint"):
+        if thing is not None and getattr(opensim, base).safeDownCast(thing) is not None and name not in answer:
+            thing.setName("thing")
+            answer[name] = base, thing.dump()
+"""
+
+
+def seen(path, text):
+    """What is read of a file, and what is said of it."""
+    path.write_text(text)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            model = load_model(path)
+        except ModelError as error:
+            return "", str(error)
+    parts = (
+        model.content_key,
+        model.coordinates,
+        model.markers,
+        model.start_q,
+        model.forces,
+        model.muscles,
+        model.constraints,
+    )
+    said = [re.sub(r"line \d+", "", str(x)) for x in (*model.left_out, *(w.message for w in found))]
+    return repr(parts), " ".join(said)
+
+
+@pytest.mark.peers
+def test_every_force_constraint_controller_and_probe_of_opensim_is_read_or_named(tmp_path, in_opensim):
+    """OpenSim's default of each class is put into a file: it changes the model, or an error or a report names it."""
+    path, found = tmp_path / "x.osim", in_opensim(REGISTRY)
+    assert len(found) > 50
+    points = re.search("<GeometryPath.*?</GeometryPath>", TEXT, re.DOTALL)[0]
+    silent = []
+    for name, (base, text) in found.items():
+        thing = re.sub(
+            "<GeometryPath.*?</GeometryPath>", lambda _: points, re.sub(r"<\?.*?\?>", "", text), flags=re.DOTALL
+        )
+        end = f"</objects></{base}Set>"
+        text = TEXT if end in TEXT else TEXT.replace("</Model>", f"<{base}Set><objects>{end}</Model>")
+        parts = seen(path, text.replace(end, thing + end))
+        silent += [name] if parts[0] == seen(path, TEXT)[0] and name not in parts[1] else []
+    assert silent == ["PrescribedController"]  # by default without controls
+
+
+def test_every_number_of_a_file_changes_the_model_or_is_named(tmp_path):
+    root = ElementTree.fromstring(TEXT)
+    before, tried = seen(tmp_path / "x.osim", ElementTree.tostring(root, "unicode")), set()
+    for parent in root.iter():
+        for leaf in parent:
+            own, kind = (leaf.text or "").strip(), (parent.tag, leaf.tag)
+            if len(leaf) or kind in tried or not re.fullmatch(r"true|false|[-+.\deE ]+", own):
+                continue
+            tried.add(kind)
+            leaf.text = {"true": "false", "false": "true"}.get(own) or " ".join(
+                f"{1.07 * float(x) + 0.013}" for x in own.split()
+            )
+            assert seen(tmp_path / "x.osim", ElementTree.tostring(root, "unicode")) != before, kind
+            leaf.text = own
+    assert len(tried) > 30
+
+
 def test_bounds_of_a_muscles_control_are_reported(tmp_path):
     path = tmp_path / "x.osim"
     bounded = "<max_control>0.7</max_control><min_control>0.2</min_control>"
@@ -105,3 +177,5 @@ def test_bounds_of_other_path_forces_are_reported(tmp_path, tag):
     path.write_text(text.replace("<max_isometric_force>", "<max_control>0.7</max_control><max_isometric_force>", 1))
     with pytest.warns(UnsupportedWarning, match=rf"1 {tag} \(max_control: its activation goes"):
         load_model(path)
+    path.write_text(text.replace("<max_isometric_force>", "<max_control>Inf</max_control><max_isometric_force>", 1))
+    load_model(path)

@@ -103,7 +103,7 @@ def test_surfaces_are_read(read):
 
 def test_contact_on_a_piece_that_few_poses_show_is_flagged(read):
     """The first piece meets the knob in less than 1 % of the range, and in none of the poses from which the pieces are
-    chosen, so that the knob acts on the last piece, which never meets it."""
+    chosen. So the knob acts on the last piece, which never meets it."""
     size, place = 0.0012, np.array([0.3, -0.186])
     knob = f"""<WrapEllipsoid name="knob"><translation>{place[0]} {place[1]} 0</translation>
 <dimensions>{size} {size} {size}</dimensions></WrapEllipsoid>"""
