@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from myoquat.analysis.fits.basis import (
     Crossing,
     FitSettings,
     Moments,
-    Selection,
     greatest_degree,
     select_terms,
     term_count,
@@ -66,69 +66,25 @@ class MuscleFit:
     errors: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class _Poses:
-    """All terms up to a degree (t, 1 + r, n) at some poses."""
-
-    terms: Array
-
-    @cached_property
-    def squares(self) -> list[Array]:
-        """Sums of phi phi^T over the poses, of lengths and of rates."""
-        return [phi @ phi.T for phi in self._rows(self.terms)]
-
-    @staticmethod
-    def _rows(terms: Array) -> list[Array]:
-        """(t, ...) lengths and rates."""
-        return [terms[:, 0], terms[:, 1:].reshape(len(terms), -1)]
-
-    def moments(self, y: Array, used: Array) -> list[Moments]:
-        """Of observations y (1 + r, n) at the poses that are `used`, those of the lengths and of the rates."""
-        few = np.mean(used) < 0.5
-        part = self._rows(self.terms[..., used if few else ~used])
-        seen = np.where(used, y, 0.0)
-        found = []
-        for whole, own, phi, z in zip(
-            self.squares if not few else part, part, self._rows(self.terms), (seen[:1], seen[1:]), strict=True
-        ):
-            square = own @ own.T
-            count = max(1, z.shape[0] * int(used.sum()))
-            G = (square if few else whole - square) / count
-            found.append(Moments(G, phi @ z.ravel() / count, float(np.sum(z * z)) / count))
-        return found
-
-    def errors(self, y: Array, used: Array, chosen: Array, c: Array) -> tuple[float, float]:
-        """Root mean squares of lengths and of rates, at the poses that are used, with coefficients of some terms."""
-        full = np.zeros(len(self.terms))
-        full[chosen] = c
-        off = np.where(used, np.tensordot(full, self.terms, axes=1) - y, 0.0)
-        count = max(1, int(used.sum()))
-        return float(np.sqrt(np.sum(off[0] ** 2) / count)), float(
-            np.sqrt(np.sum(off[1:] ** 2) / count / max(1, len(y) - 1))
-        )
-
-
-@dataclass(frozen=True)
-class _Level:
-    """All terms up to a degree at the poses of a group, those that are fitted and those held out."""
+class _Level(NamedTuple):
+    """All terms up to a degree (t, 1 + r, n) at the poses of a group, those that are fitted and those held out."""
 
     basis: Basis
-    parts: tuple[_Poses, _Poses]
-
-    @property
-    def size(self) -> int:
-        """The number of terms."""
-        return len(self.basis.powers)
-
-    def values(self, best: Selection) -> Array:
-        """(1 + r, n) a selection at every pose."""
-        c = np.zeros(self.size)
-        c[best.chosen] = best.coefficients
-        return np.concatenate([np.tensordot(c, part.terms, axes=1) for part in self.parts], axis=-1)
+    fitted: Array
+    held: Array
 
     def sum_of(self, parts: Sequence[Part]) -> Array:
         """(1 + r, n) the sum of parts at every pose."""
-        return np.concatenate([part_values(parts, own.terms) for own in self.parts], axis=-1)
+        return np.concatenate([part_values(parts, terms) for terms in self[1:]], axis=-1)
+
+    def moments(self, y: Array, used: Array) -> list[Moments]:
+        """Of observations y (1 + r, n) at the fitted poses that are `used`, those of the lengths and of the rates."""
+        found = []
+        for rows in (slice(1), slice(1, None)):
+            phi, z = self.fitted[:, rows, used].reshape(len(self.fitted), -1), y[rows, used].ravel()
+            count = max(1, z.size)
+            found.append(Moments(phi @ phi.T / count, phi @ z / count, float(z @ z) / count))
+        return found
 
 
 class Group:
@@ -177,9 +133,7 @@ class Group:
     def _new_level(self, degree: int) -> _Level:
         basis = Basis(self.crossing.variables, degree, self.crossing.blocks)
         (x, dx), k = self._variables, self._fitted
-        return _Level(
-            basis, (_Poses(basis.evaluated(x[:, :k], dx[..., :k])), _Poses(basis.evaluated(x[:, k:], dx[..., k:])))
-        )
+        return _Level(basis, basis.evaluated(x[:, :k], dx[..., :k]), basis.evaluated(x[:, k:], dx[..., k:]))
 
     def degree(self, candidates: int) -> int:
         """That of the settings, or the highest with so many terms."""
@@ -238,15 +192,21 @@ class Group:
     def polynomial(self, degree: int, y: Array, used: Array) -> Candidate:
         """The terms to which observations y (1 + r, n) at the poses that are `used` (n,) lead."""
         level, k = self._level(degree), self._fitted
-        fitted, held = level.parts
+
+        def whole(chosen: Array, c: Array) -> tuple[Part]:
+            full = np.zeros(len(level.basis.powers))
+            full[chosen] = c
+            return (Part(full),)
 
         def error(chosen: Array, c: Array) -> float:
-            found = held.errors(y[:, k:], used[k:], chosen, c)
-            return max(x / e for x, e in zip(found, self._wanted, strict=True))
+            off = (part_values(whole(chosen, c), level.held) - y[:, k:])[:, used[k:]]
+            found = _root_mean_square(off[:1]), _root_mean_square(off[1:])
+            return max(np.nan_to_num(x) / e for x, e in zip(found, self._wanted, strict=True))
 
-        together = self._together(fitted.moments(y[:, :k], used[:k]))
+        together = self._together(level.moments(y[:, :k], used[:k]))
         best = select_terms(together, self.settings.weight, self.settings.terms, error)
-        return Candidate(level.basis, best.chosen, (Part(best.coefficients),), (), best.error, level.values(best))
+        values = level.sum_of(whole(best.chosen, best.coefficients))
+        return Candidate(level.basis, best.chosen, (Part(best.coefficients),), (), best.error, values)
 
     def _together(self, parts: list[Moments]) -> Moments:
         """Lengths and rates in units of their wanted errors, as one problem."""
@@ -271,7 +231,7 @@ class Group:
         base, free = (self._observed(*each, muscle) for each in (self._straight.fixed, self._straight.free))
         level, points = self._level(self.degree(FIRST_CANDIDATES)), straight_points(self.model.muscles[muscle])
         counts = [self._count(d) for d in SURFACE_DEGREES]
-        counts = [c for c in counts if c <= min(SURFACE_TERMS, level.size)]
+        counts = [c for c in counts if c <= min(SURFACE_TERMS, len(level.basis.powers))]
         problem, poses = self._problem(level, y - base, used, max(counts, default=0))
         first = self._count(min(SIDE_DEGREE, level.basis.degree))
         for plan in plans:
@@ -303,7 +263,7 @@ class Group:
         poses = poses[: max(MIN_SURFACE_POSES, ROWS_PER_TERM * 2 * count // len(y))]
         weights = np.full((len(y), 1), 1.0 / self._wanted[1])
         weights[0] = 1.0 / self._wanted[0]
-        terms = np.take(level.parts[0].terms[:count], poses, axis=-1)  # side by side in memory
+        terms = np.take(level.fitted[:count], poses, axis=-1)  # side by side in memory
         return SurfaceProblem(terms, y[:, poses], weights), poses
 
     def _error(self, off: Array, used: Array) -> float:

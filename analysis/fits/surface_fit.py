@@ -26,7 +26,7 @@ SIDES_WIDTH_M = 3e-4
 MAX_CENSORED, MAX_ASSIGNMENTS = 20, 20  # iterations of the first guesses
 FAR_QUANTILE = 0.85  # of the errors of one polynomial, above which poses make the guess of the other side
 MIN_SIDE_POSES = 50
-FAR_WIDTHS = 3.0  # from B = 0 to where T(B) is that of a width of zero
+FAR_WIDTHS = 3.0  # from B = 0 to where the effect of a contact is zero
 ON_SURFACE_M = 1e-9  # [m] by which a path that touches a surface is longer than a straight one
 
 
@@ -66,10 +66,8 @@ class SurfaceProblem:
     def fitted(self, parts: Sequence[Part]) -> list[Part]:
         """The parts with better coefficients."""
         state, damping = self._state(parts), FIRST_DAMPING
-        sides = _Sides(self) if [part.effect for part in parts] == [None, "sides"] else None
         for _ in range(MAX_STEPS):
-            G = self._touched(state) if sides is None else sides.normal(state)
-            better, damping = self._better(state, G, damping)
+            better, damping = self._better(state, self._normal(state), damping)
             if better is None:
                 break
             gain, state, damping = 1.0 - better.cost / state.cost, better, max(damping / 10.0, LEAST_DAMPING)
@@ -110,27 +108,28 @@ class SurfaceProblem:
             found.append(self.terms[:count].reshape(count, -1) @ pull.ravel())
         return found
 
-    def rows(self, part: Part, B: Array, poses: Array) -> tuple[Array, Array]:
-        """(t, 1 + r, n) weighted terms of a part at some poses, and the derivatives of its observations by its
-        coefficients; (1 + r, n) is its polynomial."""
-        _, first, second = surface_shape(str(part.effect), B[0, poses], part.width)
-        phi = np.take(self.terms[: len(part.coefficients)], poses, axis=-1)
-        phi *= self.weights
-        J = phi * first
-        J[:, 1:] += phi[:, :1] * (second * B[1:, poses] * (self.weights[1:] / self.weights[0]))
-        return phi, J
+    def _normal(self, state: "_State") -> Array:
+        """J J^T of the derivatives J of the weighted observations by the coefficients of all parts. Far from a contact
+        its J is zero, and poses there are left out."""
+        poses = np.arange(self.y.shape[-1])
+        for part, B in zip(state.parts, state.combined, strict=True):
+            poses = np.flatnonzero(B[0] > -FAR_WIDTHS * part.width) if part.effect == "contact" else poses
+        rows = [self._rows(part, B, poses) for part, B in zip(state.parts, state.combined, strict=True)]
+        blocks = [[one @ other.T for other in rows] for one in rows]
+        for k, part in enumerate(state.parts):
+            if part.effect is None:
+                blocks[k][k] = self.gram[: len(rows[k]), : len(rows[k])]
+        return np.block(blocks)
 
-    def _touched(self, state: "_State") -> Array:
-        """J J^T of a contact, with a polynomial beside it or alone; without poses far from it."""
-        (contact, *rest), B = state.parts, state.combined[0]
-        near = np.flatnonzero(B[0] > -FAR_WIDTHS * contact.width)
-        J = self.rows(contact, B, near)[1].reshape(len(contact.coefficients), -1)
-        if not rest:
-            return J @ J.T
-        count = len(rest[0].coefficients)
-        phi = (np.take(self.terms[:count], near, axis=-1) * self.weights).reshape(count, -1)
-        across = J @ phi.T
-        return np.block([[J @ J.T, across], [across.T, self.gram[:count, :count]]])
+    def _rows(self, part: Part, B: Array, poses: Array) -> Array:
+        """(t, (1 + r) n) J of a part at some poses; (1 + r, n) is its polynomial."""
+        J = np.take(self.terms[: len(part.coefficients)], poses, axis=-1) * self.weights
+        if part.effect is not None:
+            _, first, second = surface_shape(part.effect, B[0, poses], part.width)
+            value = J[:, :1].copy()
+            J *= first
+            J[:, 1:] += value * (second * B[1:, poses] * (self.weights[1:] / self.weights[0]))
+        return J.reshape(len(J), -1)
 
 
 @dataclass(frozen=True)
@@ -141,41 +140,6 @@ class _State:
     combined: list[Array]
     off: Array
     cost: float
-
-
-class _Sides:
-    """J J^T of a polynomial A and two sides, A + T(B).
-
-    Far from B = 0 it is that of A - |B|: sums of the products of terms over the poses of each side. From one step to
-    the next few poses change sides, and only these and those near B = 0 are looked at again.
-    """
-
-    def __init__(self, problem: SurfaceProblem) -> None:
-        self._problem = problem
-        self._positive, self._gram = np.zeros(problem.y.shape[1], dtype=bool), np.zeros((0, 0))
-
-    def normal(self, state: _State) -> Array:
-        """(2 t, 2 t) J J^T of the derivatives J by the coefficients of A and of B."""
-        B, problem, part = state.combined[1], self._problem, state.parts[1]
-        count = len(part.coefficients)
-        G, own = problem.gram[:count, :count], self._first(count, B[0] > 0)
-        near = np.flatnonzero(np.abs(B[0]) < FAR_WIDTHS * part.width)
-        phi, J = (x.reshape(count, -1) for x in problem.rows(part, B, near))
-        far = np.tile(np.where(B[0, near] > 0, -1.0, 1.0), len(B))  # the slope of -|B|
-        square = phi @ phi.T
-        across = G - 2.0 * own + phi @ J.T - (phi * far) @ phi.T
-        return np.block([[G, across], [across.T, G - square + J @ J.T]])
-
-    def _first(self, count: int, positive: Array) -> Array:
-        """(count, count) the products of terms over the poses of the first side, where B > 0."""
-        if len(self._gram) != count:
-            self._positive, self._gram = np.zeros(len(positive), dtype=bool), np.zeros((count, count))
-            if np.mean(positive) > 0.5:
-                self._positive, self._gram = ~self._positive, self._problem.gram[:count, :count]
-        come, gone = (np.flatnonzero(x) for x in (positive & ~self._positive, self._positive & ~positive))
-        self._gram = self._gram + self._problem.gram_of(count, come) - self._problem.gram_of(count, gone)
-        self._positive = positive
-        return self._gram
 
 
 def part_values(parts: Sequence[Part], terms: Array) -> Array:

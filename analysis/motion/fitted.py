@@ -1,6 +1,7 @@
 """The result of inverse kinematics: a motion, and how well it fits."""
 
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -103,20 +104,8 @@ class FittedMotion(Motion, Solved):
     def between(self, start: float, end: float) -> "FittedMotion":
         """The frames from `start` to `end` [s], both included."""
         rows = rows_within(self.time, start, end)
-        kept = (
-            "q",
-            "data",
-            "marker_error",
-            "sensor_error",
-            "task_error",
-            "cost",
-            "constraint_error",
-            "converged",
-            "empty",
-        )
-        parts = {name: getattr(self, name)[rows] for name in kept}
-        parts |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in ("u", "udot")}
-        return replace(self, time=self.time[rows], **parts)
+        arrays: dict[str, Any] = {f.name: x for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
+        return replace(self, **{name: x[rows] for name, x in arrays.items()})
 
     def covariance(self, marker_noise: float, sensor_noise: float = 0.0) -> tuple[tuple[str, ...], Array]:
         """(names (n,), C (t, n, n)): covariance of the free velocities over unit time, to first order in the noise.
@@ -128,11 +117,10 @@ class FittedMotion(Motion, Solved):
         """
         problem = self._fitted
         noisy = self.data.copy()
-        m, s, c = len(problem.markers), len(problem.sensors), len(problem.tasks)
-        noisy[:, 3 * m : 4 * m] = (noisy[:, 3 * m : 4 * m] * marker_noise) ** 2
-        start = 4 * m + 4 * s
-        noisy[:, start : start + s] = (noisy[:, start : start + s] * sensor_noise) ** 2
-        noisy[:, start + s + c : start + s + 2 * c] = 0.0
+        given = problem.unpacked(noisy)  # views
+        given.position_weights[:] = (given.position_weights * marker_noise) ** 2
+        given.rotation_weights[:] = (given.rotation_weights * sensor_noise) ** 2
+        given.value_weights[:] = 0.0
         (along, N), (_, M) = (problem.along(self.q, rows) for rows in (self.data, noisy))
         inverse = np.linalg.pinv(along @ N @ along, rcond=1e-9, hermitian=True)
         names = tuple(self.system.velocity_names[k] for k in problem.free)

@@ -19,7 +19,7 @@ import numpy as np
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.problem import PoseProblem, Sensor
-from myoquat.analysis.motion.solver import Frames, Naming, fit_frames
+from myoquat.analysis.motion.solver import Frames, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
 from myoquat.core.arguments import by_pattern, check_types, indices_of, options_of, real_array
@@ -166,9 +166,10 @@ def inverse_kinematics(
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
     names = model.system.coordinate_names
-    ranges_ = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
-    naming = Naming(ranges_, options.start is not None)
-    motion = fit_frames(setting.problem, time, frames, _start(model, options.start, len(time)), options.method, naming)
+    found = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
+    wanted = found if options.start is None else None
+    first = _start(model, options.start, len(time))
+    motion = fit_frames(setting.problem, time, frames, first, options.method, wanted)
     _warn_of_locks(motion, setting.problem)
     return motion
 

@@ -49,7 +49,6 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.structure import PoseStructure, split_couplers
 from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.lazy_imports import scipy
-from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
@@ -203,44 +202,32 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
                 "its quaternion has no named angles; smooth(motion) needs none", element=f"body {body.name!r}"
             )
     table = angle_table(system, time, motion.q, None, in_degrees=False)
-    curves = _Curves(
-        [str(label) for label in table.columns], *smoothed_columns(time, table.to_numpy(dtype=float), cutoff)
-    )
+    columns = smoothed_columns(time, table.to_numpy(dtype=float), cutoff)
+
+    def curves(names: Sequence[str]) -> list[Array]:
+        """Values and derivatives (t, k) of coordinates."""
+        return [x[:, table.columns.get_indexer(names)] for x in columns]
+
     q, u, udot = motion.q.copy(), np.zeros((len(time), system.nu)), np.zeros((len(time), system.nu))
     for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
         names = body.names_of_coordinates
         if i not in named:
-            q[:, iq], u[:, iu], udot[:, iu] = curves.of(names)
+            q[:, iq], u[:, iu], udot[:, iu] = curves(names)
             continue
         ball = named[i]
-        Q, omega, turned = _turned(ball, *curves.of(ball.angles.names))
+        Q, omega, turned = _turned(ball, *curves(ball.angles.names))
         R = rotation_matrix(Q)
         q[:, ball.quaternion] = Q
         u[:, ball.omega] = omega if ball.in_child else matvec(R, omega)
         udot[:, ball.omega] = turned if ball.in_child else matvec(R, turned)
         if isinstance(body.joint, FloatingJoint):
-            p, v, a = curves.of(names[:3])
+            p, v, a = curves(names[:3])
             if ball.in_child:
                 v = vecmat(v, R)
                 a = vecmat(a, R) - cross(omega, v)
             three = slice(iu.start, iu.start + 3)
             q[:, iq.start : iq.start + 3], u[:, three], udot[:, three] = p, v, a
     return constraints.projected(Motion(system, time, q, u, udot))
-
-
-@dataclass(frozen=True, eq=False)
-class _Curves:
-    """Values and derivatives (t, n) of columns by name."""
-
-    names: list[str]
-    value: Array
-    rate: Array
-    bend: Array
-
-    def of(self, names: Sequence[str]) -> tuple[Array, Array, Array]:
-        """(t, k) of these columns."""
-        k = [self.names.index(name) for name in names]
-        return self.value[:, k], self.rate[:, k], self.bend[:, k]
 
 
 def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array, Array, Array]:

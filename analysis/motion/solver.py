@@ -19,7 +19,7 @@ from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multi
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, while_loop
 
-__all__ = ["Frames", "Naming", "fit_frames"]
+__all__ = ["Frames", "fit_frames"]
 
 STEPS_PER_CALL, MAX_CALLS = 32, 7  # of a kernel; a frame that needs more does not converge
 MAX_RESTARTS = 3  # along constraints, of poses that have not converged
@@ -112,26 +112,20 @@ class _Solver:
         finite = np.isfinite(found).all(axis=-1, keepdims=True)
         return np.where(finite, found, q)
 
-    def __call__(self, q: Array, data: Array, damping: float) -> tuple[Array, Array]:
-        """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next)."""
-        found, size, _ = self._run(self.near if damping == NEAR_START_DAMPING else self.far, q, data, damping)
+    def __call__(
+        self, q: Array, data: Array, damping: float = FAR_START_DAMPING, *, one_frame: bool = False
+    ) -> tuple[Array, Array]:
+        """(poses (..., nq) from where they start, sizes (...) of the steps that they would take next). Of `one_frame`,
+        those that cost much more than another one are given up."""
+        near = damping == NEAR_START_DAMPING
+        found, size, cost = self._run(self.near if near else self.far, q, data, damping, one_frame)
         for again in range(self._restarts):
             rows = ~(size <= CONVERGED_STEP)
+            if one_frame:
+                rows &= cost <= HOPELESS_COST_RATIO * cost.min()
             if not rows.any():
                 break
-            start = q[rows] if again == 0 and damping == NEAR_START_DAMPING else self.onto(found[rows], data[rows])
-            found[rows], size[rows], _ = self._run(self.far, start, data[rows], FAR_START_DAMPING)
-        return found, size
-
-    def tries(self, q: Array, data: Array) -> tuple[Array, Array]:
-        """(poses (n, nq) of one frame from n others, sizes (n) of their next steps). Those that cost much more than
-        another one are given up."""
-        found, size, cost = self._run(self.far, q, data, FAR_START_DAMPING, one_frame=True)
-        for _ in range(self._restarts):
-            rows = ~(size <= CONVERGED_STEP) & (cost <= HOPELESS_COST_RATIO * cost.min())
-            if not rows.any():
-                break
-            start = self.onto(found[rows], data[rows])
+            start = q[rows] if near and not again else self.onto(found[rows], data[rows])
             found[rows], size[rows], cost[rows] = self._run(self.far, start, data[rows], FAR_START_DAMPING)
         return found, size
 
@@ -169,30 +163,22 @@ def _goes_on(search: Search) -> Array:
 Ranges = Mapping[int, tuple[float, float]]
 
 
-class Naming(NamedTuple):
-    """How one of several sets of angles with the same pose is chosen.
-
-    ranges      of coordinates by their index in q
-    from_start  whether the first frame has the angles nearest to the start
-    """
-
-    ranges: Ranges
-    from_start: bool
-
-
 def fit_frames(
-    problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str, naming: Naming
+    problem: PoseProblem, time: Array, frames: Frames, start: Array, method: str, ranges: Ranges | None
 ) -> FittedMotion:
-    """The poses of all frames and what remains of the residuals."""
+    """The poses of all frames and what remains of the residuals.
+
+    Of several sets of angles with the same pose, those are taken with which the most frames are in the ranges of
+    coordinates, by their index in q. None: the first frame has those nearest to the start.
+    """
     solver, data = _Solver.of(problem), frames.data
     empty: Array = np.all(np.concatenate([frames.lost, frames.silent], axis=-1), axis=-1)
     q, size = np.empty((len(time), problem.system.nq)), np.empty(len(time))
     if start.ndim == 2:
-        q[:], size[:] = solver(solver.onto(start, data), data, FAR_START_DAMPING)
+        q[:], size[:] = solver(solver.onto(start, data), data)
     elif len(time):
         first = int(np.argmin(frames.lost.sum(axis=-1) + frames.silent.sum(axis=-1)))
         anchor = solver.onto(start, data[first])
-        ranges = None if naming.from_start else naming.ranges
         q[first], size[first] = _first(problem, solver, anchor, data[first], ranges)
         stride = 1 if method == "sequential" else BATCH_STRIDE
         _spread(solver, q, size, data, first, stride)
@@ -200,7 +186,7 @@ def fit_frames(
     if start.ndim == 1:
         _mend(problem, solver, q, size, data)
     _turn_to_tasks(problem, solver, q, size, data)
-    _name(problem, q, start, naming)
+    _name(problem, q, start, ranges)
     return _assessed(solver, time, frames, q, size <= CONVERGED_STEP, empty)
 
 
@@ -230,7 +216,7 @@ def _first(
 def _solved(problem: PoseProblem, solver: _Solver, tries: Array, data: Array) -> tuple[Array, Array, Array]:
     """Poses (n, nq) of one frame from n others, the sizes of their next steps, and their costs."""
     rows = np.broadcast_to(data, (len(tries), len(data)))
-    found, size = solver.tries(solver.onto(tries, rows), rows)
+    found, size = solver(solver.onto(tries, rows), rows, one_frame=True)
     found = _normalized(problem, found)
     return found, size, _cost(problem, solver, found, rows)
 
@@ -308,7 +294,7 @@ def _mend(problem: PoseProblem, solver: _Solver, q: Array, size: Array, data: Ar
             rows = np.flatnonzero(bad)
             if not len(rows):
                 continue
-            again, sizes = solver(before[rows], data[rows], FAR_START_DAMPING)
+            again, sizes = solver(before[rows], data[rows])
             again = _normalized(problem, again)
             costs = _cost(problem, solver, again, data[rows])
             better = costs < cost[rows] * (1 - MIN_RELATIVE_GAIN)
@@ -339,20 +325,20 @@ def _turn_to_tasks(problem: PoseProblem, solver: _Solver, q: Array, size: Array,
         q[rows], size[rows] = solver(near[rows], data[rows], NEAR_START_DAMPING)
 
 
-def _name(problem: PoseProblem, q: Array, start: Array, naming: Naming) -> None:
-    """Give every frame, of the angles of its pose, those that `Naming` asks for; bounds that are kept stay kept."""
+def _name(problem: PoseProblem, q: Array, start: Array, ranges: Ranges | None) -> None:
+    """Give every frame, of the angles of its pose, those that `fit_frames` asks for; bounds that are kept stay kept."""
     if not len(q):
         return
     bounds = {i: (lower, upper) for _, i, lower, upper in problem.bounds}
     for hinges in free_hinges(problem):
-        columns, ranges = list(hinges.columns), [naming.ranges.get(i) for i in hinges.columns]
+        columns, own = list(hinges.columns), [(ranges or {}).get(i) for i in hinges.columns]
         x = q[:, columns]
         if start.ndim == 2:
             x = turned_to(hinges, x, start[:, columns])
-        elif naming.from_start:
+        elif ranges is None:
             x = unwrapped(hinges, np.concatenate([turned_to(hinges, x[:1], start[columns]), x[1:]]))
-        elif not is_named(hinges, x, ranges):
-            x = named(hinges, x, ranges)
+        elif not is_named(hinges, x, own):
+            x = named(hinges, x, own)
         low, high = np.array([bounds.get(i, (-np.inf, np.inf)) for i in columns]).T
         if ((low <= x) & (x <= high)).all():
             q[:, columns] = x
