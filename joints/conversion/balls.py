@@ -1,6 +1,6 @@
 """Custom joints that are ball joints: three rotations about fixed axes through one centre."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,15 +23,11 @@ from myoquat.joints.types import (
     FollowerJoint,
     GimbalJoint,
     Joint,
-    PlanarJoint,
-    PrismaticJoint,
     ReversedJoint,
-    RevoluteJoint,
     SphericalJoint,
-    UniversalJoint,
 )
 from myoquat.joints.types.angles import Angles, TurnsJoint
-from myoquat.joints.types.base import perpendiculars
+from myoquat.joints.types.base import DirectedJoint, Vector3
 from myoquat.joints.types.follower import angles_of
 
 __all__ = [
@@ -217,8 +213,6 @@ def _three(values: Iterable[Any]) -> tuple[Any, Any, Any]:
 
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-Vector3 = tuple[float, float, float]
-Axes = tuple[list[Any], list[Any]]  # directions of rotations and of translations with their coordinates
 
 
 def with_angles(body: Body) -> Body:
@@ -272,36 +266,14 @@ def as_axes(body: Body) -> CustomJoint:
     The coordinates are the same, by the names that the body gives them. ValueError for a joint with a quaternion, or a
     fixed one.
     """
-    joint: Any = body.joint
-    names = body.names_of_coordinates
+    joint, names = body.joint, body.names_of_coordinates
     if isinstance(joint, CustomJoint):
         return replace(joint, coordinates=names)
-    if type(joint) not in AXES:
+    if not joint.rotates_about and not joint.slides_along:
         raise ValueError(f"a {joint.kind} joint is not made of rotations and translations along axes")
-    rotation_axes, translation_axes = AXES[type(joint)](joint)
-    rotations, translations = (
-        tuple(Axis(tuple(axis), i) for axis, i in axes) for axes in (rotation_axes, translation_axes)
-    )
-    sliding = {i for _, i in translation_axes}
-    return CustomJoint(names, rotations, translations, tuple("m" if i in sliding else "rad" for i in range(joint.nq)))
-
-
-def _euler(joint: EulerJoint) -> Axes:
-    return [({"X": X, "Y": Y, "Z": Z}[letter], k) for k, letter in enumerate(joint.sequence)], []
-
-
-def _planar(joint: PlanarJoint) -> Axes:
-    translations = [(tuple(map(float, e)), k) for k, e in enumerate(perpendiculars(joint.axis))]
-    return [(joint.axis, 2)], translations
-
-
-AXES: dict[type[Joint], Callable[[Any], Axes]] = {
-    RevoluteJoint: lambda joint: ([(joint.axis, 0)], []),
-    PrismaticJoint: lambda joint: ([], [(joint.axis, 0)]),
-    UniversalJoint: lambda joint: ([(joint.first, 0), (joint.second, 1)], []),
-    EulerJoint: _euler,
-    PlanarJoint: _planar,
-}
+    slides = tuple(Axis(axis, i) for i, axis in enumerate(joint.slides_along))
+    turns = tuple(Axis(axis, i) for i, axis in enumerate(joint.rotates_about, len(slides)))
+    return CustomJoint(names, turns, slides, ("m",) * len(slides) + ("rad",) * len(turns))
 
 
 def turned_around(body: Body) -> Joint:
@@ -310,34 +282,15 @@ def turned_around(body: Body) -> Joint:
     Rotations alone stay rotations, the last one first and about the opposite axes; slides and turns together become a
     `ReversedJoint`. ValueError for a joint with a quaternion.
     """
-    return _TURNED.get(type(body.joint), _reversed)(body)
-
-
-def _reversed(body: Body) -> Joint:
-    return ReversedJoint(body.joint)  # type: ignore[arg-type]
-
-
-def _about_the_opposite_axis(body: Body) -> Joint:
-    joint: Any = body.joint
-    return replace(joint, axis=_opposite(joint.axis))
-
-
-def _about_opposite_axes(body: Body) -> Joint:
-    axes = as_axes(body)
-    if axes.translations:
-        return _reversed(body)
+    joint = body.joint
+    if isinstance(joint, FixedJoint):
+        return joint
+    if isinstance(joint, DirectedJoint):
+        return replace(joint, axis=_opposite(joint.axis))
+    if not (isinstance(joint, CustomJoint) or joint.rotates_about) or (axes := as_axes(body)).translations:
+        return ReversedJoint(joint)  # type: ignore[arg-type]
     turns = (replace(axis, direction=_opposite(axis.direction)) for axis in reversed(axes.rotations))
     return replace(axes, rotations=tuple(turns))
-
-
-_TURNED: dict[type[Joint], Callable[[Body], Joint]] = {
-    FixedJoint: lambda body: body.joint,
-    RevoluteJoint: _about_the_opposite_axis,
-    PrismaticJoint: _about_the_opposite_axis,
-    CustomJoint: _about_opposite_axes,
-    EulerJoint: _about_opposite_axes,
-    UniversalJoint: _about_opposite_axes,
-}
 
 
 def _opposite(axis: Vector3) -> Vector3:

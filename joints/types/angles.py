@@ -29,7 +29,7 @@ from myoquat.joints.sequences import (
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
+from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3, unit_axis
 from myoquat.joints.vectors import axis_angle_matrix, components, cross, matvec, vecmat
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "GimbalJoint",
     "TurnsJoint",
     "UniversalJoint",
-    "Vector3",
     "angular_drift",
     "child_axes",
     "successive_rotations",
@@ -50,7 +49,6 @@ __all__ = [
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
 OUT_OF_RANGE_WEIGHT = 1e6  # [rad] of angles outside their ranges against those farther from a triple of reference
-Vector3 = tuple[float, float, float]
 Branch = tuple[Vector3, ...]
 
 
@@ -415,6 +413,10 @@ class EulerJoint(TurnsJoint):
         x, y, z = (tuple(np.eye(3)[i].tolist()) for i in axes(self.sequence))
         return Angles(EULER.coordinates, (x, y, z))  # type: ignore[arg-type]
 
+    @property
+    def rotates_about(self) -> tuple[Vector3, ...]:
+        return self.turns.axes
+
     def subspace_inverse(self, q: Array) -> Array:
         """B(phi)^-1; ValueError past a condition number of 1e12."""
         return euler_rate_inverse(q, self.sequence)
@@ -518,18 +520,18 @@ class UniversalJoint(CoordinateJoint):
             raise ValueError(f"a universal joint needs two different axes, not {self.first} twice")
 
     @property
-    def _axes(self) -> tuple[Vector3, Vector3]:
+    def rotates_about(self) -> tuple[Vector3, ...]:
         return self.first, self.second
 
     def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self._axes, components(q)), np.zeros(3)
+        return successive_rotations(self.rotates_about, components(q)), np.zeros(3)
 
     def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self._axes, components(q), R_frame), p_frame
+        return successive_rotations(self.rotates_about, components(q), R_frame), p_frame
 
     def subspace(self, q: Array) -> tuple[Array, Array]:
-        b1, b2 = child_axes(self._axes, components(q))
+        b1, b2 = child_axes(self.rotates_about, components(q))
         return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
 
     def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        return angular_drift(child_axes(self._axes, components(q)), components(u)), np.zeros(3)
+        return angular_drift(child_axes(self.rotates_about, components(q)), components(u)), np.zeros(3)

@@ -20,12 +20,15 @@ __all__ = [
     "DirectedJoint",
     "Joint",
     "JointFacts",
+    "Vector3",
     "perpendiculars",
     "unit_axis",
 ]
 
 
 VELOCITY_FRAMES = ("child", "parent")
+
+Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,16 @@ class Joint(Record, ABC):
     @abstractmethod
     def facts(self) -> JointFacts:
         """Names, units and frames of q and u."""
+
+    @property
+    def rotates_about(self) -> tuple[Vector3, ...]:
+        """The axes of the successive rotations that make up the joint, by its last coordinates, if it has such."""
+        return ()
+
+    @property
+    def slides_along(self) -> tuple[Vector3, ...]:
+        """The axes of the translations that make up the joint, by its first coordinates, if it has such."""
+        return ()
 
     @property
     def nq(self) -> int:

@@ -11,13 +11,12 @@ from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types.angles import (
     Angles,
     TurnsJoint,
-    Vector3,
     angular_drift,
     child_axes,
     inverse_rate_matrix,
     successive_rotations,
 )
-from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts
+from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts, Vector3
 from myoquat.joints.vectors import components, matvec, vector
 
 __all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]

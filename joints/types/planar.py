@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.base import AxisJoint, JointFacts, perpendiculars
+from myoquat.joints.types.base import AxisJoint, JointFacts, Vector3, perpendiculars
 from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
 
 __all__ = ["PlanarJoint"]
@@ -41,6 +41,15 @@ class PlanarJoint(AxisJoint):
 
     kind: ClassVar[str] = "planar"
     facts: ClassVar[JointFacts] = FACTS
+
+    @property
+    def rotates_about(self) -> tuple[Vector3, ...]:
+        return (self.axis,)
+
+    @property
+    def slides_along(self) -> tuple[Vector3, ...]:
+        x, y = (tuple(e.tolist()) for e in perpendiculars(self.axis))
+        return x, y
 
     def _in_plane(self, x: Array) -> Array:
         e1, e2 = perpendiculars(self.axis)

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.base import DirectedJoint, JointFacts
+from myoquat.joints.types.base import DirectedJoint, JointFacts, Vector3
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["PrismaticJoint"]
@@ -29,6 +29,10 @@ class PrismaticJoint(DirectedJoint):
 
     kind: ClassVar[str] = "prismatic"
     facts: ClassVar[JointFacts] = FACTS
+
+    @property
+    def slides_along(self) -> tuple[Vector3, ...]:
+        return (self.axis,)
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), q * as_array(self.axis)

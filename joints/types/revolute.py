@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.base import DirectedJoint, JointFacts
+from myoquat.joints.types.base import DirectedJoint, JointFacts, Vector3
 from myoquat.joints.vectors import axis_angle_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -30,6 +30,10 @@ class RevoluteJoint(DirectedJoint):
 
     kind: ClassVar[str] = "revolute"
     facts: ClassVar[JointFacts] = FACTS
+
+    @property
+    def rotates_about(self) -> tuple[Vector3, ...]:
+        return (self.axis,)
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return axis_angle_matrix(self.axis, q[..., 0]), np.zeros(3)
