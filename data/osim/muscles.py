@@ -196,7 +196,7 @@ def read_groups(
 
 def _path_in(element: Any) -> Any:
     """The path of a force, which stands in it or in its <path>; None if there is none."""
-    found = [element.find(f"{holder}{tag}") for tag in PATHS for holder in ("", "path/")]
+    found = (element.find(f"{holder}{tag}") for tag in PATHS for holder in ("", "path/"))
     return next((path for path in found if path is not None), None)
 
 
