@@ -1,5 +1,6 @@
 """Results as tables: one row per sample, or per sample and time, for CSV, Parquet and statistics programs."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,7 @@ import xarray as xr
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import missing_extra
+from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
 from myoquat.kernels import Outcome
 
@@ -28,36 +30,31 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     (4, 2)
     """
     check_types(results=(results, "xarray.Dataset"))
-    columns: dict[str, object] = {}
-    for name, array in results.data_vars.items():
-        if "time" in array.dims or name == "fingerprint":
-            continue
-        along = next((dim for dim in array.dims if dim in _LABELS), None)
-        if along is None:
-            columns[str(name)] = array.values
-            continue
-        labels = results[along].values
-        prefix = "" if name == "values" else f"{name}."
-        columns |= {f"{prefix}{label}": array.values[:, i] for i, label in enumerate(labels)}
+    columns: dict[str, object] = {name: values for name, values, _ in _columns(results)}
     columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
     return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
 
 
 def units_of(results: xr.Dataset) -> dict[str, str]:
     """The unit of every column of `to_table` that has one."""
-    found: dict[str, str] = {}
+    return {name: unit for name, _, unit in _columns(results) if unit}
+
+
+def _columns(results: xr.Dataset) -> Iterator[tuple[str, Array, str]]:
+    """Name, values and unit of every column of a table of samples."""
     for name, array in results.data_vars.items():
+        if "time" in array.dims or name == "fingerprint":
+            continue
         along = next((dim for dim in array.dims if dim in _LABELS), None)
-        if "time" in array.dims or along is None:
+        if along is None:
+            yield str(name), array.values, ""
             continue
         unit = str(array.attrs.get("units", "")).removeprefix("see ") if name != "values" else f"{along}_unit"
         own = results[f"{along}_unit"].values if f"{along}_unit" in results.coords else [""] * array.sizes[along]
         prefix = "" if name == "values" else f"{name}."
-        for label, one in zip(results[along].values, own, strict=True):
+        for label, one, column in zip(results[along].values, own, array.values.T, strict=True):
             written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
-            if written:
-                found[f"{prefix}{label}"] = written
-    return found
+            yield f"{prefix}{label}", column, written
 
 
 def to_trajectories(results: xr.Dataset) -> pd.DataFrame:

@@ -261,15 +261,9 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
     }
     summaries = json.loads(found.attrs["study"]).get("summaries", ())
     first = ("values", "status", "stopped_at", "q_final", "u_final", "q", "u", "unsolved")
-    known = (*first, *_ordered(summaries), "fingerprint")
+    known = (*first, *summaries, "fingerprint")
     others = sorted(set(map(str, found.data_vars)) - {*known, *labels})
     return found.assign_coords(labels)[[name for name in (*known, *others) if name in found]]
-
-
-def _ordered(summaries: Iterable[str]) -> list[str]:
-    """Names of summaries: those that this process knows in its order, then the others in theirs."""
-    given = list(summaries)
-    return [name for name in SUMMARIES if name in given] + [name for name in given if name not in SUMMARIES]
 
 
 def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:

@@ -32,16 +32,11 @@ from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
+from tests.analysis.recruitment.shoulders import limb
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(300.0, optimal_fiber_length=0.3, tendon_slack_length=0.2, tendon="rigid")
-INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
 TIP, REST = (0.0, -0.4, 0.02), (0.3, 0.3, 0.1)
-
-
-def limb(name, parent, joint, at, names):
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA,
-                coordinate_names=names)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

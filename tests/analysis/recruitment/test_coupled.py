@@ -9,34 +9,23 @@ from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEf
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
-from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
-from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
+from tests.analysis.recruitment.shoulders import shoulder
 
 CONVEX = ActivationDynamics(0.02, 0.08, form="quadratic")
 
 
 def arm(dynamics=CONVEX, law=None, frames=24):
     """A ball joint with eight muscles, shaken back and forth so fast that relaxing takes time, and its reserves."""
-    body = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01),
-                inertia=(0.02, 0.03, 0.015, 0.001, -0.002, 0.003))  # fmt: skip
-    muscles = []
-    for k in range(8):
-        angle = 2 * np.pi * k / 8
-        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
-        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(
-            Muscle(
-                f"m{k}", (origin, end), law or CubicExponentialMuscle(0.3, 300.0 + 20 * k), activation_dynamics=dynamics
-            )
-        )
-    system, t = ArticulatedSystem((body,)), 0.01 * np.arange(frames)
+    model = shoulder(lambda k: law or CubicExponentialMuscle(0.3, 300.0 + 20 * k), dynamics=dynamics)
+    system, t = model.system, 0.01 * np.arange(frames)
     swing = np.stack([0.1 * np.sin(25 * t), 0.15 * np.sin(35 * t + 1), 0.1 * np.cos(30 * t)], axis=-1)
     q = np.array([system.integrate(system.neutral(), v) for v in swing])
     u = np.gradient(swing, t, axis=0)
     motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    return Model(system, tuple(muscles)), motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+    return model, motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
 
 
 def solved(model, motion, reserves, dynamics, **arguments):

@@ -21,13 +21,9 @@ from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.analysis.recruitment.shoulders import limb
 
 FRAMES = 41
-
-
-def limb(name, parent, joint, at):
-    return mq.Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01),
-                   inertia=(0.02, 0.03, 0.015, 0.001, -0.002, 0.003))  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -23,13 +23,9 @@ from myoquat.joints.functions import Linear
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, UniversalJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.analysis.recruitment.shoulders import limb
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-
-
-def limb(name, parent, joint, at):
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA)
 
 
 @pytest.fixture(scope="module")

@@ -10,36 +10,19 @@ from myoquat.analysis.recruitment import JointCone, MetabolicEffort, Reserve, me
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics, inverse_dynamics
-from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import RevoluteJoint, SphericalJoint
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle import CubicExponentialMuscle, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
 from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
-
-INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-
-
-def limb(law):
-    """A ball joint on a trunk that a hinge carries, and six muscles of a law around it."""
-    shape = {"mass": 1.5, "center_of_mass": (0.02, -0.15, 0.01), "inertia": INERTIA}
-    system = ArticulatedSystem((Body("trunk", "ground", RevoluteJoint((1.0, 0.0, 0.0)), (0.0, 1.0, 0.0), **shape),
-                                Body("arm", "trunk", SphericalJoint(), (0.2, 0.3, 0.0), **shape)))  # fmt: skip
-    muscles = []
-    for k in range(6):
-        y, z = np.cos(np.pi * k / 3), np.sin(np.pi * k / 3)
-        path = (PathPoint("trunk", (0.05, 0.3 + 0.12 * y, 0.12 * z)),
-                PathPoint("arm", (0.02 + 0.03 * np.cos(2 * np.pi * k / 3), -0.06 + 0.04 * y, 0.04 * z)))  # fmt: skip
-        muscles.append(Muscle(f"m{k}", path, law))
-    return Model(system, tuple(muscles))
+from tests.analysis.recruitment.shoulders import shoulder
 
 
 @pytest.fixture(scope="module")
 def moved():
-    """The limb with muscles of Millard, and five frames of a motion with the activations that cause it. A motor holds
+    """A shoulder with muscles of Millard, and five frames of a motion with the activations that cause it. A motor holds
     the trunk and costs nothing."""
-    model = limb(Millard2012(300.0, 0.08, 0.06, tendon="rigid"))
+    model = shoulder(lambda k: Millard2012(300.0, 0.08, 0.06, tendon="rigid"), 6, trunk=True)
     return model, *caused(model), (Reserve(model.system.velocity_names[0], 10.0, 0.0),)
 
 
@@ -93,7 +76,10 @@ def test_power_bound_and_descents(moved, cost):
 
 def test_bent_laws_cones_and_kernels(moved):
     """Thelen's law meets the equations by tangents; a cone holds; kernels find what NumPy finds."""
-    model, (motion, _) = limb(Thelen2003(300.0, 0.08, 0.06, tendon="rigid")), caused(moved[0])
+    model, (motion, _) = (
+        shoulder(lambda k: Thelen2003(300.0, 0.08, 0.06, tendon="rigid"), 6, trunk=True),
+        caused(moved[0]),
+    )
     motors = [Reserve(name, 20.0, 50.0) for name in model.system.velocity_names]
     cone = JointCone("arm", (-1.0, 0.0, 0.0), 1.2)
     given = {"reserves": motors, "cones": [cone], "effort": MetabolicEffort(cost=Bhargava2004())}

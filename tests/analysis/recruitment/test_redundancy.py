@@ -24,7 +24,7 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.types import RevoluteJoint, SphericalJoint, UniversalJoint
+from myoquat.joints.types import RevoluteJoint, UniversalJoint
 from myoquat.muscle import (
     ActivationDynamics,
     CubicExponentialMuscle,
@@ -42,29 +42,19 @@ from myoquat.muscle import (
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws.thelen import Thelen2003
+from tests.analysis.recruitment import shoulders
+from tests.analysis.recruitment.shoulders import X, limb
 
-X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-INERTIA = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-
-
-def limb(name, parent, joint, at):
-    return Body(name, parent, joint, at, mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=INERTIA)
+Z = (0.0, 0.0, 1.0)
 
 
 @pytest.fixture(scope="module")
 def shoulder():
-    """A ball joint on a trunk that leans, eight muscles around it, three markers of its socket, to the side of +x."""
-    system = ArticulatedSystem((limb("trunk", "ground", RevoluteJoint(X), (0.0, 1.0, 0.0)),
-                                limb("arm", "trunk", SphericalJoint(), (0.2, 0.3, 0.0))))  # fmt: skip
-    muscles = []
-    for k in range(8):
-        angle = 2 * np.pi * k / 8
-        origin = PathPoint("trunk", (0.05, 0.3 + 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
-        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(Muscle(f"m{k}", (origin, end), CubicExponentialMuscle(0.3, 400.0 + 20 * k)))
+    """Eight muscles around a ball joint on a trunk that leans, and three markers of its socket."""
+    model = shoulders.shoulder(lambda k: CubicExponentialMuscle(0.3, 400.0 + 20 * k), trunk=True)
     markers = (Marker("head", "arm", (0.0, 0.0, 0.0)), Marker("centre", "trunk", (0.17, 0.3, 0.0)),
                Marker("rim", "trunk", (0.17, 0.31, 0.0)))  # fmt: skip
-    return Model(system, tuple(muscles), markers=markers)
+    return replace(model, markers=markers)
 
 
 def caused(model, rng, frames=12, most=0.4):
