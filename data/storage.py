@@ -22,9 +22,8 @@ __all__ = ["read_header", "read_motion", "write_motion"]
 # Reading OpenSim's tables of numbers over time, .mot and .sto: a header, a line of labels, a row each time.
 #
 # The header's first line may be a name. Then come `key=value` (or the older `key value`) lines up to `endheader`.
-# `nRows`
-# and `nColumns` (`datarows`, `datacolumns`) should agree with the table. `inDegrees` gives the unit of angles. Older
-# files have in its place the sentence "Angles are in degrees." (or "radians."). The rest is kept.
+# `nRows` and `nColumns` (`datarows`, `datacolumns`) should agree with the table. `inDegrees` gives the unit of
+# angles. Older files have in its place the sentence "Angles are in degrees." (or "radians."). The rest is kept.
 
 
 MAX_HEADER_LINES = 10000

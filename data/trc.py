@@ -31,10 +31,9 @@ __all__ = ["read_markers", "write_markers"]
 
 # ---- Reading marker files, .trc: positions of markers over time, as motion capture systems write them -------------
 #
-# A file has three lines of header (file type; names of the entries; their values). Then comes a line with the markers'
-# names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one. Then a row for each frame has
-# its
-# number, the time [s], and x, y, z of each marker. Columns are separated by tabs, or by blanks.
+# A file has three lines of header (file type; names of the entries; their values). Then comes a line with the
+# markers' names, each over three columns. A line X1 Y1 Z1 X2 ... follows, perhaps an empty one. Then a row for each
+# frame has its number, the time [s], and x, y, z of each marker. Columns are separated by tabs, or by blanks.
 
 
 _HEAD = re.compile(r"\s*frame\s*s?\s*#?\s*\btime(\s*[(\[]\s*s\w*\s*[)\]])?(?=\s|$)", re.IGNORECASE)

@@ -103,7 +103,7 @@ def _direction(v: Array) -> Array:
 
 
 # ---- A model as lines in space --------------------------------------------------------------------------------------
-# A model as lines in space: bones, joints and muscles at a pose.
+# Bones, joints and muscles at a pose.
 
 
 @dataclass(frozen=True)

@@ -667,7 +667,7 @@ def _row(contact: Contact) -> Array:
 
 
 # ---- Tensions of a model at a pose without simulation ---------------------------------------------------------------
-# Tensions of a model at a pose without simulation: elastic tendons are in equilibrium with their fibers.
+# Elastic tendons are in equilibrium with their fibers.
 
 
 def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: ArrayLike | None = None) -> Array:

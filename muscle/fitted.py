@@ -104,8 +104,8 @@ def function_path(
     return start, LengthPoint(body, start.position, tuple(coordinates), length)
 
 
-# ---- Paths whose length is a polynomial on the sphere of each ball joint's quaternion, times one in scalar coordinat
-# Paths whose length is a polynomial on the sphere of each ball joint's quaternion, times one in scalar coordinates.
+# ---- Paths whose length is a function of poses ----------------------------------------------------------------------
+# The length is a polynomial on the sphere of each ball joint's quaternion, times one in scalar coordinates.
 #
 # Let P = conj(C) Q be the quaternion Q of a ball joint relative to a center C, and alpha = (a1, a2, a3) powers. The
 # functions

@@ -15,7 +15,7 @@ __all__ = ["Bhargava2004", "Fiber", "MetabolicCost", "Umberger2010"]
 
 
 # ---- What every model of metabolic power shares ---------------------------------------------------------------------
-# What every model of metabolic power shares: the state of a fiber, its mass, and bounds of what it can cost.
+# The state of a fiber, its mass, and bounds of what it can cost.
 
 
 LEAST_HEAT = 1.0  # [W/kg]

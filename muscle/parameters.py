@@ -361,7 +361,7 @@ def _passes(row: Array, bind: Bind) -> bool:
 
 
 # ---- A model with numbers replaced ----------------------------------------------------------------------------------
-# A model with numbers replaced: through the constructors and their checks for floats, past them for symbols.
+# Through the constructors and their checks for floats, past them for symbols.
 
 
 def with_values(node: Any, values: Mapping[Step, Any]) -> Any:

@@ -132,11 +132,9 @@ def _is_joint(element: Any) -> bool:
 # before its release, versions 30500 to 39999.
 #
 # Up to 30000 a joint stands in the body that it carries, the ground is a body, and an inertia is six elements. Bodies
-# and
-# coordinates are named without paths, and a switch says what is disabled. At first paths were those of muscles alone.
-# Later drafts name bodies by connectors, or by sockets with a longer name. The elements are moved, with their lines;
-# what
-# they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
+# and coordinates are named without paths, and a switch says what is disabled. At first paths were those of muscles
+# alone. Later drafts name bodies by connectors, or by sockets with a longer name. The elements are moved, with their
+# lines; what they say is the same. Values that a file leaves out are those of OpenSim 4, as when it reads the file.
 
 
 OLDEST_VERSION = 10901

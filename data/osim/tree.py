@@ -60,8 +60,7 @@ __all__ = [
 # The tree in a graph of bodies and joints: which way each joint carries, and which joints close a loop.
 #
 # The same tree as in OpenSim, which leaves the choice to Simbody's MultibodyGraphMaker: breadth first from the
-# ground, in
-# the order of the joints. Behind a moving body without mass on to one that has mass, the heaviest first.
+# ground, in the order of the joints. Behind a moving body without mass on to one that has mass, the heaviest first.
 
 
 class Way(Enum):

@@ -121,8 +121,7 @@ def array(values: Iterable[Any]) -> "Array":
 # An installed package registers its classes as entry points, each under the name that files give its type. Joints,
 # constraints and functions are in the group `myoquat.joints`, force laws, forces, actuators, contact surfaces, path
 # points and wrapping surfaces in the group `myoquat.forces`. A file can name entry points of these two groups and
-# nothing
-# else. An entry point is imported only when a file or a model to be written gives its name.
+# nothing else. An entry point is imported only when a file or a model to be written gives its name.
 
 
 PACKAGE = "myoquat"

@@ -171,7 +171,7 @@ class MeasuredForce(PassiveForce):
 
 
 # ---- Bodies that move each on its own, as if there were no joints ---------------------------------------------------
-# Bodies that move each on its own, as if there were no joints: wrenches on them by virtual work.
+# Wrenches on them by virtual work.
 #
 # A wrench of a body is a row (force [N], torque [N m]) at its origin in world axes.
 

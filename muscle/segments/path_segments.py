@@ -122,7 +122,7 @@ def cut(system: ArticulatedSystem, paths: Sequence[Sequence[Stop]]) -> list[Segm
 
 
 # ---- Lengths and speeds of all paths, and the torques of their tensions, by segments --------------------------------
-# Lengths and speeds of all paths, and the torques of their tensions, by segments: code that grows with their types.
+# Code that grows with their types.
 #
 # Seen from the ancestor of a segment, its length l depends on the poses of the other bodies and on points that move
 # in them. With their velocities x its rate is g . x, g = dl/dx. A tension F acts on them by -F g, which the joints

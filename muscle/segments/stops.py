@@ -227,7 +227,7 @@ def _advanced(total: Array, last: Array, point: Array, on: Array | bool) -> tupl
 
 
 # ---- Numbers that place the joints of a model near a pose -----------------------------------------------------------
-# Numbers that place the joints of a model near a pose: small motions, coordinates, or all but one of a quaternion.
+# Small motions, coordinates, or all but one of a quaternion.
 
 
 class Chart(NamedTuple):
