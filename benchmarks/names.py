@@ -30,6 +30,7 @@ NAMES = {
     "closed_loops": "benchmarks.own.closed_loops",  # benchmark mechanisms: reference positions, energy, violation, time
     "trials": "benchmarks.opensim.trials",  # recorded trials beside OpenSim's solver; MYOQUAT_TRIALS names a folder
     "recorded": "benchmarks.own.recorded",  # markers to poses, memory of long trials; MYOQUAT_GAIT names a folder
+    "residuals": "benchmarks.opensim.residuals",  # residual reduction beside RRATool; MYOQUAT_RRA names its setups
     "kalman": "benchmarks.kalman",  # no timing to a peer: filter of markers and sensors; MYOQUAT_IMU names a folder
     "redundancy": "benchmarks.own.redundancy",  # beside Clarabel; MYOQUAT_SHOULDER, MYOQUAT_WALK name folders of trials
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above

@@ -36,7 +36,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
-from myoquat.data.motions.series import check_cutoff, check_names, even_times, gaps_of
+from myoquat.data.motions.series import check_names, even_times, gaps_of
 from myoquat.data.tables import column_units
 from myoquat.muscle.model import Model
 
@@ -306,12 +306,14 @@ def gait_events_from_markers(
     if not feet or not pelvis:
         raise ValueError("a heel, a toe and a marker of the pelvis are needed at least")
     forward = _unit(_forward(markers, feet, pelvis)) if along is None else along
-    middle = markers.select(tuple(pelvis)).positions.mean(axis=1) @ forward
+    bridged = markers.select(tuple(dict.fromkeys([*pelvis, *(name for pair in feet.values() for name in pair)])))
+    bridged = bridged.resampled(markers.time, LONGEST_GAP_S)
+    smooth = bridged if cutoff is None else bridged.low_passed(cutoff, order=2)
+    middle = smooth.select(tuple(pelvis)).positions.mean(axis=1) @ forward
     strikes, offs = {}, {}
     for side, (heel, toe) in feet.items():
-        ahead = markers.select((heel, toe)).positions @ forward - middle[:, None]
-        strikes[side] = _peaks(markers.time, ahead[:, 0], cutoff)
-        offs[side] = _peaks(markers.time, -ahead[:, 1], cutoff)
+        ahead = smooth.select((heel, toe)).positions @ forward - middle[:, None]
+        strikes[side], offs[side] = _peaks(markers.time, ahead[:, 0]), _peaks(markers.time, -ahead[:, 1])
     return GaitEvents(strikes, offs, _span(markers.time), "markers")
 
 
@@ -360,22 +362,15 @@ def _unit(direction: ArrayLike) -> Array:
     return along * LEVEL / length
 
 
-def _peaks(time: Array, x: Array, cutoff: float | None) -> Array:
+def _peaks(time: Array, x: Array) -> Array:
     """Times of the prominent maxima of x (t,), NaN where it is not known."""
-    x = x.copy()
-    for a, b in gaps_of(np.isnan(x)):
-        if a > 0 and b < len(x) and time[b] - time[a - 1] <= LONGEST_GAP_S:
-            x[a:b] = np.interp(time[a:b], time[[a - 1, b]], x[[a - 1, b]])
     height = MIN_PROMINENCE * (np.nanmax(x) - np.nanmin(x)) if np.isfinite(x).any() else np.inf
     found: list[float] = []
     for a, b in gaps_of(np.isfinite(x)):
-        if b - a < 16:  # frames: too few for the filter, and for a step
+        if b - a < 16:  # frames: too few for a step
             continue
         at, curve = even_times(time[a:b]), x[a:b]
         step = at[1] - at[0]
-        if cutoff is not None:
-            sections = scipy.signal.butter(2, cutoff, fs=check_cutoff(at, cutoff), output="sos")
-            curve = scipy.signal.sosfiltfilt(sections, curve)
         rows, _ = scipy.signal.find_peaks(curve, prominence=height, distance=max(1, round(MIN_STEP_S / step)))
         before, top, after = curve[rows - 1], curve[rows], curve[rows + 1]
         bend = before - 2 * top + after

@@ -12,7 +12,7 @@ of its tangent space, where it is not singular and |Q| = 1 needs no constraint.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_exp, quaternion_log, quaternion_multiply, rotation_matrix
+from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.model import Model
@@ -188,19 +189,16 @@ class FilterNoise:
     0.03
     """
 
-    marker: float = 0.005
-    sensor: float = 0.03
-    angular_acceleration: float = 10.0
-    linear_acceleration: float = 3.0
-    start_pose: float = 0.1
-    start_velocity: float = 3.0
-    constraint: float = 1e-5
+    marker: Positive = 0.005
+    sensor: Positive = 0.03
+    angular_acceleration: Positive = 10.0
+    linear_acceleration: Positive = 3.0
+    start_pose: Positive = 0.1
+    start_velocity: Positive = 3.0
+    constraint: Positive = 1e-5
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-                raise ValueError(f"{part.name} must be positive and finite, not {value!r}")
+        check_ranges(self, None)
 
 
 def kalman_filter(

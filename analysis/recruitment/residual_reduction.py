@@ -4,14 +4,14 @@ Recorded motions, measured ground reactions and estimated masses contradict each
 residual at the root: a force and a torque on the pelvis that nothing exerts. With a motion q0, changes x of it along
 its free velocities, and changes p of the model's masses:
 
-    minimise    mean_t sum_j w_j [ (x_j / a_j)^2 + (x_j'' / b_j)^2 ] + sum_i (p_i / c_i)^2
+    minimise    mean_t { sum_j w_j [ (x_j / a_j)^2 + (x_j'' / b_j)^2 ] + s |residual / bounds|^2 } + sum_i (p_i / c_i)^2
     subject to  |residual(q0 + x, p)| <= bounds  at every time
 
 The changes are quintic B-splines of the time, so that all derivatives are exact. The residual is linear in
 accelerations and masses, and nearly linear in x. Each iteration linearises it, d residual = r_q x + r_u x' + r_a x'' +
-r_p p, and solves the convex program. Three or four iterations suffice. The whole trial is one program, while OpenSim's
-tool decides forces step by step [S. L. Delp et al., OpenSim: open-source software to create and analyze dynamic
-simulations of movement, IEEE Trans. Biomed. Eng. 54, 2007].
+r_p p, solves the convex program, and halves the step until the cost falls. Three or four iterations suffice. The whole
+trial is one program, while OpenSim's tool decides forces step by step [S. L. Delp et al., OpenSim: open-source software
+to create and analyze dynamic simulations of movement, IEEE Trans. Biomed. Eng. 54, 2007].
 
 Of the masses there are two changes: a common factor of all masses and inertias, and a shift of one body's center of
 mass, which OpenSim's tool makes too, while the inertia about it stays.
@@ -41,6 +41,7 @@ from myoquat.data.motions.series import even_times
 from myoquat.dynamics import inverse_dynamics_derivatives
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ArticulatedSystem
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import cross, matvec, skew
 from myoquat.muscle.model import Model
 
@@ -55,6 +56,7 @@ DEGREE = 5  # of the splines
 EXCESS_COST = 1e4  # of a residual beyond its bound, as a part of it: no change of a motion is worth that much
 BOUND_TOLERANCE = 1e-3  # relative
 STEP_TOLERANCE = 1e-6  # of the changes over their deviations
+MAX_HALVINGS = 6  # of a step that costs more than the linearised residual says
 DIFFERENCE = 1e-6  # [rad, m] of the loads' derivative by the pose
 
 
@@ -65,6 +67,7 @@ class ResidualOptions:
     force, torque       bounds of each component of the residual [N], [N m], in the ground's axes, about the center of
                         mass of the root
     angle, length       deviations a of the changes [rad], [m]
+    residual            cost s of the residual beside that of the changes; at 0 it fills its bounds
     acceleration        deviation b of their second derivatives, [rad/s^2] and [m/s^2]
     weights             by name or pattern of a velocity or a coordinate: how many times as costly its changes are, 0.1
                         for ten times as cheap
@@ -78,25 +81,21 @@ class ResidualOptions:
     3.0
     """
 
-    force: float = 3.0
-    torque: float = 3.0
-    angle: float = 0.0175
-    length: float = 0.005
-    acceleration: float = 20.0
+    force: Positive = 3.0
+    torque: Positive = 3.0
+    angle: Positive = 0.0175
+    length: Positive = 0.005
+    acceleration: Positive = 20.0
     weights: Mapping[str, float] = field(default_factory=dict)
-    interval: float = 0.02
+    residual: NotNegative = 0.1
+    interval: Positive = 0.02
     body: str | None = None
-    shift: float = 0.02
-    mass_factor: float = 0.0
+    shift: NotNegative = 0.02
+    mass_factor: NotNegative = 0.0
     max_iterations: int = 8
 
     def __post_init__(self) -> None:
-        for name in ("force", "torque", "angle", "length", "acceleration", "interval"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        for name in ("shift", "mass_factor"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+        check_ranges(self, None)
 
     @property
     def bounds(self) -> Array:
@@ -242,10 +241,14 @@ def dynamically_consistent(
     while steps < options.max_iterations:
         steps += 1
         slope = _slopes(now, moved, forces, changes)
-        found = changes.solved(slope, residual, x)
-        step, x = found - x, found
-        now, moved = changes.model(x), changes.motion(x)
-        residual = _residual(now, moved, forces, _root(model))
+        step, before_step = changes.solved(slope, residual, x) - x, changes.cost(x, residual)
+        for _ in range(MAX_HALVINGS):
+            now, moved = changes.model(x + step), changes.motion(x + step)
+            residual = _residual(now, moved, forces, _root(model))
+            if changes.cost(x + step, residual) <= before_step * (1 + STEP_TOLERANCE):
+                break
+            step = step / 2
+        x = x + step
         met = (np.abs(residual) <= options.bounds * (1 + BOUND_TOLERANCE)).all()
         if np.abs(step / changes.scale).max(initial=0.0) < STEP_TOLERANCE or (met and steps > 2):
             break
@@ -411,6 +414,13 @@ class _Changes:
         assert quadratic.shape[0] == n * count + len(columns)
         return cls(model, motion, options, C, rate, bend, splines, columns, scale, quadratic)
 
+    def cost(self, x: Array, residual: Array) -> float:
+        """What the program minimises, at the residual (t, 6) that the changes x leave."""
+        r = residual / self.options.bounds
+        excess = max(0.0, float(np.abs(r).max(initial=0.0)) - 1.0)
+        kept = float(x @ (self.quadratic @ x)) + self.options.residual * float(np.sum(r * r)) / len(r)
+        return kept + EXCESS_COST * excess
+
     @property
     def size(self) -> int:
         """The number of unknowns."""
@@ -452,8 +462,8 @@ class _Changes:
         return consistent_motion(model, found) if constraints_of(model) else found
 
     def solved(self, slopes: _Slopes, residual: Array, x: Array) -> Array:
-        """(size,) the solution of the linearised program: minimise x_new^T P x_new + EXCESS_COST e subject to |residual
-        + slope (x_new - x)| <= bounds (1 + e), e >= 0. It is x where the solver fails."""
+        """(size,) the solution of the linearised program: minimise x_new^T P x_new + s |y|^2 / t + EXCESS_COST e, with
+        |y| <= 1 + e, e >= 0 and y = (residual + slope (x_new - x)) / bounds. It is x where the solver fails."""
         sparse, size, count = scipy.sparse, self.size, residual.size
         each = [sparse.csr_matrix(np.repeat(S, 6, axis=0)) for S in self.splines]
         columns = [
@@ -470,10 +480,11 @@ class _Changes:
             sparse.csc_matrix(([-1.0], ([0], [size])), shape=(1, size + 1)),
         ], format="csc")  # fmt: skip
         b = np.concatenate([1 - r, 1 + r, [0.0]])
-        P = sparse.block_diag([2 * self.quadratic, sparse.csc_matrix((1, 1))], format="csc")
+        weight = self.options.residual / len(residual)
+        P = sparse.block_diag([2 * (self.quadratic + weight * G.T @ G), sparse.csc_matrix((1, 1))], format="csc")
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.max_threads = False, 1
-        cost = np.append(np.zeros(size), EXCESS_COST)
+        cost = np.append(2 * weight * (G.T @ r), EXCESS_COST)
         cones = [clarabel.NonnegativeConeT(2 * count + 1)]
         found = clarabel.DefaultSolver(sparse.csc_matrix(sparse.triu(P)), cost, A, b, cones, settings).solve()
         new = np.array(found.x)[:size]

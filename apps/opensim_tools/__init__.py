@@ -57,7 +57,7 @@ def run_setup(
     that the files do not determine, such as forces of muscles without their states. CMCTool has tasks of coordinates
     with critically damped gains, and actuators of one control as reserves. Tendons are rigid and controls act at once,
     as in `myoquat.analysis.recruitment.computed_muscle_control`, in coordinates of the file. RRATool solves
-    `myoquat.analysis.recruitment.dynamically_consistent` with bounds of 3 N and 3 N m. ForwardTool has controls
+    `myoquat.analysis.recruitment.dynamically_consistent` with bounds of 5 N and 5 N m. ForwardTool has controls
     of files and functions, loads, corrections toward the states of a file, and analyses. Its rows are as far apart as
     the longest step allows, up to 0.01 s.
 

@@ -37,6 +37,7 @@ from myoquat.muscle.model import Model
 __all__ = ["run_rra"]
 
 FRAME_S = 0.005  # [s] between the frames, at which the residual meets its bounds
+BOUND = 5.0  # [N], [N m] of each component of the residual
 UNTRACKED = 0.01  # weight of coordinates without a task
 RESIDUALS = ("FX", "FY", "FZ", "MX", "MY", "MZ")
 MAX_UNACTUATED = 1e-6  # of the greatest generalized force: beyond it actuators are missing
@@ -52,7 +53,7 @@ def run_rra(setup: RraSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
     motion = _frames(setup, model)
     tell_missing_times(motion.time, setup.times, tell)
     loads = loads_at(setup.loads, motion.time)
-    options = ResidualOptions(body=setup.body, weights=_weights(setup, model, motion), shift=0.05)
+    options = ResidualOptions(BOUND, BOUND, body=setup.body, weights=_weights(setup, model, motion), shift=0.05)
     found = dynamically_consistent(model, motion, loads, options=options)
     tell(summary_of(found))
     if not found.success:
