@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.interpolate import PchipInterpolator
 
 from benchmarks.posteriors import PRIORS, TIME, coverage, leg, simulated, unmeasured_trial
 from myoquat.analysis.recruitment import (
@@ -55,6 +56,13 @@ def test_known_moments_are_found_again(leg, blank, calibrated):
     factors = [new.law.max_isometric_force / old.law.max_isometric_force
                for new, old in zip(found.model.muscles, leg.muscles, strict=True)]  # fmt: skip
     np.testing.assert_allclose(factors, found.muscles["strength"])
+    record = trial_arrays(leg, trial, ["knee_dot"])
+    late = np.clip(record.time - found.delay, *record.signal_time[[0, -1]])
+    e = np.minimum(found.muscles["gain"].to_numpy() * PchipInterpolator(record.signal_time, record.signal)(late), 1.0)
+    activation = np.expm1((shape := found.muscles["shape"].to_numpy()) * e) / np.expm1(shape)
+    expected = [muscle.law.force(record.lengths[:, k], record.speeds[:, k], activation[:, k])
+                for k, muscle in enumerate(found.model.muscles)]  # fmt: skip
+    np.testing.assert_allclose(found.tensions_along(record).T, expected, rtol=1e-9)
 
 
 def test_sizes_and_times_of_errors_are_estimated(leg, blank):
