@@ -221,11 +221,6 @@ def test_casadi_comes_back_as_casadi_arrays():
     np.testing.assert_array_equal(np.array(nested([1, 2, 3])).ravel(), [2, 4, 2, 6, 0, 4])
 
 
-def test_a_list_with_a_symbol_is_a_casadi_column():
-    x = casadi.SX.sym("x")
-    assert str(as_casadi_vector([x, 2.0])) == "[x, 2]"
-
-
 def test_casadi_numbers_are_checked_and_come_back_as_casadi():
     result = doubled(casadi.DM(NUMBERS))
     assert isinstance(result, casadi.array)
