@@ -10,7 +10,7 @@ from .comparison import compare_models as compare_models
 from .comparison import compare_with_engine as compare_with_engine
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
-from .motion.figures import plot_cycles as plot_cycles
+from .motion.gait import plot_cycles as plot_cycles
 from .recruitment.figures import plot_activations as plot_activations
 from .recruitment.figures import plot_curves as plot_curves
 from .recruitment.figures import plot_lengths as plot_lengths

@@ -18,11 +18,18 @@ and wanted coordinates. Sensors, angles of ball joints and constraints with weig
 Hessian is not positive definite, the step is found again without it. Steps must then be shorter before it is tried
 again.
 
-Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space
-(`myoquat.analysis.motion.tangent`). The next step removes the phi that remains, and the cost is judged as it will be
-then, to second order in phi. This is sequential quadratic programming, with R. Fletcher's merit function (A class of
-methods for nonlinear programming III, in Numerical Methods for Nonlinear Optimization, 1972). Constraints with a weight
-are residuals: sum w |phi|^2.
+Where constraints phi(q, t) = 0 hold, poses stay on them: the step minimises the same cost along their tangent space.
+The next step removes the phi that remains, and the cost is judged as it will be then, to second order in phi. This is
+sequential quadratic programming, with R. Fletcher's merit function (A class of methods for nonlinear programming III,
+in Numerical Methods for Nonlinear Optimization, 1972). Constraints with a weight are residuals: sum w |phi|^2.
+
+With A = d phi / dv, such a step solves
+
+    minimise  v^T N v / 2 - f^T v   subject to   A v = -phi
+
+in the metric of N = L^T D L: with Z = D^-1/2 L^-T A^T and g = D^-1/2 L^-T f, the step is v = L^-1 D^-1/2 (g - x). Here
+x is the least vector with Z^T x = Z^T g + phi [J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., Springer
+2006, eq. 16.4]. `myoquat.dynamics.rows` finds it, also where rows depend on each other.
 
 Sources: Levenberg, Quart. Appl. Math. 2, 1944, for the damping; composite bodies and L^T D L as in
 `myoquat.dynamics.composite` and `myoquat.dynamics.factor`; bounds by projection as in D. P. Bertsekas, SIAM J. Control
@@ -43,7 +50,6 @@ from myoquat.analysis.motion.structure import (
     loaded_point,
     matrix_of_points,
 )
-from myoquat.analysis.motion.tangent import Step, constrained_step, least_pivot, multipliers
 from myoquat.analysis.motion.task_coordinates import (
     Place,
     angle_period,
@@ -54,8 +60,9 @@ from myoquat.analysis.motion.task_coordinates import (
 )
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics.factor import factor, solve
+from myoquat.dynamics.factor import ascended, descended, factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
+from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints import frames
 from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
@@ -63,7 +70,7 @@ from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, ro
 from myoquat.joints.vectors import components, cross, dot, matvec, row_cross, vecmat
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PoseProblem", "Sensor", "elimination_order", "rotation_vector"]
+__all__ = ["PoseProblem", "Sensor", "constrained_step", "elimination_order", "rotation_vector"]
 
 COST_ROUNDOFF_M = 1e-14  # [m] change of the root mean square of residuals that is round-off
 MIN_DAMPING, MAX_DAMPING = 1e-9, 1e12
@@ -79,6 +86,57 @@ INDEFINITE_STEP_FACTOR = 0.1  # part of a step with an indefinite Hessian below 
 REPEATED_STEP = 2.0  # marks a step that is computed again
 MIN_MOVEMENT = 1e-9  # [rad or m] movement of a step below which a search ends
 ACTIVE_SET_ITERATIONS = 2  # of constraint forces and active bounds
+
+
+VIOLATION_WEIGHT = 100.0  # of the squared distance x^T x of phi in the merit of a pose, which rejects poses off phi = 0
+
+
+class Step(NamedTuple):
+    """A step along the constraints and across them.
+
+    v       (..., n) the step
+    force   (..., n) the force that remains along the constraints
+    change  (...) of the cost, as expected from the part of the step across the constraints
+    pivot   (...) the least one of the step's matrix, which is positive definite if it is above zero
+    """
+
+    v: Array
+    force: Array
+    change: Array
+    pivot: Array
+
+
+def least_pivot(F: Array) -> Array:
+    """(...) the least 1/D of a factor F (..., n, n) of `myoquat.dynamics.factor`; it has the sign of the least D."""
+    return reduce(np.minimum, [F[..., k, k] for k in range(F.shape[-1])])
+
+
+def multipliers(A: Array, f: Array, open_: Array) -> Array:
+    """(..., k) the lambda for which f - A^T lambda (..., n) is least in the squares of the entries whose open_ is 1."""
+    return Rows((A * open_[..., None, :]).mT).multipliers(f * open_)
+
+
+def constrained_step(order: list[tuple[int, list[int]]], N: Array, f: Array, A: Array, phi: Array) -> Step:
+    """The step under linearised constraints A v = -phi.
+
+    N (..., n, n) is the normal matrix, already damped, f (..., n) the force, A (..., k, n) and phi (..., k) those of
+    the constraints.
+
+    The part of v across the constraints comes from the least x with Z^T x = phi. The cost is expected to change by
+    2 g . x + x . x along it.
+    """
+    F = factor(order, N)
+    half = descended(order, F, np.concatenate([f[..., None], A.mT], axis=-1))
+    inverse = np.stack([F[..., k, k] for k in range(f.shape[-1])], axis=-1)
+    positive = inverse > 0  # else the step is rejected
+    root = np.sqrt(np.where(positive, inverse, 1.0))
+    scaled = half * root[..., None]
+    g, Z = scaled[..., 0], scaled[..., 1:]
+    rows = Rows(Z, pose_tolerance(phi, A))
+    across = rows.motion(phi)
+    along = g - rows.motion(vecmat(g, Z) + phi)
+    v = ascended(order, F, (along / root)[..., None])[..., 0]
+    return Step(v, f, dot(2 * g + VIOLATION_WEIGHT * across, across), least_pivot(F))
 
 
 class Terms(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
+from myoquat.analysis.motion.problem import constrained_step
 from myoquat.analysis.motion.smoothing import smooth_angles
-from myoquat.analysis.motion.tangent import constrained_step
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Motion, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
