@@ -145,7 +145,7 @@ def start_of_solver(iterate: NewtonIterate, number: int, on: Array) -> Near:
     """Where the path meets the surface of this number, for a solver to begin where it is touched, `on` (...)."""
     geodesic = iterate.geodesics[number]
     arc = geodesic.length
-    return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on, 0.0 * arc)
+    return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on, on & ~on)
 
 
 def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:

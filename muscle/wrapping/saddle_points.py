@@ -6,13 +6,15 @@ is a minimum if the width stays positive up to the other end [W. Klingenberg, Ri
 path beside it is shorter. The fixed-point iteration may stay at such a path, since it sees no direction in which to go.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, choose
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
-from myoquat.muscle.wrapping.fixed_point_iteration import Iterate, OrderedSegment
+from myoquat.muscle.wrapping.course import Course
 from myoquat.muscle.wrapping.geodesic_segments import GeodesicSegment, followed
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start
 from myoquat.muscle.wrapping.order_along_path import in_order
@@ -20,7 +22,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = ["is_saddle_point"]
 
-MIN_WIDTH_M = 1e-4  # [m/rad] of the pencil, below which a minimum is about to end in a saddle point
+MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a minimum is about to end
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,12 @@ class _OnSurface:
     on: Array
 
 
-def is_saddle_point(segment: OrderedSegment, iterate: Iterate, where: Array) -> Array:
+def is_saddle_point(course: Course, contacts: Sequence[SolvedContact], where: Array) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end, `where`
     (...) that is asked."""
-    problem = NewtonProblem(segment.surfaces, tuple(iterate.on), segment.order, segment.ends)
-    return call_where(_is_saddle_point, _Path(problem, iterate.contacts), where, ~always(where))
+    segment = course.segment
+    problem = NewtonProblem(segment.surfaces, tuple(course.on), course.order, (segment.start, segment.end))
+    return call_where(_is_saddle_point, _Path(problem, tuple(contacts)), where, ~always(where))
 
 
 def _is_saddle_point(path: _Path) -> Array:
@@ -62,5 +65,5 @@ def _is_saddle_point(path: _Path) -> Array:
         after = fields.a * before + fields.r * rate, fields.da * before + fields.dr * rate
         width, rate = choose(on, after, (width, rate))
         least, x = np.where(on, np.minimum(least, width), least), np.where(on[..., None], fields.Q.x, x)
-    result: Array = np.minimum(least, width + rate * size(end - x)) <= MIN_WIDTH_M
+    result: Array = np.minimum(least, width + rate * size(end - x)) <= MIN_WIDTH
     return result

@@ -1,12 +1,15 @@
-"""One segment of a path, from one path point to the next, over the wrapping surfaces between them.
+"""The shortest path between two points past several surfaces.
 
-With one surface, the surface's own formula is the answer. With several, the tangent points of each depend on those of
-its neighbours. Which surfaces are touched, and in which order (`surface_order`), is part of the answer. From an initial
-guess the length is minimised (`outer_iterations`). Where the path then runs through a surface it is sought again. Where
-another local minimum may exist (`alternative_minima`), that one is sought too: the shorter one is the answer.
+A path is determined by its topology: which surfaces it touches, in which order, and on which side of each. From a start
+the length descends to a local minimum (`descent`), which settles the first two. The starts are one list:
 
-In a compiled kernel every surface type is one function (`contact_solve`). One iteration serves all segments over the
-same types in the same order: the poses and the numbers of the surfaces are data.
+- the path over each surface alone, first the longest one, on each selection of sides of cylinders without a quadrant
+- paths past a sphere or an ellipsoid in PLANES planes at equal angles, through the ends or through its neighbours on
+  the best path so far. Those are used that are shorter than those in the planes beside them
+
+A start is left out only where no path from it can be shorter: no path is shorter than the longest one over a single
+surface without a quadrant on its side. The shortest path is the answer. Its length may jump nearby where another one
+found is nearly as short, where a start led to no path though it was shorter, and where it is about to end (`saddle`).
 """
 
 import itertools
@@ -20,41 +23,35 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec
-from myoquat.kernels import choose, while_loop
+from myoquat.kernels import call_where, choose, static, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.alternative_minima import (
-    SAME_LENGTH_M,
-    around_front,
-    passes_over,
-    shortest,
-    touches_several,
-    touches_twice,
-)
-from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, unknown_start
-from myoquat.muscle.wrapping.fixed_point_iteration import (
-    MAX_RESIDUAL_M,
-    Iterate,
-    OrderedSegment,
+from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
+from myoquat.muscle.wrapping.course import (
+    Course,
+    Flags,
+    Order,
     Segment,
     TangentPoints,
-    dividing_surfaces,
-    length_of,
-    points_of,
-    round_surfaces,
+    differs,
+    first_of,
+    ranks,
+    touches_several,
 )
+from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Start, descended
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.outer_iterations import Mode, kept_side, minimised, rough_iterate
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.saddle_points import is_saddle_point
-from myoquat.muscle.wrapping.surface_order import guessed_order, moved_in_order, path_over_one, start_over_one_surface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import always
+from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size
 
 __all__ = ["Piece", "over_one_surface", "over_surfaces"]
 
-ROUGH_ITERATIONS = 2  # on an opposite side, after which a path longer by the next ratio is given up
-MAX_ROUGH_LENGTH_RATIO = 1.2  # a ratio of 1.01 gave up some sides on which the path was the shortest in the end
-MAX_TRIES = 2  # times that a path is sought, where it runs through surfaces
+OPPOSITE = 0.5  # part of a turn
+PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
+MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
+SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
+NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
 
 @dataclass(frozen=True)
@@ -71,335 +68,111 @@ class Piece:
 
 def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
     """The segment over one surface, from its contact in its body's frame."""
-    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL_M))
-
-
-@dataclass(frozen=True)
-class _Try:
-    """A try to solve the segment.
-
-    iterate     the iterate
-    order       the order of the surfaces
-    through     (...) each, whether the path runs through this surface, or past its wrong side on another surface
-    crosses     (...) whether it is the latter
-    next_order  the order of the next try
-    left        (...) how many tries are left: none where the path is solved and runs neither through nor past one
-    longest     (...) [m] the length of the longest of the paths over one surface without a side each
-    given_up    (...) [m] the length of the shortest path that was given up, infinite where there is none
-    """
-
-    iterate: Iterate
-    order: tuple[Array, ...]
-    through: tuple[Array, ...]
-    crosses: Array
-    next_order: tuple[Array, ...]
-    left: Array
-    longest: Array
-    given_up: Array
-
-    @property
-    def clear(self) -> Array:
-        """(...) whether the path is solved and runs through no surface."""
-        return ~reduce(or_, self.through) & ~self.iterate.unsolved
+    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL))
 
 
 def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
     """The shortest path from `start` over several surfaces to `end`, touching those that it must.
 
     If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles.
+
+    A path and its reverse are one problem: of the list of the surfaces and its reverse one is solved, and the path
+    starts at the end that is nearer to their middle. Where another path is nearly as short, it is sought from the
+    other end too.
     """
     wraps = tuple(wraps)
     if not wraps:
         return Piece()
-    segment = _segment(wraps, start, end, poses)
-    zero = 0.0 * segment.start[..., 0]
-    never, none = ~always(zero), [TangentPoints.none(0.0 * segment.start) for _ in wraps]
-    prescribed = any(wrap.ring or wrap.hint is not None for wrap in wraps)
-    order = tuple(zero + float(i) for i in range(len(wraps))) if prescribed else guessed_order(segment)
-    tries = 1 if prescribed else MAX_TRIES
-    begin = _Try(Iterate.at(none), order, (never,) * len(wraps), never, order, zero + float(tries), zero, zero + np.inf)
-    found = _on_shorter_sides(begin, segment)
-    iterate = found.iterate.beside_a_jump(_is_doubtful(found, segment))
-    contacts = zip(wraps, _near_planes(segment, iterate), found.order, found.through, strict=True)
-    return Piece(wraps, tuple(_in_body(*each) for each in contacts), found.iterate.unsolved)
+    listed, keys = list(range(len(wraps))), [_key(wrap) for wrap in wraps]
+    if keys[::-1] < keys:
+        listed.reverse()
+    segment, scale, turned = _segment([wraps[i] for i in listed], start, end, poses)
+    zero = 0.0 * scale
+    begin = _Oriented(_nothing(segment), turned, turned & ~turned, zero + 2.0)
+    found = while_loop(
+        _any_way_left, _sought, begin, (segment, tuple(zero + float(i) for i in listed), turned), max_steps=2
+    )
+    best, turned, contacts, unit = found.best, found.turned, {}, scale[..., None]
+    doubtful, there = found.doubtful[..., None], turned[..., None]
+    for i, c, place, through in zip(listed, _near_planes(best), best.course.order, best.through, strict=True):
+        jump = np.where(there, np.stack([c.jump[..., 1], c.jump[..., 0]], axis=-1), c.jump)
+        jump = unit * np.where(doubtful, 0.0 * jump, jump)
+        P, Q = (wraps[i].in_body(unit * x) for x in (np.where(there, c.Q, c.P), np.where(there, c.P, c.Q)))
+        place = np.where(turned, -place, place)
+        contacts[i] = Contact(c.on, P, Q, scale * c.arc, c.inside | through, jump, c.missed, place)
+    return Piece(wraps, tuple(contacts[i] for i in range(len(wraps))), best.unsolved)
 
 
-def _near_planes(segment: Segment, iterate: Iterate) -> list[SolvedContact]:
-    """The contacts; those with rings take account of the path on other surfaces.
+@dataclass(frozen=True)
+class _Oriented:
+    """The search from both ends: the best path, whether (...) start and end are exchanged, whether its length may jump
+    nearby, and from how many ends it is still to be sought."""
 
-    Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
-    """
-    contacts = list(iterate.contacts)
-    for i, placed in enumerate(segment.surfaces):
-        for x in (x for j, x in enumerate(iterate.points) if placed.prototype.ring and j != i):
-            for P in (x.P, x.Q):
-                near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
-                contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))
-    return contacts
+    best: Found
+    turned: Array
+    doubtful: Array
+    left: Array
 
 
-def _is_doubtful(found: _Try, segment: Segment) -> Array:
-    """(...) whether a solved path is a saddle point of the length, or a local minimum beside unsearched ones.
-
-    In the second case the path runs past the front of a cylinder with a side, with both neighbours behind. It also
-    touches another surface, whose other side turns the neighbours, or a round surface lies between its ends. Or a
-    shorter path was given up.
-
-    A path over a single surface without a side is no saddle point, unless another surface with a side has led it there.
-    """
-    ordered, on, curved = OrderedSegment.over_all(segment, found.order), found.iterate.on, round_surfaces(segment.types)
-    sided = [i for i, own in enumerate(segment.types) if own.sided]
-    asked = touches_several(on)
-    if any(own.ahead is not None for own in segment.types):
-        asked = reduce(or_, [on[i] for i in curved], asked)
-    doubtful = is_saddle_point(ordered, found.iterate, found.clear & asked)
-    doubtful = doubtful | (found.given_up < length_of(ordered, found.iterate) - SAME_LENGTH_M)
-    if sided:
-        around = reduce(or_, [around_front(ordered, found.iterate, i) for i in sided]) & found.clear
-        doubtful = doubtful | (around & touches_several(on))
-        for i in curved:
-            placed = segment.surfaces[i]
-            line = placed.seen(segment.start), placed.seen(segment.end)
-            doubtful = doubtful | is_cut(placed.prototype, placed.numbers, line, around & ~on[i])
-    return doubtful
-
-
-def _solved(begin: _Try, segment: Segment) -> _Try:
-    """The shortest path on given sides of the surfaces that divide.
-
-    A path past a wrong side on another surface is the answer where no other was found. It is then beside a jump.
-    """
-    found = while_loop(_any_left, _tried, begin, segment, max_steps=MAX_TRIES)
-    through = tuple(x & ~found.crosses for x in found.through)
-    found = replace(found, iterate=found.iterate.beside_a_jump(found.crosses), through=through)
-    ordered = OrderedSegment.over_all(segment, found.order)
-    iterate, order, crosses = shortest(ordered, found.iterate, found.crosses, found.longest, found.clear)
-    return replace(found, iterate=iterate, order=order, crosses=crosses)
-
-
-def _any_left(state: _Try) -> Array:
+def _any_way_left(state: _Oriented) -> Array:
     result: Array = state.left > 0
     return result
 
 
-def _tried(before: _Try, segment: Segment) -> _Try:
-    """The next try, which begins from the surface that the path of the last one runs through, in its place there.
+def _sought(state: _Oriented, problem: tuple[Segment, Order, Array]) -> _Oriented:
+    """The search from one end, and whether it is to be made from the other one: where another path is nearly as
+    short.
 
-    The first one begins from tangent points, where any are given. Where a try ends without a solution the one before
-    stays. A path that only runs past a wrong side on another surface also stays, where the next one is not clear. The
-    last try decides which surfaces are passed over, where no path touches all.
-
-    A ring prescribes the order, so that only a path past a wrong side is tried again. The try begins with exact
-    contacts. A rough one with the ring may lie so far aside that the next one leads the path out again.
+    The problem is a segment, the given order of its surfaces, and whether the search begins from the end.
     """
-    through, order, left = before.through, before.next_order, before.left
-    X, longest, alone = start_over_one_surface(segment, through)
-    all_surfaces = OrderedSegment.over_all(segment, order)
-    again, rings = reduce(or_, through), any(own.ring for own in segment.types)
-    exact = again if rings else again & ~again
-    way = np.where(exact, kept_side(segment.types), 0.0 * left)
-    if dividing_surfaces(segment.types):
-        given = (before.iterate.moved == np.inf) & reduce(or_, before.iterate.on)
-        X = choose(given, before.iterate.points, X)
-        exact = exact | given if rings else exact
-    iterate, active = minimised(all_surfaces, X, Mode(left == 1.0, way, exact), contacts_alone=alone)
-    next_order, cut, crossed = moved_in_order(replace(all_surfaces, active=active), iterate.points)
-    length = length_of(all_surfaces, iterate)
-    given_up = np.minimum(before.given_up, np.where(touches_twice(iterate, cut) & ~iterate.unsolved, length, np.inf))
-    cut, crosses = tuple(a | b for a, b in zip(cut, crossed, strict=True)), reduce(or_, crossed)
-    some, unsolved = reduce(or_, cut), iterate.unsolved
-    rest = np.where(some, left - 1.0, np.where(unsolved & (left > 1.0), 1.0, 0.0))
-    rest = np.where(crosses & ~again, 1.0, 0.0) if rings else rest
-    found = _Try(iterate, order, cut, crosses, choose(some, next_order, order), rest, longest, given_up)
-    worse = unsolved | (before.crosses & (some | passes_over(iterate, before.iterate)))
-    stays = worse & again & ~before.iterate.unsolved
-    return choose(stays, replace(before, left=0.0 * left, given_up=given_up), found)
-
-
-# ---- both sides of long surfaces ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The search on opposite sides.
-
-    found        the shortest path so far
-    opposite     that of its segment
-    first_order  the order of the surfaces along the path that was found first
-    selection    (...) the number of the next selection of opposite sides. The number of all selections stands for the
-                 sides of the first path in the order of another one. Where there is none, it is higher by one
-    """
-
-    found: _Try
-    opposite: tuple[Array, ...]
-    first_order: tuple[Array, ...]
-    selection: Array
-
-
-@dataclass(frozen=True)
-class _SearchProblem:
-    """The problem of the search on opposite sides.
-
-    segment  the segment
-    begin    where its search begins
-    shorter  (...) [m] the lengths of the paths over each surface that divides alone, on the side of the straight line
-    longer   (...) [m] the same on the opposite side
-    """
-
-    segment: Segment
-    begin: _Try
-    shorter: tuple[Array, ...]
-    longer: tuple[Array, ...]
-
-
-def _on_shorter_sides(begin: _Try, segment: Segment) -> _Try:
-    """The shortest path on either side of the surfaces that divide.
-
-    No path is shorter than those over each surface alone, on the shorter side of one that divides. Opposite sides are
-    searched where the path found is longer than all of these. It must also be longer than the paths over each of the
-    surfaces alone on the opposite side.
-
-    The path on opposite sides may come to the surfaces in another order. The sides of the first path are then searched
-    in this order too, since each order may have a local minimum.
-    """
-    dividing = dividing_surfaces(segment.types)
-    if not dividing:
-        return _solved(begin, segment)
-    turned, count = replace(segment, opposite=tuple(~x for x in segment.opposite)), len(_selections(segment.types))
-    alone = [tuple(path_over_one(own, i)[1] for i in dividing) for own in (segment, turned)]
-    search = _Search(begin, segment.opposite, begin.order, 0.0 * begin.left)
-    problem = _SearchProblem(segment, begin, *alone)
-    return while_loop(_any_selection, _on_opposite_sides, search, problem, max_steps=count + 1).found
-
-
-def _any_selection(search: _Search) -> Array:
-    result: Array = search.selection <= float(2 ** len(search.opposite))
-    return result
-
-
-def _selections(types: Sequence[Wrap]) -> list[tuple[int, ...]]:
-    """Selections of surfaces that divide: none of them, each one, each two, and so on."""
-    dividing = dividing_surfaces(types)
-    return [own for count in range(len(dividing) + 1) for own in itertools.combinations(dividing, count)]
-
-
-def _on_opposite_sides(search: _Search, problem: _SearchProblem) -> _Search:
-    """The shorter one of a path and the path on a selection of opposite sides, and the number of the next selection."""
-    was, number, types = search.found, search.selection, problem.segment.types
-    never, selections = ~always(number), list(enumerate(_selections(types)))
-    first, last = number == 0.0, number == float(len(selections))
-    opposite = tuple(
-        reduce(or_, [number == float(n) for n, own in selections if i in own], never) for i in dividing_surfaces(types)
+    segment, given, turned = problem
+    first = state.left == 2.0
+    now, last = (turned & first) | (~turned & ~first), float(len(segment.surfaces) - 1)
+    start, end = (
+        np.where(now[..., None], x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end))
     )
-    segment = replace(problem.segment, opposite=opposite)
-    changed = tuple(a | (last & b) for a, b in zip(opposite, search.opposite, strict=True))
-    found = _solved(_begun(was, problem.begin, segment, first, changed), segment)
-    after = OrderedSegment.over_all(segment, found.order)
-    before = OrderedSegment.over_all(replace(segment, opposite=search.opposite), was.order)
-    own, length = length_of(after, found.iterate), length_of(before, was.iterate)
-    slips = _slips_through(after, found.iterate)
-    given_up = _given_up(was, found, (length, own), slips)
-    valid = found.clear & ~passes_over(found.iterate, was.iterate) & ~slips
-    better = (own < length) & (was.crosses | ~found.crosses) | (was.crosses & ~found.crosses)
-    better = first | (valid & better)
-    best, opposite = choose(better, (found, opposite), (was, search.opposite))
-    order, length = choose(first, found.order, search.first_order), np.where(better, own, length)
-    moved = reduce(or_, [a != b for a, b in zip(order, best.order, strict=True)]) & reduce(or_, opposite)
-    following = np.where(moved & ~last & _may_be_shorter(best, length, problem, ()), 0.0, 1.0) + float(len(selections))
-    for n, own_sides in reversed(selections[1:]):
-        wanted = _may_be_shorter(best, length, problem, own_sides)
-        following = np.where(wanted & (number < float(n)), float(n), following)
-    return _Search(replace(best, given_up=given_up), opposite, order, following)
+    segment = replace(segment, start=start, end=end)
+    order = _guessed_order(segment)
+    if _in_given_order(segment):
+        order = tuple(np.where(now, last - own, own) for own in given)
+    search = _shortest(segment, order)
+    doubtful = _beside_a_jump(search)
+    better = first | _is_better(search.best, state.best)
+    again = first & (search.best.rank == 0) & _nearly_as_short(search)
+    return _Oriented(
+        choose(better, search.best, state.best), np.where(better, now, state.turned) > 0,
+        state.doubtful | doubtful, np.where(again & (len(order) > 1), 1.0, 0.0),
+    )  # fmt: skip
 
 
-def _given_up(was: _Try, found: _Try, lengths: tuple[Array, Array], slips: Array) -> Array:
-    """(...) [m] the length of the shortest path that was given up; `lengths` (...) are those of both paths.
+def _nothing(segment: Segment) -> Found:
+    """The straight line, before the search."""
+    zero, never = 0.0 * segment.start[..., 0], ~always(segment.start[..., 0])
+    count = len(segment.surfaces)
+    points = (TangentPoints.none(0.0 * segment.start),) * count
+    contacts = (SolvedContact.none(0.0 * segment.start),) * count
+    course = Course(segment, points, (zero,) * count)
+    return Found(course, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero + np.inf)
 
-    It runs past a wrong side, or touches a surface and runs through it elsewhere, or is not solved on opposite sides.
-    `slips` (...) tells where the path on opposite sides slips through a surface. There is one that does not, since each
-    side of a long cylinder has a shortest path.
+
+def _key(wrap: Wrap) -> tuple[bool | str, ...]:
+    """By what the list of the surfaces, or its reverse, comes first: those without a side, the long ones last, then by
+    names.
+
+    A list that is equal to its reverse in all of it stays.
     """
-    lost = slips | found.crosses | (found.iterate.unsolved & (found.iterate.moved != np.inf))
-    paths = [np.where(was.crosses, lengths[0], np.inf), np.where(lost, lengths[1], np.inf)]
-    result: Array = reduce(np.minimum, [was.given_up, found.given_up, *paths])
-    return result
+    return wrap.quadrant != "all", wrap.divides, wrap.kind, wrap.quadrant, wrap.body, wrap.name
 
 
-def _begun(was: _Try, begin: _Try, segment: Segment, first: Array, changed: tuple[Array, ...]) -> _Try:
-    """Where the search on other sides begins: at the path found, led past them.
+# ---- the segment ---------------------------------------------------------------------------------------------
 
-    A few rough iterations tell whether it may become shorter; where not, no try is left. Rough contacts with a ring are
-    guesses, whose length tells nothing: there all are exact. A surface with a side may have led the path far aside. The
-    search then begins at the path over one of the surfaces that are passed on the opposite side alone.
 
-    first (...): where the search begins as without a path. changed (...) each: the surfaces that divide, where the path
-    found passes them on the other side.
+def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> tuple[Segment, Array, Array]:
+    """The segment between two points, all its arrays with all batch axes; its unit of length (...) [m]; and where (...)
+    its end is nearer to the middle of the surfaces than its start.
+
+    The unit is the way from one end over the middle of the surfaces to the other.
     """
-    turned = OrderedSegment.over_all(segment, was.order)
-    points, near = _turned(turned, was.iterate.points, changed), 0.0 * begin.left
-    bound = MAX_ROUGH_LENGTH_RATIO * length_of(turned, was.iterate)
-    rings = any(own.ring for own in segment.types)
-    rough = rough_iterate(turned, points, ROUGH_ITERATIONS, ~first, near, rings)
-    may = first | rings | (length_of(turned, rough) < bound)
-    if any(own.sided for own in segment.types):
-        sides = dict(zip(dividing_surfaces(segment.types), changed, strict=True))
-        wanted = tuple(sides.get(i, ~always(near)) for i in range(len(segment.types)))
-        alone, *_ = start_over_one_surface(segment, wanted, ~may)
-        other = rough_iterate(turned, alone, ROUGH_ITERATIONS, ~may, near)
-        there = ~may & (length_of(turned, other) < bound)
-        rough, may = choose(there, other, rough), may | there
-    start = choose(first, begin.iterate, Iterate.at(rough.points))
-    return replace(begin, iterate=start, order=was.order, next_order=was.order, left=np.where(may, begin.left, 0.0))
-
-
-def _turned(
-    segment: OrderedSegment, points: Sequence[TangentPoints], changed: Sequence[Array]
-) -> tuple[TangentPoints, ...]:
-    """The tangent points of a path, with new ones for each surface that is passed on another side, `changed` (...).
-
-    The new ones are those of the surface between its neighbours.
-    """
-    own, zero = points_of(points), 0.0 * points[0].P
-    near, found = unknown_start(zero[..., 0], always(zero[..., 0])), list(points)
-    for i, other_side in zip(dividing_surfaces(segment.segment.types), changed, strict=True):
-        placed, c = segment.surfaces[i], segment.contact(i, own, near)
-        there = TangentPoints(placed.in_world(c.P), c.on, placed.in_world(c.Q))
-        found[i] = choose(other_side, choose(c.on, there, TangentPoints.none(zero)), found[i])
-    return tuple(found)
-
-
-def _may_be_shorter(found: _Try, length: Array, problem: _SearchProblem, selection: tuple[int, ...]) -> Array:
-    """(...) whether a path of a `length` (...) [m] may be longer than one on a selection of opposite sides.
-
-    It is also true for a path that runs past a wrong side on another surface.
-    """
-    types, on = problem.segment.types, found.iterate.on
-    dividing, least = dividing_surfaces(types), reduce(np.maximum, problem.shorter, found.longest)
-    sided = [i for i, own in enumerate(types) if own.sided]
-    longer = reduce(or_, [on[i] for i in (*dividing, *round_surfaces(types), *sided)])
-    longer = longer & (length > least + SAME_LENGTH_M)
-    bounds = [problem.longer[dividing.index(i)] for i in selection] or [least + SAME_LENGTH_M]
-    shorter = (touches_several(on) | longer) & (length > reduce(np.maximum, bounds))
-    result: Array = found.clear & (shorter | found.crosses)
-    return result
-
-
-def _slips_through(segment: OrderedSegment, iterate: Iterate) -> Array:
-    """(...) whether a path that touches a surface that divides beyond its end alone runs through it elsewhere."""
-    points, on, found = points_of(iterate.points), iterate.on, []
-    for i in dividing_surfaces(segment.segment.types):
-        placed = segment.surfaces[i]
-        found.append(is_cut(placed.prototype, placed.numbers, segment.neighbours(i, points), ~on[i]))
-    return reduce(or_, found)
-
-
-def _in_body(wrap: Wrap, c: SolvedContact, place: Array, through: Array) -> Contact:
-    inside = c.inside | through
-    return Contact(c.on, wrap.in_body(c.P), wrap.in_body(c.Q), c.arc, inside, c.jump, c.missed, place)
-
-
-def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Segment:
-    """The segment between two points, all its arrays with all batch axes."""
     placed = [_placed(wrap, poses) for wrap in wraps]
     shapes = [start.world.shape[:-1], end.world.shape[:-1]]
     shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
@@ -408,9 +181,18 @@ def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Seg
     def spread(x: Array, axes: int = 1) -> Array:
         return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
 
-    surfaces = tuple(PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), p.prototype) for p in placed)
-    never = ~always(spread(start.world)[..., 0])
-    return Segment(spread(start.world), spread(end.world), surfaces, (never,) * len(dividing_surfaces(wraps)))
+    A, B, origins = spread(start.world), spread(end.world), [spread(p.origin) for p in placed]
+    middle = sum(origins, 0.0 * A) / len(placed)
+    before, after = size(A - middle), size(B - middle)
+    turned, scale = (before > after) & (len(placed) > 1), before + after
+    scale = np.where(scale > 0, scale, 1.0)
+    unit = 1.0 / scale[..., None]
+    surfaces = tuple(
+        PlacedSurface(spread(p.axes, 2), unit * (x - middle), unit * spread(p.numbers), p.prototype)
+        for p, x in zip(placed, origins, strict=True)
+    )
+    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces)
+    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, turned
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
@@ -418,3 +200,421 @@ def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
     axes = np.stack([matvec(R, wrap.direction_in_body(e)) for e in np.eye(3)], axis=-2)
     numbers = np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
     return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), numbers, wrap.prototype)
+
+
+def _guessed_order(segment: Segment) -> Order:
+    """(...) each, the order of the surfaces along the line between the ends, as whole numbers from 0."""
+    start, end, along = segment.start, segment.end, []
+    for placed in segment.surfaces:
+        middle = placed.in_world(placed.wrap.middle(placed.seen(start), placed.seen(end)))
+        along.append(dot(middle - start, end - start))
+    return ranks(along)
+
+
+def _in_given_order(segment: Segment) -> bool:
+    return any(own.ring or own.hint is not None for own in segment.types)
+
+
+# ---- the list of starts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """The path over one surface alone: its tangent points, and its length (...), zero where it does not touch."""
+
+    points: TangentPoints
+    length: Array
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A segment, the order of its surfaces along the straight line, and the paths over each surface alone: on the side
+    of the straight line, and on the other one for those that divide."""
+
+    segment: Segment
+    order: Order
+    alone: tuple[_Alone, ...]
+    opposite: tuple[_Alone, ...]
+
+    @property
+    def selections(self) -> list[tuple[int, ...]]:
+        """Selections of surfaces that divide, to be passed on the opposite side: none, each one, each two, and so on.
+
+        None stands there again at the end: the path found may come to the surfaces in another order.
+        """
+        dividing = self.segment.dividing
+        found = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
+        return [*found, ()] if dividing else found
+
+    @property
+    def singles(self) -> int:
+        """How many starts over single surfaces a selection has: the longest, and each one."""
+        return len(self.alone) + 1
+
+    @property
+    def block(self) -> int:
+        """How many starts a selection has."""
+        return self.singles + PLANES * len(_bundles(self.segment))
+
+    def on_sides(self, opposite: Sequence[Array]) -> list[_Alone]:
+        """The paths over each surface alone, those that divide on the opposite side where (...) that is so."""
+        found = list(self.alone)
+        for k, i in enumerate(self.segment.dividing):
+            found[i] = choose(opposite[k], self.opposite[k], found[i])
+        return found
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search.
+
+    best      the shortest path so far; its segment tells on which sides
+    here      the shortest one on the present selection of sides
+    given_up  (...) the length of the shortest one that is not the answer, though it is shorter
+    other     (...) the length of the shortest other local minimum
+    guesses   of each bundle of planes (..., PLANES) the lengths of the starts in them
+    number    (...) of the next start, -1 where there is none
+    """
+
+    best: Found
+    here: Found
+    given_up: Array
+    other: Array
+    guesses: tuple[Array, ...]
+    number: Array
+
+
+def _bundles(segment: Segment) -> list[tuple[int, bool]]:
+    """The bundles of planes: a sphere or ellipsoid that the path passes in them, and whether they go through its
+    neighbours on the path, or else through the ends."""
+    return [(i, neighbours) for i in segment.round for neighbours in (True, False)]
+
+
+def _shortest(segment: Segment, order: Order) -> _Search:
+    """The search after all starts."""
+    zero = 0.0 * segment.start[..., 0]
+    turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
+    alone = tuple(_over_one(segment, i) for i in range(len(segment.surfaces)))
+    problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
+    guesses = tuple(zero[..., None] + np.zeros(PLANES) for _ in _bundles(segment))
+    begin = _Search(_nothing(segment), _nothing(segment), zero + np.inf, zero + np.inf, guesses, zero)
+    steps = 2 * problem.block * len(problem.selections)
+    return while_loop(_any_start, _tried, begin, problem, max_steps=steps)
+
+
+def _any_start(search: _Search) -> Array:
+    result: Array = search.number >= 0
+    return result
+
+
+def _over_one(segment: Segment, number: int) -> _Alone:
+    """The path over the surface of this number alone; plane paths stand for those over ellipsoids."""
+    placed, zero = segment.surfaces[number], 0.0 * segment.start[..., 0]
+    A, B = placed.seen(segment.start), placed.seen(segment.end)
+    near = unknown_start(zero, always(zero))
+    c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near)
+    length = np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0)
+    return _Alone(TangentPoints.of(placed, c), length)
+
+
+def _tried(search: _Search, problem: _Problem) -> _Search:
+    """The search after the start of its number."""
+    selection, within = _place(search, problem)
+    segment, here = problem.segment, search.here
+    chosen = [(selection == float(n), own) for n, own in enumerate(problem.selections)]
+    never, in_plane = ~always(within), within >= float(problem.singles)
+    opposite = tuple(reduce(or_, [x for x, own in chosen if i in own]) for i in segment.dividing)
+    segment = replace(segment, opposite=opposite)
+    alone = problem.on_sides(opposite)
+    points = []
+    for i, (own, longest) in enumerate(zip(alone, _longest(alone), strict=True)):
+        wanted = ((within == 0.0) & longest) | (within == float(i + 1))
+        points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
+    last = never if len(chosen) == 1 else chosen[-1][0]
+    order = choose(in_plane, here.course.order, choose(last, search.best.course.order, problem.order))
+    course, through = Course(segment, tuple(points), order), replace(here, course=replace(here.course, segment=segment))
+    for k, bundle in enumerate(_bundles(segment)):
+        turn = (within - float(problem.singles + k * PLANES)) / PLANES
+        start, _, exists = _in_plane(through, bundle, turn, (turn >= 0.0) & (turn < 1.0))
+        course = choose(exists, start, course)
+    course = replace(course, order=_freely_placed(course))
+    found = descended(
+        Start(course, search.best.course.points, search.number > 0, never | _in_given_order(segment)), ~never
+    )
+    first = within == 0.0
+    shorter = _is_better(found, here)
+    search = _compared(replace(search, here=choose(first | shorter, found, here)), found)
+    again = shorter & in_plane  # the planes through the neighbours on it are others
+    number = np.where(again, search.number - within + float(problem.singles - 1), search.number)
+    return _with_next(replace(search, number=number), problem)
+
+
+def _place(search: _Search, problem: _Problem) -> tuple[Array, Array]:
+    """The number (...) of the present selection of sides, and that of the start within it."""
+    number, block = search.number, float(problem.block)
+    firsts = [np.where(number >= n * block, 1.0, 0.0) for n in range(1, len(problem.selections))]
+    selection = sum(firsts, 0.0 * number)
+    return selection, number - block * selection
+
+
+def _longest(alone: Sequence[_Alone]) -> Flags:
+    """(...) each, whether the path over this surface alone is the longest."""
+    most = reduce(np.maximum, [x.length for x in alone])
+    return first_of([x.length >= most for x in alone])
+
+
+def _freely_placed(course: Course) -> Order:
+    """(...) each, the order of the surfaces when untouched cylinders with a quadrant have moved along the path.
+
+    No rule says where along a path a surface comes that the path does not touch. Between neighbours that are both
+    behind it such a cylinder is touched, though between others the same path may clear it. It takes the first place
+    where it stays untouched.
+    """
+    zero = 0.0 * course.segment.start[..., 0]
+    near = unknown_start(zero, always(zero))
+    for i, own in enumerate(course.segment.types):
+        if own.sided:
+            touched = course.contact(i, near, ~course.on[i]).on
+            for place in range(len(course.order)):
+                rank = np.where(course.order[i] > place, place - 0.5, place + 0.5)
+                moved = replace(course, order=ranks([*course.order[:i], rank, *course.order[i + 1 :]]))
+                free = touched & ~moved.contact(i, near, touched).on
+                course, touched = replace(course, order=choose(free, moved.order, course.order)), touched & ~free
+    return course.order
+
+
+# ---- choice --------------------------------------------------------------------------------------------------
+
+
+def _compared(search: _Search, found: Found) -> _Search:
+    """The search with one path more.
+
+    Whether a one-sided surface is touched depends on where a path comes from. Where that is all that decides, the other
+    path counts as equally long.
+    """
+    best, first = search.best, search.number == 0
+    better = first | _is_better(found, best)
+    loser, winner = choose(better, (best, found), (found, best))
+    given_up = found.unsolved & ~differs(found.course.points, best.course.points, BACK)
+    other, length = ~first & differs(found.course.points, best.course.points) & ~given_up, loser.length
+    valid = loser.rank == winner.rank
+    pairs = zip(found.course.segment.types, found.course.on, best.course.on, strict=True)
+    leads = reduce(or_, [differ(a, b) for own, a, b in pairs if _one_sided(own)], first & ~first)
+    apart = np.where(leads, winner.length, length)
+    return replace(
+        search,
+        best=winner,
+        other=np.minimum(search.other, np.where(other & valid, apart, np.inf)),
+        given_up=np.minimum(search.given_up, np.where(other & ~valid, length, np.inf)),
+    )
+
+
+def _one_sided(surface: Wrap) -> bool:
+    """Whether a path passes a surface on one side, or through it: another it cannot do without but by slipping."""
+    return surface.ring or surface.quadrant != "all" or surface.hint is not None
+
+
+def _is_better(found: Found, best: Found) -> Array:
+    """(...) whether a path takes the place of the best one: it is to be avoided less, or as much and shorter."""
+    rank, best_rank = found.rank, best.rank
+    shorter = found.length < best.length - SAME_LENGTH
+    better: Array = (rank < best_rank) | ((rank == best_rank) & shorter)
+    return better
+
+
+def _with_next(search: _Search, problem: _Problem) -> _Search:
+    """The search with the number of the next start, -1 where there is none."""
+    segment, best, number = problem.segment, search.best, search.number
+    length, sure, (selection, within) = best.length, best.rank == 0, _place(search, problem)
+    without_quadrant, selections, bounds = [*segment.round, *segment.dividing], problem.selections, []
+    sides = [problem.on_sides([always(number) & (i in own) for i in segment.dividing]) for own in selections]
+    for alone in sides:
+        bounds.append(reduce(np.maximum, [alone[i].length for i in without_quadrant], 0.0 * length))
+    open_ = ~sure | (length > bounds[0] + SAME_LENGTH)
+    may = [open_ & (~sure | (length > bound + SAME_LENGTH)) for bound in bounds]
+    if len(may) > 1:
+        elsewhere = reduce(or_, [a != b for a, b in zip(best.course.order, problem.order, strict=True)])
+        may[-1] = may[-1] & elsewhere & reduce(or_, best.course.segment.opposite)
+    on = search.here.course.on
+    curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
+    asked = [selection == float(n) for n in range(len(may))]
+    in_planes = reduce(or_, [x & y for x, y in zip(may, asked, strict=True)])
+    in_planes = in_planes & (sure | best.unsolved) & curved
+    planned: list[list[Array]] = []
+    for mine, alone in zip(may, sides, strict=True):
+        others = [(x.length > 0) & ~own for x, own in zip(alone, _longest(alone), strict=True)]
+        planned.append([mine, *(mine & x for x in others)])
+    left = reduce(or_, [a & x & (within < float(n)) for a, own in zip(asked, planned, strict=True)
+                        for n, x in enumerate(own)])  # fmt: skip
+    guesses = _measured(search, in_planes & ~left & (within < float(problem.singles)))
+    planes = [in_planes & x for x in _valleys(guesses, segment)]
+    numbers: list[Array] = []
+    for n, (own, here) in enumerate(zip(planned, asked, strict=True)):
+        every = [*own, *(here & x for x in planes)]
+        numbers += [np.where(x & (number < float(m)), float(m), np.inf) for m, x in enumerate(every, n * problem.block)]
+    following = reduce(np.minimum, numbers)
+    return replace(search, guesses=guesses, number=np.where(following < np.inf, following, -1.0))
+
+
+# ---- planes --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Guesses:
+    """The lengths (..., PLANES) of starts in each bundle of planes, and how many planes (...) are done."""
+
+    lengths: tuple[Array, ...]
+    done: Array
+
+
+def _measured(search: _Search, where: Array) -> tuple[Array, ...]:
+    """The lengths of the starts in planes, `where` (...) they are asked for."""
+    if not search.here.course.segment.round:
+        return ()
+    begin = _Guesses(search.guesses, 0.0 * search.number)
+    return while_loop(_planes_left, _measured_in_next, begin, search.here, max_steps=PLANES, where=where).lengths
+
+
+def _valleys(guesses: Sequence[Array], segment: Segment) -> list[Array]:
+    """(...) each, whether the start in a plane is shorter than those in the planes beside it."""
+    found = []
+    for lengths, (_, neighbours) in zip(guesses, _bundles(segment), strict=True):
+        l = [lengths[..., k] for k in range(PLANES)]
+        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
+        if neighbours:  # the first plane is nearly that of the path, which is a saddle point where all are as short
+            chosen[0], chosen[PLANES // 2] = l[0] < -np.inf, l[0] >= 0
+            for k in (1, -1):
+                chosen[k] = chosen[k] | (l[k] - l[0] < MAX_SADDLE_RATIO * (l[2 * k] - l[0]))
+        found += chosen
+    return found
+
+
+def _planes_left(guesses: _Guesses) -> Array:
+    result: Array = guesses.done < PLANES
+    return result
+
+
+def _measured_in_next(guesses: _Guesses, here: Found) -> _Guesses:
+    found, done = [], guesses.done
+    for lengths, bundle in zip(guesses.lengths, _bundles(here.course.segment), strict=True):
+        _, own, exists = _in_plane(here, bundle, done / PLANES, always(done))
+        mine = (done[..., None] == np.arange(float(PLANES))) & exists[..., None]
+        found.append(np.where(mine, own[..., None], lengths))
+    return _Guesses(tuple(found), done + 1.0)
+
+
+def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array) -> tuple[Course, Array, Array]:
+    """A path that passes a surface in a plane of a bundle; its length; and (...) whether there is one.
+
+    The plane is turned by a part `turn` (...) of a turn from the one through the centre. The path touches the other
+    surfaces where the shortest paths to its tangent points do. On the side opposite to that of the path it touches them
+    as before, since the surface may hold its neighbours there.
+    """
+    course, (number, neighbours) = found.course, bundle
+    segment = course.segment
+    placed, zero = segment.surfaces[number], 0.0 * turn
+    if not neighbours:
+        course = replace(course, points=tuple(TangentPoints.none(0.0 * segment.start) for _ in course.points))
+    plane = _Plane(*course.neighbours(number), turn, placed.numbers, placed.prototype)
+    guess, arc = call_where(_plane_path, plane, where, (SolvedContact.none(0.0 * segment.start), zero))
+    exists, arcs, near = where & guess.on, [c.arc for c in found.contacts], unknown_start(zero, always(zero))
+    start, arcs[number] = course.touching(number, TangentPoints.of(placed, guess)), arc
+    asked = exists & (turn != OPPOSITE) if neighbours else exists
+    for j, other in enumerate(segment.surfaces):
+        if j != number:
+            c = start.contact(j, near, asked)
+            points = choose(asked, TangentPoints.of(other, c), start.points[j])
+            start, arcs[j] = start.touching(j, points), np.where(asked, c.arc, arcs[j])
+    return start, start.length(arcs), exists
+
+
+@dataclass(frozen=True)
+class _Plane:
+    """A plane path between two ends.
+
+    A, B     (..., 3) the ends in the surface's frame
+    turn     (...) of the plane from the one through the centre, as a part of a turn
+    numbers  those of the surface
+    surface  the prototype
+    """
+
+    A: Array
+    B: Array
+    turn: Array
+    numbers: Array
+    surface: Wrap = static()
+
+
+def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
+    """Where a plane path meets a surface with half axes, in its frame; and its length on it.
+
+    It is `on` where the straight line between its ends runs into the surface.
+    """
+    axes = plane.surface.shaped(plane.numbers).half_axes
+    if axes is None:
+        raise TypeError(f"a {plane.surface.kind} with a side has no half axes")
+    a, b, angle = plane.A / axes, plane.B / axes, 2 * np.pi * plane.turn
+    x = nearest(a, b)
+    through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
+    a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
+    chord = Chord.between(a, b, axes)
+    path = chord.path_at(np.cos(angle), np.sin(angle))
+    P, Q = chord.ends_of(path)
+    return replace(SolvedContact.none(0.0 * plane.A), on=through, P=P * axes, Q=Q * axes), path.arc
+
+
+# ---- flags ---------------------------------------------------------------------------------------------------
+
+
+def _beside_a_jump(search: _Search) -> Array:
+    """(...) whether the length may jump nearby. A path past a wrong side is taken where no other was found."""
+    best = search.best
+    length, on = best.length, best.course.on
+    curved = reduce(or_, [on[i] for i in best.course.segment.round], ~always(length))
+    clear = best.rank < 2.0
+    asked = clear & (touches_several(on) | curved)
+    lost = best.crosses | (search.given_up < length - SAME_LENGTH)
+    ways = clear & _passes_around(best.course)
+    return _nearly_as_short(search) | lost | ways | is_saddle_point(best.course, best.contacts, asked)
+
+
+def _nearly_as_short(search: _Search) -> Array:
+    """(...) whether another path was found that is nearly as short."""
+    found: Array = search.other < (1.0 + NEARLY_AS_SHORT) * search.best.length
+    return found
+
+
+def _passes_around(course: Course) -> Array:
+    """(...) whether a path runs past the front of a cylinder with a quadrant, with both neighbours behind, and another
+    surface may turn these.
+
+    The path touches that surface, or it is round and lies between the ends. Not all such ways are searched.
+    """
+    segment, around = course.segment, course.on[0] & ~course.on[0]
+    for i, own in enumerate(segment.types):
+        ahead = own.ahead
+        if own.sided and ahead is not None:
+            a, b = course.neighbours(i)
+            aside = np.array([-ahead[1], ahead[0], 0.0])
+            behind = (dot(a, ahead) < 0) & (dot(b, ahead) < 0) & (dot(a, aside) * dot(b, aside) > 0)
+            around = around | (course.on[i] & behind)
+    found = around & touches_several(course.on)
+    for i in segment.round if any(own.sided for own in segment.types) else ():
+        placed = segment.surfaces[i]
+        line = placed.seen(segment.start), placed.seen(segment.end)
+        found = found | is_cut(placed.prototype, placed.numbers, line, around & ~course.on[i])
+    return found
+
+
+def _near_planes(best: Found) -> list[SolvedContact]:
+    """The contacts; those with rings take account of the path on other surfaces.
+
+    Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
+    """
+    contacts = list(best.contacts)
+    for i, placed in enumerate(best.course.segment.surfaces):
+        for x in (x for j, x in enumerate(best.course.points) if placed.prototype.ring and j != i):
+            for P in (x.P, x.Q):
+                near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
+                contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))
+    return contacts

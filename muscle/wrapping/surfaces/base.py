@@ -55,15 +55,7 @@ class Near:
     arc    (...) of that contact
     known  (...) whether there is such a contact
     rough  (...) where the solver's first guess will do
-    way    (...) which way the path takes past a surface with `both_ways`
-
-    The ways are
-
-    0   the shorter one
-    1   the one on which P lies, if there is one that may be as short
-    2   the one on which P lies, of any length
-    -1  the other one, if there is one that may be as short, and else no contact
-    -2  the other one, of any length
+    stays  (...) whether the path stays on the side on which P lies, of any length
     """
 
     P: Array
@@ -71,7 +63,7 @@ class Near:
     arc: Array
     known: Array
     rough: Array
-    way: Array
+    stays: Array
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,6 @@ class Wrap(Record, ABC):
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
-    both_ways: ClassVar[bool] = False  # whether the length may have local minima on both sides of it
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
     quadrants: ClassVar[tuple[str, ...]] = tuple(QUADRANT_AXES)
 

@@ -15,29 +15,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, joined
 from myoquat.kernels import call_where, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Winding, around
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Winding, around
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_guesses import COARSE_EXCESS_RATIO, Section, as_short, shortest_sections
-from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH_M
+from myoquat.muscle.wrapping.surfaces.planar_guesses import Section, as_short, shortest_sections
 from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, plane_of, project, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
 MAX_NEWTON_STEPS = 8  # for theta and s; three to five are usual
-NEWTON_TOLERANCE = 2e-7  # [rad, m] change of the last step; its error is the square of that
+NEWTON_TOLERANCE = 2e-7  # [rad, largest radius] change of the last step; its error is the square of that
 MAX_PART_RATIO = 0.46  # length of a part of a geodesic over the radius of curvature along it
 PART_FACTORS = (
     (1.0, 3.0),
     (2e-2, 2.0),
     (MIN_STEP_RAD, 1.5),
 )  # after a step [rad] longer than the first, parts grow by the second
-UNSOLVED_RESIDUAL = 1e9  # [m] marks a solution that was not found
+UNSOLVED_RESIDUAL = 1e9  # marks a solution that was not found
 MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from the largest radius
 MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
 
@@ -64,7 +63,6 @@ class WrapEllipsoid(Wrap):
     kind: ClassVar[str] = "ellipsoid"
     _sided: ClassVar[bool] = False
     solved: ClassVar[bool] = True
-    both_ways: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
@@ -87,23 +85,28 @@ class WrapEllipsoid(Wrap):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         radii = as_array(self.radii)
+        scale = _largest(radii)[..., None]
+        own: WrapEllipsoid = unchecked(self, {"radii": radii / scale})
+        if near is not None:
+            near = replace(near, P=near.P / scale, Q=near.Q / scale, arc=near.arc / scale[..., 0])
+        c = own._contact(A / scale, B / scale, near)
+        return replace(c, P=scale * c.P, Q=scale * c.Q, arc=scale[..., 0] * c.arc, jump=scale * c.jump)
+
+    def _contact(self, A: Array, B: Array, near: Near | None) -> Contact:
+        """The contact with an ellipsoid whose largest radius is 1."""
+        radii = as_array(self.radii)
         ends, winding, inside = self._stretched(A, B)
         on = winding.on & ~inside
         none = 0.0 * ends[0][..., :1]
         free = none[..., 0] <= 0
-        known, rough = (~free, ~free) if near is None else (near.known, near.rough)
+        known, rough, stays = (~free,) * 3 if near is None else (near.known, near.rough, near.stays)
         e1, e2, _ = (none + e for e in np.eye(3))
         unknown = Section(e1, e2, none[..., 0], none[..., 0] + UNSOLVED_RESIDUAL)
-        of_any_length = ~free if near is None else (near.way > 1) | (near.way < 0)
-        planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), of_any_length)
+        planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), stays)
         best, other = call_where(_shortest_sections, planes, on & ~known, (unknown, unknown))
         if near is not None:
-            free, aside = near.way == 0, _nearer(other, best, near.P / radii)
-            exists = as_short(other, best, *ends, radii, COARSE_EXCESS_RATIO)
-            exists = exists | ((near.way < -1) & (other.length < SKIPPED_LENGTH_M))
-            on = on & ((near.way >= 0) | aside | exists)
-            best = best.or_else(other, ~free & (aside == (near.way > 0)))
-        doubtful = on & ~known & free & as_short(other, best, *ends, radii)
+            best = best.or_else(other, stays & _nearer(other, best, near.P / radii))
+        doubtful = on & ~known & ~stays & as_short(other, best, *ends, radii)
         rough = rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
         first, first_missed = self._solved(ends, best, near, on & ~rough)
         second, second_missed = self._solved(ends, other, None, doubtful)
@@ -113,7 +116,9 @@ class WrapEllipsoid(Wrap):
         found = first.or_else(second, shorter)
         smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
         missed = np.where(on, np.where(rough, UNSOLVED_RESIDUAL, np.where(shorter, second_missed, first_missed)), 0.0)
-        jump = np.stack([x * smallest for x in winding.jump], axis=-1)
+        equal = doubtful & (first_missed <= NEWTON_TOLERANCE) & (second_missed <= NEWTON_TOLERANCE)
+        tie = np.where(equal, np.abs(first.length - second.length), np.inf)
+        jump = np.stack([np.minimum(x * smallest, tie) for x in winding.jump], axis=-1)
         return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
 
     def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
@@ -159,7 +164,8 @@ class WrapEllipsoid(Wrap):
         """
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
-        inside = ~((dot(a, a) > 1) & (dot(b, b) > 1))
+        inside = ~((dot(a, a) > 1 - SURFACE_TOLERANCE) & (dot(b, b) > 1 - SURFACE_TOLERANCE))
+        a, b = (_raised(x) for x in (a, b))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         return (a, b), _central(a, b), inside
 
@@ -169,7 +175,7 @@ class WrapEllipsoid(Wrap):
 
     def holds(self, x: Array) -> Array:
         scaled = x / as_array(self.radii)
-        result: Array = dot(scaled, scaled) <= 1.0
+        result: Array = dot(scaled, scaled) <= 1 - SURFACE_TOLERANCE
         return result
 
     def onto(self, x: Array) -> Array:
@@ -194,6 +200,20 @@ class WrapEllipsoid(Wrap):
         n = self.normal(P)
         result: Array = v / (radii * radii) / np.sqrt(dot(n, n))[..., None]
         return result
+
+
+def _largest(x: Array) -> Array:
+    """(...) the largest of three numbers (..., 3)."""
+    result: Array = np.maximum(np.maximum(x[..., 0], x[..., 1]), x[..., 2])
+    return result
+
+
+def _raised(x: Array) -> Array:
+    """A scaled point (..., 3), a little outside where it lies on the surface, so that tangents from it have a
+    direction."""
+    square = dot(x, x)
+    near = (square > 1 - SURFACE_TOLERANCE) & (square < 1 + SURFACE_TOLERANCE)
+    return np.where(near, np.sqrt((1 + SURFACE_TOLERANCE) / np.where(near, square, 1.0)), 1.0)[..., None] * x
 
 
 def _central(a: Array, b: Array) -> Winding:

@@ -14,10 +14,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH_M, Chord, PlanarPath
+from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord, PlanarPath
 from myoquat.muscle.wrapping.surfaces.vectors import size
 
-__all__ = ["COARSE_EXCESS_RATIO", "Section", "as_short", "shortest_sections"]
+__all__ = ["Section", "as_short", "shortest_sections"]
 
 TILTS_RAD = tuple(np.radians((-105.0, -70.0, -35.0, 0.0, 35.0, 70.0, 105.0)).tolist())  # from the plane of the centre
 FAR_SIDE_TILT_RAD = math.radians(140.0)  # on the far side, where another path may be as short
@@ -58,7 +58,7 @@ def shortest_sections(a: Array, b: Array, radii: Array, every: Array) -> tuple[S
     """The shortest planar path between the scaled points a and b (..., 3), and the one at another local minimum.
 
     The first one is the shortest of the paths at TILTS_RAD and of one refined by a parabola. The second one may lie on
-    the far side. Its length is SKIPPED_LENGTH_M unless it may be as short as the first, or `every` (...) holds. The
+    the far side. Its length is SKIPPED_LENGTH unless it may be as short as the first, or `every` (...) holds. The
     straight line between the points runs through the ellipsoid.
     """
     chord = Chord.between(a, b, radii)
@@ -68,27 +68,27 @@ def shortest_sections(a: Array, b: Array, radii: Array, every: Array) -> tuple[S
         shorter = path.length < best.length
         best, tilt = best.or_else(path, shorter), np.where(shorter, own, tilt)
     lengths = [path.length for path in found]
-    turned, other = tilt, SKIPPED_LENGTH_M + 0.0 * tilt
+    turned, other = tilt, SKIPPED_LENGTH + 0.0 * tilt
     for i in range(1, len(found) - 1):
         least, value = _least(TILTS_RAD[i - 1 : i + 2], lengths[i - 1 : i + 2])
         here = tilt == TILTS_RAD[i]
         turned = np.where(here, least, turned)
-        other = np.minimum(other, np.where(~here & _valley(lengths[i - 1 : i + 2]), value, SKIPPED_LENGTH_M))
+        other = np.minimum(other, np.where(~here & _valley(lengths[i - 1 : i + 2]), value, SKIPPED_LENGTH))
     last = _tilted(chord, turned)
     best = best.or_else(last, last.length < best.length)
     behind = chord.path_at(-1.0, 0.0).length
     for outer, inner in (lengths[:2], lengths[:-3:-1]):
-        other = np.minimum(other, np.where(outer < inner, outer, SKIPPED_LENGTH_M))
+        other = np.minimum(other, np.where(outer < inner, outer, SKIPPED_LENGTH))
     ratios = SAMPLED_EXCESS_RATIO, COARSE_EXCESS_RATIO
     asked, known = (_as_short(np.minimum(behind, other), best.length, a, b, radii, x) for x in ratios)
     flanks = _Flanks.around(tilt, lengths)
     asked, known = asked | every | flanks.exist, known | every
-    nothing = best, replace(best, length=SKIPPED_LENGTH_M + 0.0 * tilt)
+    nothing = best, replace(best, length=SKIPPED_LENGTH + 0.0 * tilt)
     first, second = call_where(_lowest, _Sampled(chord, tuple(lengths), behind, flanks), asked, nothing)
     best = best.or_else(first, first.length < best.length)
     # a refined path bounds the length more closely than the paths at TILTS_RAD; either one may show another minimum
     known = known | _as_short(second.length, best.length, a, b, radii, REFINED_EXCESS_RATIO)
-    paths = best, replace(best, length=SKIPPED_LENGTH_M + 0.0 * tilt).or_else(second, known)
+    paths = best, replace(best, length=SKIPPED_LENGTH + 0.0 * tilt).or_else(second, known)
     shortest, other_minimum = (Section(*chord.ends_of(path), path.arc, path.length) for path in paths)
     return shortest, other_minimum
 
@@ -132,7 +132,7 @@ class _Flanks:
         even, odd = ([0.5 * (five[2 + i] + sign * five[2 - i]) for i in (1, 2)] for sign in (1.0, -1.0))
         first, second = (x - five[2] for x in even)
         c4, c3 = (second - 4.0 * first) / 12.0, (odd[1] - 2.0 * odd[0]) / 6.0
-        exist = (c4 > 0) & (reduce(np.maximum, five) < SKIPPED_LENGTH_M)
+        exist = (c4 > 0) & (reduce(np.maximum, five) < SKIPPED_LENGTH)
         a = 0.25 / np.where(exist, c4, 1.0)
         shift, rise = c3 * a, 2.0 * (first - c4) * a
         square = shift * shift
@@ -189,16 +189,16 @@ def _lowest_sampled(sampled: _Sampled) -> tuple[PlanarPath, PlanarPath]:
     x = [*TILTS_RAD, FAR_SIDE_TILT_RAD, math.pi, 2 * math.pi - FAR_SIDE_TILT_RAD]
     x, y = [x[-1] - 2 * math.pi, *x, x[0] + 2 * math.pi], [y[-1], *y, y[0]]
     points = [np.stack([*(t + 0.0 * behind for t in x[:3]), *y[:3]], axis=-1)] * 2
-    lowest = [SKIPPED_LENGTH_M + 0.0 * behind] * 2
+    lowest = [SKIPPED_LENGTH + 0.0 * behind] * 2
     for i in range(1, len(x) - 1):
         here = np.stack([*(t + 0.0 * behind for t in x[i - 1 : i + 2]), *y[i - 1 : i + 2]], axis=-1)
-        value = np.where(_valley(y[i - 1 : i + 2]), _least(x[i - 1 : i + 2], y[i - 1 : i + 2])[1], SKIPPED_LENGTH_M)
+        value = np.where(_valley(y[i - 1 : i + 2]), _least(x[i - 1 : i + 2], y[i - 1 : i + 2])[1], SKIPPED_LENGTH)
         lower, low = value < lowest[0], value < lowest[1]
         points[1] = np.where(lower[..., None], points[0], np.where(low[..., None], here, points[1]))
         lowest[1] = np.where(lower, lowest[0], np.where(low, value, lowest[1]))
         points[0], lowest[0] = np.where(lower[..., None], here, points[0]), np.where(lower, value, lowest[0])
     found = [_refined(chord, x) for x in points]
-    of_minima = [np.where(v < SKIPPED_LENGTH_M, s.length, SKIPPED_LENGTH_M) for s, v in zip(found, lowest, strict=True)]
+    of_minima = [np.where(v < SKIPPED_LENGTH, s.length, SKIPPED_LENGTH) for s, v in zip(found, lowest, strict=True)]
     known = [replace(s, length=l) for s, l in zip(found, of_minima, strict=True)]
     swap = known[1].length < known[0].length
     return known[0].or_else(known[1], swap), known[1].or_else(known[0], swap)

@@ -19,9 +19,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, plane_of, size, unit
 
-__all__ = ["SKIPPED_LENGTH_M", "Chord", "PlanarPath"]
+__all__ = ["SKIPPED_LENGTH", "Chord", "PlanarPath"]
 
-SKIPPED_LENGTH_M = 1e3  # stands for the length of a path that is not considered
+SKIPPED_LENGTH = 1e9  # stands for the length of a path that is not considered
 MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
 CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre
 GAUSS_NODES = 5
@@ -84,7 +84,7 @@ class Chord:
     def path_at(self, cos: Array | float, sin: Array | float) -> PlanarPath:
         """The path in the plane turned by an angle from the plane through the centre, around the side of the turn.
 
-        Beyond a right angle this is the longer way in its plane. The length is SKIPPED_LENGTH_M if the circle is
+        Beyond a right angle this is the longer way in its plane. The length is SKIPPED_LENGTH if the circle is
         narrower than MIN_CIRCLE_RADIUS or not touched.
         """
         (xa, xb), (ta, tb), (dd, dw, dv, ww, wv, vv) = self.ends, self.straight, self.products
@@ -110,7 +110,7 @@ class Chord:
             total = total + weight * (np.sqrt(level + rise) + np.sqrt(level - rise))
         arc = 0.5 * angle * rho * total
         none = 0.0 * arc
-        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], SKIPPED_LENGTH_M)
+        length = np.where(wide & (angle > 0), straight[0] + arc + straight[1], SKIPPED_LENGTH)
         return PlanarPath(cos + none, sin + none, arc, length)
 
     def ends_of(self, path: PlanarPath) -> tuple[Array, Array]:

@@ -10,13 +10,15 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
 from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
 from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, crossing, shortest_through
-from myoquat.muscle.wrapping.surfaces.vectors import differ, dot, unit
+from myoquat.muscle.wrapping.surfaces.vectors import differ, direction, dot, unit
 
 __all__ = ["WrapTorus"]
 
+MIN_HEIGHT_RATIO = 1e-7  # of an end over the tube, to its radius: lower ones are raised; lengths change by 1e-10 of it
 MAX_PART_RATIO = 0.8  # length of a part of a geodesic over the smaller of tube radius and distance from the axis
 
 
@@ -75,9 +77,10 @@ class WrapTorus(Wrap):
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         none = 0.0 * (A[..., 0] + B[..., 0])
         R, r = self.ring_radius + none, self.tube_radius + none
+        inside = self.holds(A) | self.holds(B)
+        A, B = (self._raised(x + none[..., None]) for x in (A, B))
         x = crossing(A, B)
         through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
-        inside = self.holds(A) | self.holds(B)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside
         path = shortest_through(A, B, R, r, wraps, near)
@@ -88,6 +91,15 @@ class WrapTorus(Wrap):
             changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)
             jump = np.where(changed[..., None], 0.0, jump)
         return Contact(on, path.P, path.Q, path.arc, inside, jump, np.where(wraps, path.missed, 0.0))
+
+    def _raised(self, x: Array) -> Array:
+        """A point (..., 3), a little outside where it lies on the tube, so that tangents from it have a direction."""
+        n, (_, _, to_middle) = self.normal(x), self._from_middle(x)
+        r = as_array(self.tube_radius)
+        near = (to_middle < (1 + MIN_HEIGHT_RATIO) * r) & ~self.holds(x)
+        above = np.where(near, ((1 + MIN_HEIGHT_RATIO) * r - to_middle) / np.where(near, to_middle, 1.0), 0.0)
+        raised: Array = x + above[..., None] * n
+        return raised
 
     def _jump(self, x: Array, inside: Array, on: Array) -> Array:
         """(...) how far an end (..., 3) is from the plane outside of the ring, or from the tube.
@@ -122,7 +134,8 @@ class WrapTorus(Wrap):
 
     def holds(self, x: Array) -> Array:
         aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius
-        result: Array = aside * aside + x[..., 2] * x[..., 2] <= self.tube_radius * self.tube_radius
+        square = (1 - SURFACE_TOLERANCE) * self.tube_radius * self.tube_radius
+        result: Array = aside * aside + x[..., 2] * x[..., 2] <= square
         return result
 
     def meets(self, A: Array, B: Array) -> Array:
@@ -137,7 +150,7 @@ class WrapTorus(Wrap):
 
     def normal(self, P: Array) -> Array:
         flat = np.stack([P[..., 0], P[..., 1], 0.0 * P[..., 2]], axis=-1)
-        result: Array = P - as_array(self.ring_radius)[..., None] * unit(flat)
+        result: Array = P - as_array(self.ring_radius)[..., None] * direction(flat)
         return result
 
     def geodesic(self, P: Array, t: Array, length: Array, step: Array | float = 0.0) -> Geodesic:

@@ -278,11 +278,13 @@ FOUND_AGAIN = """
     0.019266329 0.023307939 0.040055356"""
 
 
-def test_an_alternative_path_that_is_found_again_stays_flagged():
+def test_an_alternative_path_that_is_found_again_is_the_shortest_or_stays_flagged():
     """At poses within 0.02 mm of each other: rounding errors tell which of two equal lengths is the shorter one."""
     rows = np.fromstring(FOUND_AGAIN, sep=" ") * np.ones((100, 1))
     rows[:, 3:6] += 2e-5 * np.random.default_rng(0).normal(size=(100, 3))
-    assert certificate.lengths(("sphere", "ellipsoid"), rows)[1].all()
+    found, flagged, _ = certificate.lengths(("sphere", "ellipsoid"), rows)
+    if not flagged.all():
+        assert np.abs(found - certificate.shot(("sphere", "ellipsoid"), rows))[~flagged].max() < 1e-8
 
 
 @pytest.mark.parametrize("types", [("sphere", "sphere"), ("sphere", "ellipsoid"), ("cylinder", "cylinder")])
@@ -328,8 +330,9 @@ def test_shortest_path_is_found_in_the_order_of_the_path_on_the_opposite_side():
     np.testing.assert_allclose(length, certificate.shot(types, row), atol=1e-8)
 
 
-# Poses beside jumps. A shorter path was given up: on the opposite side of the cylinder it is not solved or slips
-# through it, would touch the cylinder twice, or is not found from a guess that is shorter than the path found.
+# Poses beside which an earlier search jumped. It gave up a shorter path: on the opposite side of the cylinder it was
+# not solved or slipped through it, or it was not found from a guess. The one beside a torus touches two sides of the
+# hole.
 GIVEN_UP = {
     ("cylinder", "torus"): """
         -0.0428481924 0.154035382 -0.156803965 0.0152958259 -0.122078102 0.204591257
@@ -354,8 +357,9 @@ GIVEN_UP = {
 
 
 @pytest.mark.parametrize("types", GIVEN_UP)
-def test_a_path_is_flagged_where_a_shorter_one_was_given_up(types):
+def test_no_shorter_path_is_given_up_without_a_flag(types):
     row = np.fromstring(GIVEN_UP[types], sep=" ")[None]
-    piece, _, _ = certificate.solved(certificate.placed(types, row), row[:, :3], row[:, 3:6])
+    piece, length, _ = certificate.solved(certificate.placed(types, row), row[:, :3], row[:, 3:6])
     assert not piece.unsolved
-    assert min(contact.jump.min() for contact in piece.contacts) == 0.0
+    jump = min(contact.jump.min() for contact in piece.contacts)
+    assert jump == 0.0 or length < certificate.shot(types, row) + 1e-8

@@ -1,0 +1,249 @@
+"""Paths over several surfaces: a segment, where a path touches its surfaces, and in which order.
+
+The unit of length is the segment's size, so that every tolerance is relative (`several`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add, or_
+
+import numpy as np
+
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array
+from myoquat.kernels import call_where
+from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact
+from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
+from myoquat.muscle.wrapping.order_along_path import after, before
+from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
+from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
+
+__all__ = [
+    "Course",
+    "Flags",
+    "Order",
+    "Passed",
+    "Segment",
+    "TangentPoints",
+    "differs",
+    "first_of",
+    "passed",
+    "ranks",
+    "touches_several",
+]
+
+SAME_POINT = 1e-3  # how far apart the tangent points of one path may be found: those of other minima lie farther away
+
+Flags = tuple[Array, ...]  # (...) each, of all surfaces
+Order = tuple[Array, ...]  # (...) each, of all surfaces: the less, the sooner a path comes to it
+
+
+@dataclass(frozen=True)
+class TangentPoints:
+    """Where a path comes onto a surface and leaves it, P and Q (..., 3) in the world, and whether (...) it does: zero
+    where not."""
+
+    P: Array
+    on: Array
+    Q: Array
+
+    @classmethod
+    def none(cls, zero: Array) -> "TangentPoints":
+        """Of a surface that is not touched; zero (..., 3)."""
+        return cls(zero, ~always(zero[..., 0]), zero)
+
+    @classmethod
+    def of(cls, placed: PlacedSurface, c: SolvedContact) -> "TangentPoints":
+        """Those of a contact in the surface's frame."""
+        here = np.where(c.on, 1.0, 0.0)[..., None]
+        return cls(here * placed.in_world(c.P), c.on, here * placed.in_world(c.Q))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment of a path: its start and end (..., 3), and the surfaces between.
+
+    opposite: for each surface that divides, whether (...) the path passes it on the side opposite to that of the
+    straight line between the ends.
+    """
+
+    start: Array
+    end: Array
+    surfaces: tuple[PlacedSurface, ...]
+    opposite: Flags = ()
+
+    @property
+    def types(self) -> tuple[Wrap, ...]:
+        """The surfaces' prototypes."""
+        return tuple(placed.prototype for placed in self.surfaces)
+
+    @property
+    def dividing(self) -> list[int]:
+        """The numbers of the surfaces without a side whose two sides are searched one by one: long cylinders."""
+        return [i for i, own in enumerate(self.types) if own.divides]
+
+    @property
+    def round(self) -> list[int]:
+        """The numbers of the surfaces without a side that a path may pass anywhere around: spheres and ellipsoids."""
+        return [i for i, own in enumerate(self.types) if own.half_axes is not None]
+
+    def line(self, number: int) -> tuple[Array, Array]:
+        """Two points (..., 3), in the frame of the surface of this number, whose line tells the side if it divides.
+
+        They are the ends, or for the opposite side the reflections of the ends in the origin.
+        """
+        A, B = (self.surfaces[number].seen(x) for x in (self.start, self.end))
+        if number not in self.dividing:
+            return A, B
+        sign = np.where(self.opposite[self.dividing.index(number)], -1.0, 1.0)[..., None]
+        return sign * A, sign * B
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where a path touches the surfaces of a segment, and in which order it comes to them."""
+
+    segment: Segment
+    points: tuple[TangentPoints, ...]
+    order: Order
+
+    @property
+    def on(self) -> list[Array]:
+        """(...) each, whether the path touches a surface."""
+        return [x.on for x in self.points]
+
+    def neighbours(self, number: int) -> tuple[Array, Array]:
+        """(..., 3) each, in the frame of a surface: where the path leaves the surface before it and reaches the next
+        one, or the ends."""
+        placed, x = self.segment.surfaces[number], self.points
+        A = before(self.order, self.on, number, [own.Q for own in x], self.segment.start)
+        B = after(self.order, self.on, number, [own.P for own in x], self.segment.end)
+        return placed.seen(A), placed.seen(B)
+
+    def contact(self, number: int, near: Near, where: Array | bool = True) -> SolvedContact:
+        """The contact of a surface between its neighbours, `where` (...) it is asked for."""
+        placed, line = self.segment.surfaces[number], self.segment.line(number)
+        return solve_contact(placed.prototype, placed.numbers, self.neighbours(number), line, near, where)
+
+    def touching(self, number: int, points: TangentPoints) -> "Course":
+        """The path with other tangent points of a surface."""
+        return replace(self, points=(*self.points[:number], points, *self.points[number + 1 :]))
+
+    def length(self, arcs: Sequence[Array]) -> Array:
+        """(...) of the path, from the lengths of its geodesics on the surfaces."""
+        count, end, on = len(arcs), self.segment.end, [*self.on, ~always(self.segment.end[..., 0])]
+        order, Q = [*self.order, 0.0 * self.order[0] + count], [*(x.Q for x in self.points), end]
+        from_ = [before(order, on, i, Q, self.segment.start) for i in range(count + 1)]
+        pieces = [
+            np.where(x.on, arc + size(x.P - a), 0.0) for x, arc, a in zip(self.points, arcs, from_[:count], strict=True)
+        ]
+        return sum(pieces, size(end - from_[count]))
+
+    def inside_another(self, number: int, x: Array, active: Flags) -> Array:
+        """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
+        others = [
+            placed.wrap.holds(placed.seen(x)) & active[i]
+            for i, placed in enumerate(self.segment.surfaces)
+            if i != number
+        ]
+        return reduce(or_, others, ~always(x[..., 0]))
+
+
+def differs(X: Sequence[TangentPoints], Y: Sequence[TangentPoints], apart: float = SAME_POINT) -> Array:
+    """(...) whether two paths touch different surfaces, or a surface farther apart."""
+    pairs = list(zip(X, Y, strict=True))
+    moved = [x.on & (size(x.P - y.P) + size(x.Q - y.Q) > apart) for x, y in pairs]
+    return reduce(or_, [differ(x.on, y.on) for x, y in pairs] + moved)
+
+
+def touches_several(on: Sequence[Array]) -> Array:
+    """(...) whether a path touches more than one surface."""
+    result: Array = reduce(add, [np.where(x, 1.0, 0.0) for x in on]) > 1
+    return result
+
+
+def first_of(flags: Sequence[Array]) -> Flags:
+    """(...) each, whether it is the first that holds."""
+    found, earlier = [], ~always(flags[0])
+    for own in flags:
+        found.append(own & ~earlier)
+        earlier = earlier | own
+    return tuple(found)
+
+
+def ranks(x: Sequence[Array]) -> Order:
+    """(...) each, how many of the others come before: those that are less, or equal and earlier in the list."""
+    found = []
+    for i, own in enumerate(x):
+        earlier = [np.where(y <= own, 1.0, 0.0) for y in x[:i]] + [np.where(y < own, 1.0, 0.0) for y in x[i + 1 :]]
+        found.append(sum(earlier, 0.0 * own))
+    return tuple(found)
+
+
+# ---- what a path runs through ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a path runs through.
+
+    through  (...) each, whether it is the first surface that the path runs through elsewhere than on it
+    crosses  (...) whether the path runs past a wrong side on another surface
+    order    (...) each, the order in which that surface has its place there
+    """
+
+    through: Flags
+    crosses: Array
+    order: Order
+
+
+def passed(course: Course, active: Flags, where: Array) -> Passed:
+    """What a path runs through of the `active` (...) surfaces, `where` (...) that is asked."""
+    never = ~always(course.segment.start[..., 0])
+    nothing = Passed((never,) * len(active), never, course.order)
+    return call_where(_passed, (course, active), where, nothing)
+
+
+def _passed(asked: tuple[Course, Flags]) -> Passed:
+    course, active = asked
+    segment, count = course.segment, len(course.points)
+    start, end = segment.start, segment.end
+    never = ~always(start[..., 0])
+    order = [0.0 * course.order[0] - 1.0, *course.order]  # the start comes before all
+    on, P, Q = [~never, *course.on], [start, *(x.P for x in course.points)], [start, *(x.Q for x in course.points)]
+    numbers = [own[..., None] for own in order]
+    last = 0.0 * numbers[0] + float(count)
+    stops = [np.concatenate([p, own], axis=-1) for p, own in zip(P, numbers, strict=True)]
+    behind = [after(order, on, j, stops, np.concatenate([end, last], axis=-1)) for j in range(count + 1)]
+    lines = [(Q[j], behind[j][..., :3], on[j]) for j in range(count + 1)]
+    outside, found, through, done = [], [], [], never
+    for i, placed in enumerate(segment.surfaces, start=1):
+        free = active[i - 1] & ~placed.wrap.holds(placed.seen(start)) & ~placed.wrap.holds(placed.seen(end))
+        own, rank, met = before(order, on, i, numbers, numbers[0])[..., 0], order[i], never
+        for j, (a, b, here) in enumerate(lines):
+            if j != i:
+                asked_here = free & here & (own != order[j]) & ~met & ~done
+                cut = is_cut(placed.prototype, placed.numbers, (placed.seen(a), placed.seen(b)), asked_here)
+                rank, met = np.where(cut, (order[j] + behind[j][..., 3]) / 2.0, rank), met | cut
+        outside.append(free)
+        found.append(rank)
+        through.append(met)
+        done = done | met
+    return Passed(tuple(through), ~done & _crosses(course, outside, lines), ranks(found))
+
+
+def _crosses(course: Course, outside: Sequence[Array], lines: Sequence[tuple[Array, Array, Array]]) -> Array:
+    """(...) whether a path runs past the wrong side of a surface on another one.
+
+    The chord between the points where a path comes onto another surface and leaves it stands for the geodesic. Both lie
+    in that body. If it is convex and apart from this one, the geodesic can be moved onto the chord within it. The
+    straight `lines` of the path are asked for with a ring; elsewhere `Wrap.cut` asks for them.
+    """
+    found = ~always(course.segment.start[..., 0])
+    for i, (placed, free) in enumerate(zip(course.segment.surfaces, outside, strict=True)):
+        if placed.prototype.ahead is not None or placed.prototype.ring:
+            pieces = [(x.P, x.Q, x.on) for j, x in enumerate(course.points) if j != i]
+            for a, b, here in [*pieces, *(lines if placed.prototype.ring else ())]:
+                found = found | (free & here & placed.wrap.crossed(placed.seen(a), placed.seen(b)))
+    return found
