@@ -148,14 +148,14 @@ def test_every_number_of_a_file_changes_the_model_or_is_named(tmp_path):
     before, tried = seen(tmp_path / "x.osim", ElementTree.tostring(root, "unicode")), set()
     for parent in root.iter():
         for leaf in parent:
-            own, kind = (leaf.text or "").strip(), (parent.tag, leaf.tag)
-            if len(leaf) or kind in tried or not re.fullmatch(r"true|false|[-+.\deE ]+", own):
+            own, tags = (leaf.text or "").strip(), (parent.tag, leaf.tag)
+            if len(leaf) or tags in tried or not re.fullmatch(r"true|false|[-+.\deE ]+", own):
                 continue
-            tried.add(kind)
+            tried.add(tags)
             leaf.text = {"true": "false", "false": "true"}.get(own) or " ".join(
                 f"{1.07 * float(x) + 0.013}" for x in own.split()
             )
-            assert seen(tmp_path / "x.osim", ElementTree.tostring(root, "unicode")) != before, kind
+            assert seen(tmp_path / "x.osim", ElementTree.tostring(root, "unicode")) != before, tags
             leaf.text = own
     assert len(tried) > 30
 
