@@ -4,8 +4,7 @@
 subject_walk_scaled_FunctionBasedPathSet.xml, coordinates.sto, grf_walk.xml and .mot. The comparison also needs
 exampleMocoTrack_muscle_driven_state_tracking_solution.sto. Times are of the processor.
 
-IPOPT starts near the bounds of the excitations (barrier), where most of them stay. METIS orders the linear system. The
-default order of MUMPS takes several times as long on this chain of wide blocks, which periodicity closes.
+IPOPT starts near the bounds of the excitations (barrier), where most of them stay.
 """
 
 import os
@@ -44,7 +43,7 @@ LEAST, GUESS = 0.01, 0.05  # activation and excitation
 WIDTH = 1.5  # of the active force-length curve
 RESIDUALS = {"tilt": 250.0, "list": 250.0, "rotation": 250.0, "tx": 50.0, "ty": 50.0, "tz": 50.0}  # N m, N
 FOLLOWER = "_beta"  # coordinates of the patellae, which follow the knees
-SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3, options={"mumps_pivot_order": 5, "mumps_permuting_scaling": 0})
+SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3)
 REPEATS = 2
 
 

@@ -203,6 +203,10 @@ class Ipopt:
         return {f"ipopt.{name}": value for name, value in (own | dict(self.options)).items()}
 
 
+MIN_WIDE_BLOCK = 200  # variables that meet in an interval
+WIDE = {"ipopt.mumps_pivot_order": 5, "ipopt.mumps_permuting_scaling": 0}  # METIS; docs/measurements/benchmarks.md
+
+
 @dataclass(frozen=True, eq=False)
 class Iterates:
     """How a solution ended: x, multipliers of constraints and bounds, and IPOPT's own status. It also has, by
@@ -231,7 +235,14 @@ def run_ipopt(
     Raises MissingExtraError where CasADi is not installed, and what a formula raises.
     """
     functions = _Functions(program, options.hessian == "exact")
-    settings = {**functions.options, **options.named(), "print_time": False, "show_eval_warnings": False}
+    wide = max((block.variables.shape[1] for block in program.blocks), default=0) >= MIN_WIDE_BLOCK
+    settings = {
+        **functions.options,
+        **(WIDE if wide else {}),
+        **options.named(),
+        "print_time": False,
+        "show_eval_warnings": False,
+    }
     given = {"x0": start, "lbx": bounds[:, 0], "ubx": bounds[:, 1], "lbg": limits[:, 0], "ubg": limits[:, 1]}
     begun, count = time.perf_counter(), 0
 
