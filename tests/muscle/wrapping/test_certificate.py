@@ -363,3 +363,17 @@ def test_no_shorter_path_is_given_up_without_a_flag(types):
     assert not piece.unsolved
     jump = min(contact.jump.min() for contact in piece.contacts)
     assert jump == 0.0 or length < certificate.shot(types, row) + 1e-8
+
+
+# Past an ellipsoid and a torus: the path was 28 mm longer, without a flag.
+SILENTLY_LONGER = """
+    -0.3 0 0 0.282245615922286 -0.05880795840105675 0.005940424132979377
+    -0.11744278256890335 0.006336215772640305 -0.029691442939724057 0.7469154006785823 -0.04857684820733577
+    0.058613079897387774 -0.6605468801775819 0.04 0.07 0.05
+    0.1563663632928049 -0.03563607099397032 -0.05177728911264909 -0.5315442646582111 -0.11645617398694541
+    -0.3460995079737345 -0.7642733704831164 0.08 0.02"""
+
+
+def test_a_path_past_an_ellipsoid_and_through_a_ring_is_the_one_that_was_found_by_hand():
+    row = np.fromstring(SILENTLY_LONGER, sep=" ")[None]
+    np.testing.assert_allclose(certificate.paths(("ellipsoid", "torus"), row).length, 0.588441, atol=1e-6)
