@@ -13,6 +13,8 @@ All raise ValueError for arrays that do not fit. Functions that need a mass matr
 body or a moving leaf has no mass. Functions that invert it raise ModelError wherever it is singular.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ from myoquat.dynamics.regularity import check_massive, check_regular
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
+from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, joined, matvec
 
 __all__ = [
@@ -50,6 +53,22 @@ def _is_constrained(model: SystemLike) -> bool:
     return bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ()))
 
 
+def _of_motion(
+    call: Call,
+    quantity: str,
+    formula: Callable[..., Array],
+    axes: int,
+    out: Array | None,
+    backend: str,
+    *,
+    locks: Callable[[ArticulatedSystem, Array, str], None] = check_followed_locks,
+    variant: str | None = None,
+) -> Array:
+    """The formula of the system and the arguments, outside the locks where it fails."""
+    locks(call.system, call.inputs["q"].array, quantity)
+    return call.run(quantity, partial(formula, call.system), axes, variant=variant, out=out, backend=backend)
+
+
 def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
     """(..., nu, nu) M(q), symmetric, by composite rigid bodies; reflected rotor inertias on its diagonal.
 
@@ -63,9 +82,8 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
     ((6, 6), True)
     """
     call = Call(model).q(q)
-    check_followed_locks(call.system, call.inputs["q"].array, "mass_matrix")
     check_massive(call.system, _is_constrained(model))
-    return call.run("mass_matrix", lambda q: composite.mass(call.system, q), 2, out=out, backend=backend)
+    return _of_motion(call, "mass_matrix", composite.mass, 2, out, backend)
 
 
 class SparseMassMatrix(NamedTuple):
@@ -106,9 +124,8 @@ def sparse_mass_matrix(model: SystemLike, q: ArrayLike, *, backend: str = "kerne
     """
     call = Call(model).q(q)
     check_regular(call.system)
-    check_locks(call.system, call.inputs["q"].array, "sparse_mass_matrix")
     rows, columns = (np.array(part, dtype=int) for part in factor.pattern(factor.ancestors(call.system)))
-    found = call.run("sparse_mass_matrix", lambda q: factor.sparse_entries(call.system, q), 1, backend=backend)
+    found = _of_motion(call, "sparse_mass_matrix", factor.sparse_entries, 1, None, backend, locks=check_locks)
     before = (...,) if isinstance(found, np.ndarray) else ()  # CasADi's arrays take no Ellipsis
     mass, factors = (found[(*before, part)] for part in (slice(len(rows)), slice(len(rows), None)))
     return SparseMassMatrix(rows, columns, mass, factors)
@@ -124,8 +141,7 @@ def inverse_mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = 
     """
     call = Call(model).q(q)
     check_regular(call.system)
-    check_locks(call.system, call.inputs["q"].array, "inverse_mass_matrix")
-    return call.run("inverse_mass_matrix", lambda q: factor.inverse_mass(call.system, q), 2, out=out, backend=backend)
+    return _of_motion(call, "inverse_mass_matrix", factor.inverse_mass, 2, out, backend, locks=check_locks)
 
 
 def bias_force(
@@ -140,9 +156,7 @@ def bias_force(
     >>> np.allclose(mq.dynamics.bias_force(model, q, u), mq.dynamics.gravity_force(model, q))
     True
     """
-    call = Call(model).q(q).u(u)
-    check_followed_locks(call.system, call.inputs["q"].array, "bias_force")
-    return call.run("bias_force", lambda q, u: inverse.bias(call.system, q, u), 1, out=out, backend=backend)
+    return _of_motion(Call(model).q(q).u(u), "bias_force", inverse.bias, 1, out, backend)
 
 
 def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
@@ -153,9 +167,7 @@ def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, 
     >>> mq.dynamics.gravity_force(mq.ArticulatedSystem((bob,)), [0.0]).round(3)  # m g l about y
     array([-9.81])
     """
-    call = Call(model).q(q)
-    check_followed_locks(call.system, call.inputs["q"].array, "gravity_force")
-    return call.run("gravity_force", lambda q: inverse.gravity_load(call.system, q), 1, out=out, backend=backend)
+    return _of_motion(Call(model).q(q), "gravity_force", inverse.gravity_load, 1, out, backend)
 
 
 def inverse_dynamics(
@@ -179,13 +191,8 @@ def inverse_dynamics(
     True
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, "inverse_dynamics")
     check_massive(call.system, _is_constrained(model))
-
-    def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
-        return inverse.inverse(call.system, q, u, udot, f_ext)
-
-    return call.run("inverse_dynamics", formula, 1, out=out, backend=backend)
+    return _of_motion(call, "inverse_dynamics", inverse.inverse, 1, out, backend)
 
 
 def forward_dynamics(
@@ -216,13 +223,8 @@ def forward_dynamics(
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
     check_regular(call.system)
-    check_locks(call.system, call.inputs["q"].array, "forward_dynamics")
     solver = articulated.forward if method == "aba" else factor.forward
-
-    def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
-        return solver(call.system, q, u, tau, f_ext)
-
-    return call.run("forward_dynamics", formula, 1, variant=method, out=out, backend=backend)
+    return _of_motion(call, "forward_dynamics", solver, 1, out, backend, locks=check_locks, variant=method)
 
 
 def kinetic_energy(
@@ -237,9 +239,7 @@ def kinetic_energy(
     >>> float(mq.dynamics.kinetic_energy(model, q, u))
     0.0
     """
-    call = Call(model).q(q).u(u)
-    check_followed_locks(call.system, call.inputs["q"].array, "kinetic_energy")
-    return call.run("kinetic_energy", lambda q, u: energy.kinetic(call.system, q, u), 0, out=out, backend=backend)
+    return _of_motion(Call(model).q(q).u(u), "kinetic_energy", energy.kinetic, 0, out, backend)
 
 
 def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
@@ -252,7 +252,7 @@ def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = Non
     array([-9.81,  9.81])
     """
     call = Call(model).q(q)
-    return call.run("potential_energy", lambda q: energy.potential(call.system, q), 0, out=out, backend=backend)
+    return call.run("potential_energy", partial(energy.potential, call.system), 0, out=out, backend=backend)
 
 
 def power(
@@ -273,12 +273,7 @@ def power(
     array(12.)
     """
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, "power")
-
-    def formula(q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
-        return energy.work_rate(call.system, q, u, tau, f_ext)
-
-    return call.run("power", formula, 0, out=out, backend=backend)
+    return _of_motion(call, "power", energy.work_rate, 0, out, backend)
 
 
 def joint_reactions(
@@ -301,12 +296,7 @@ def joint_reactions(
     array([[ 0.  ,  0.  , 28.62,  0.  ,  0.  ,  0.  ]])
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, "joint_reactions")
-
-    def formula(q: Array, u: Array, udot: Array, f_ext: Array | None = None) -> Array:
-        return inverse.joint_wrenches(call.system, q, u, udot, f_ext)
-
-    return call.run("joint_reactions", formula, 2, out=out, backend=backend)
+    return _of_motion(call, "joint_reactions", inverse.joint_wrenches, 2, out, backend)
 
 
 def external_force(
@@ -322,9 +312,7 @@ def external_force(
     array([-5.])
     """
     call = Call(model).q(q).wrenches(f_ext)
-    return call.run(
-        "external_force", lambda q, f_ext: inverse.external(call.system, q, f_ext), 1, out=out, backend=backend
-    )
+    return call.run("external_force", partial(inverse.external, call.system), 1, out=out, backend=backend)
 
 
 def wrench_at(

@@ -444,10 +444,10 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
     specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
-        signature = inspect.signature(function)
+        signature, called = inspect.signature(function), getattr(function, "__name__", "the formula")
         unknown = set(specification) - set(signature.parameters)
         if unknown:
-            raise TypeError(f"{function.__name__} has no argument {sorted(unknown)}")
+            raise TypeError(f"{called} has no argument {sorted(unknown)}")
 
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -457,8 +457,8 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
                 if name not in bound.arguments:
                     continue
                 given = bound.arguments[name]
-                array = _named(as_array, function.__name__, name, given)
-                argument.check(function.__name__, name, array)
+                array = _named(as_array, called, name, given)
+                argument.check(called, name, array)
                 bound.arguments[name] = array
                 restore = restore or _way_back(given, array)
             result = function(*bound.args, **bound.kwargs)
