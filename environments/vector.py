@@ -1,6 +1,7 @@
 """A task as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, or as a single environment."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -48,6 +49,17 @@ FRAMES_PER_SECOND = 50
 MAX_STATES = 1_000_000  # side by side; each has its own generator of random numbers
 
 
+@dataclass
+class Episodes:
+    """What `VectorEnvironment.episodes` holds; steps and resets change it."""
+
+    x: Array
+    p: Array
+    goal: Array
+    count: Array
+    ended: Array
+
+
 class VectorEnvironment(VectorEnv[Array, Array, Array]):
     """`num_envs` states of a task, stepped together.
 
@@ -60,6 +72,8 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     Actions (n, a) in [-1, 1], first of muscles, then of actuators; numbers beyond are clipped. Observations (n, o) are
     float32. A state whose integration fails ends, with "failed" in the infos; its observation is the last good one.
     A reset follows what the code of a task has changed since, such as a global that its reward reads.
+    `episodes` holds what runs: x (n, m), states of the model (q, u, then states of muscles and actuators); p (n, k),
+    numbers that resets drew; goal (n, g), of the task; count (n,) of actions since the reset; ended (n,).
     State i depends on its seed alone, `seed + i` of `reset(seed=seed)`: bit for bit the same in any number of states.
     Raises ValueError for actions of another shape or with NaN, unknown names of numbers, and wrong options.
 
@@ -101,11 +115,11 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             except ValueError as error:
                 raise ValueError(f"randomize: the model refuses an end of a range: {error}") from None
         self.generators = [np.random.default_rng() for _ in range(num_envs)]
-        self.x = np.zeros((num_envs, self.stepper.equations.size))
-        self.p = np.zeros((num_envs, len(self.varied)))
-        self.goal = np.zeros((num_envs, 0))
-        self.count = np.zeros(num_envs, dtype=np.int64)  # actions since the reset
-        self.ended = np.zeros(num_envs, dtype=bool)
+        self.episodes = Episodes(
+            x=np.zeros((num_envs, self.stepper.equations.size)), p=np.zeros((num_envs, len(self.varied))),
+            goal=np.zeros((num_envs, 0)), count=np.zeros(num_envs, dtype=np.int64),
+            ended=np.zeros(num_envs, dtype=bool),
+        )  # fmt: skip
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self.stepper.actions),), np.float32)
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (self._observed(),), np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -148,33 +162,34 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         if not self._begun:
             raise gymnasium.error.ResetNeeded("reset the environment before its first step")
         checked = _checked_actions(actions, (self.num_envs,), self.stepper.actions)
-        if self.autoreset is AutoresetMode.DISABLED and self.ended.any():
-            ended = np.flatnonzero(self.ended).tolist()
+        if self.autoreset is AutoresetMode.DISABLED and self.episodes.ended.any():
+            ended = np.flatnonzero(self.episodes.ended).tolist()
             raise ValueError(f"states {ended} have ended; reset(options={{'reset_mask': mask}}) begins them anew")
-        fresh, failed = self.ended, np.zeros(self.num_envs, dtype=bool)  # these begin anew in place of this step
+        fresh = self.episodes.ended  # these begin anew in place of this step
+        failed = np.zeros(self.num_envs, dtype=bool)
         if not fresh.all():
             rows = np.flatnonzero(~fresh) if fresh.any() else slice(None)
-            self.x[rows], failed[rows] = self.stepper.advance(
-                self.x[rows], checked[rows], self._time[rows], self.p[rows]
-            )
-            self.count[rows] += 1
+            now = self.episodes
+            now.x[rows], failed[rows] = self.stepper.advance(now.x[rows], checked[rows], self._time[rows], now.p[rows])
+            now.count[rows] += 1
         self._restart(np.flatnonzero(fresh))
         return self._outcome(self._look(), failed, fresh)
 
     @property
     def _time(self) -> Array:
         """(n,) [s] since the reset of each state."""
-        return self.count * self.task.control_step
+        return self.episodes.count * self.task.control_step
 
     def _look(self, rows: Array | slice = slice(None)) -> dict[str, Array]:
         """Observation, reward and terms of all states, or of rows (k,)."""
-        return self.stepper.look(self._time[rows], self.x[rows], self.goal[rows], self.p[rows])
+        now = self.episodes
+        return self.stepper.look(self._time[rows], now.x[rows], now.goal[rows], now.p[rows])
 
     def _outcome(
         self, seen: dict[str, Array], failed: Array, fresh: Array
     ) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         terminated = ((seen["done"] > 0) | failed) & ~fresh
-        truncated = (self.count >= self.task.horizon) & ~fresh
+        truncated = (self.episodes.count >= self.task.horizon) & ~fresh
         reward = np.where(fresh, 0.0, seen["reward"])
         shown = ~fresh
         infos: dict[str, Any] = {}
@@ -183,14 +198,14 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         if failed.any():
             infos["failed"], infos["_failed"] = failed, shown
         observations = _observations(seen)
-        self.ended = terminated | truncated
-        if self.autoreset is AutoresetMode.SAME_STEP and self.ended.any():
+        self.episodes.ended = terminated | truncated
+        if self.autoreset is AutoresetMode.SAME_STEP and self.episodes.ended.any():
             observations, infos = self._reset_in_step(observations, infos)
         return observations, reward, terminated, truncated, infos
 
     def _reset_in_step(self, observations: Array, infos: dict[str, Any]) -> tuple[Array, dict[str, Any]]:
         """What is returned where ended states begin anew at once: their last observations and infos apart."""
-        ended, rows = self.ended, np.flatnonzero(self.ended)
+        ended, rows = self.episodes.ended, np.flatnonzero(self.episodes.ended)
         final = np.full(self.num_envs, None, dtype=object)
         for row in rows:
             final[row] = observations[row]
@@ -208,13 +223,13 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         """Begin new episodes in rows (k,)."""
         if not len(rows):
             return
-        draws = self.task.draws + len(self.varied)
-        start, self.p[rows] = self._start(np.array([self.generators[i].random(draws) for i in rows]))
-        if self.goal.shape[1] != start.goal.shape[1]:
-            self.goal = np.zeros((self.num_envs, start.goal.shape[1]))
-        self.x[rows] = self.stepper.start(start.q, start.u, self.p[rows])
-        self.goal[rows], self.count[rows] = start.goal, 0
-        self.ended = self.ended & ~np.isin(np.arange(self.num_envs), rows)
+        draws, now = self.task.draws + len(self.varied), self.episodes
+        start, now.p[rows] = self._start(np.array([self.generators[i].random(draws) for i in rows]))
+        if now.goal.shape[1] != start.goal.shape[1]:
+            now.goal = np.zeros((self.num_envs, start.goal.shape[1]))
+        now.x[rows] = self.stepper.start(start.q, start.u, now.p[rows])
+        now.goal[rows], now.count[rows] = start.goal, 0
+        now.ended = now.ended & ~np.isin(np.arange(self.num_envs), rows)
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:
@@ -244,8 +259,8 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         """A picture (height, width, 3) of each state, muscles coloured by activation; None without a render mode."""
         if self.render_mode is None:
             return None
-        q, _ = self.stepper.equations.split(self.x)
-        activation = self.stepper.equations.rest(self.x)[:, : len(self.stepper.equations.excited)]
+        q, _ = self.stepper.equations.split(self.episodes.x)
+        activation = self.stepper.equations.rest(self.episodes.x)[:, : len(self.stepper.equations.excited)]
         unknown = np.full((self.num_envs, len(self.task.model.muscles)), np.nan)
         shown = activation if activation.shape[-1] else unknown
         return tuple(
@@ -328,7 +343,7 @@ class Environment(gymnasium.Env[Array, Array]):
     def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """(observation, reward, terminated, truncated, info) after one action (a,)."""
         checked = _checked_actions(action, (), self.vector.stepper.actions, "action")
-        self.vector.ended = np.zeros(1, dtype=bool)  # Gymnasium leaves steps after the end to its user
+        self.vector.episodes.ended = np.zeros(1, dtype=bool)  # Gymnasium leaves steps after the end to its user
         observations, rewards, terminated, truncated, infos = self.vector.step(checked[None])
         info = {name: value[0].item() for name, value in infos.items() if not name.startswith("_")}
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info

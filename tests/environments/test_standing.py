@@ -49,9 +49,9 @@ def test_a_pole_starts_within_ranges_falls_and_ends_with_the_penalty():
         seen, reward, ended, _, infos = envs.step(np.ones((3, 1)))
         if not one.ended.any():
             alone, *_ = one.step(np.ones((1, 1)))
-            if not envs.ended[1]:
+            if not envs.episodes.ended[1]:
                 assert np.array_equal(alone[0], seen[1])
-        if envs.ended.any():
+        if envs.episodes.ended.any():
             break
     assert ended.any()
     assert (reward[ended] < -30).all()
@@ -111,4 +111,4 @@ def test_steps_are_mujocos_where_no_limit_and_no_contact_acts(tmp_path):
         data.ctrl[:] = 1 / (1 + np.exp(-5 * (action - 0.5)))
         mujoco.mj_step(engine, data, nstep=10)
     theirs = np.concatenate([data.qpos, data.qvel, data.act])
-    assert envs.x[0] == pytest.approx(theirs, abs=1e-11)
+    assert envs.episodes.x[0] == pytest.approx(theirs, abs=1e-11)

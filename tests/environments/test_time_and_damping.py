@@ -46,18 +46,18 @@ def test_timed_forces_run_through_an_episode_and_begin_again_with_its_state():
     envs.reset(seed=0)
     for _ in range(20):
         envs.step(np.zeros((2, 1)))
-    assert np.allclose(envs.x[:, 1], speeds_under_ramp(0, 200), rtol=1e-13)  # 7.96; 5 t^2 / A is 8
+    assert np.allclose(envs.episodes.x[:, 1], speeds_under_ramp(0, 200), rtol=1e-13)  # 7.96; 5 t^2 / A is 8
     envs.reset(options={"reset_mask": np.array([False, True])})
     for _ in range(5):
         envs.step(np.zeros((2, 1)))
-    assert np.allclose(envs.x[:, 1], [speeds_under_ramp(0, 250), speeds_under_ramp(0, 50)], rtol=1e-13)
+    assert np.allclose(envs.episodes.x[:, 1], [speeds_under_ramp(0, 250), speeds_under_ramp(0, 50)], rtol=1e-13)
 
 
 def test_episodes_begin_at_the_start_time_of_their_task():
     env = Environment(task(rod((WIND,)), start_time=1.0))
     env.reset(seed=0)
     env.step([0.0])
-    assert np.isclose(env.vector.x[0, 1], speeds_under_ramp(500, 10), rtol=1e-13)
+    assert np.isclose(env.vector.episodes.x[0, 1], speeds_under_ramp(500, 10), rtol=1e-13)
     with pytest.raises(ValueError, match="start_time must be finite, not nan"):
         task(rod(), start_time=np.nan)
 
@@ -78,7 +78,7 @@ def test_damping_stays_implicit_whatever_is_drawn(damping, rotor, ranges):
     u = 0.0
     for _ in range(50):  # (A + rotor + H D) udot = 1 - D u with D = 200 and rotor 0.01
         u += H * (1.0 - 200.0 * u) / (INERTIA + 0.01 + H * 200.0)
-    assert np.isclose(env.vector.x[0, 1], u, rtol=1e-12)
+    assert np.isclose(env.vector.episodes.x[0, 1], u, rtol=1e-12)
     assert np.isclose(u, 1 / 200, rtol=1e-3)  # the speed at which damping balances the motor
 
 
@@ -91,7 +91,7 @@ def test_actions_move_what_the_model_does_not_prescribe():
     for _ in range(20):
         envs.step([[0.0], [0.5]])
     expected = speeds_under_ramp(0, 200) + np.array([0.0, 0.5]) * 0.4 / INERTIA
-    assert np.allclose(envs.x[:, 1], expected, rtol=1e-12)
+    assert np.allclose(envs.episodes.x[:, 1], expected, rtol=1e-12)
 
 
 def test_some_muscles_may_have_activation_dynamics():
@@ -134,4 +134,4 @@ def test_delayed_actuators_follow_inputs_beside_muscles_that_actions_move():
         envs.step([[-1.0], [1.0]])
     t, tau = 0.4, 0.1  # u = integral of 10 (t - tau + tau exp(-t / tau)) / A
     exact = 10.0 * (t**2 / 2 - tau * t + tau**2 * (1 - np.exp(-t / tau))) / INERTIA
-    assert np.allclose(envs.x[:, 1], exact, rtol=2e-2)
+    assert np.allclose(envs.episodes.x[:, 1], exact, rtol=2e-2)

@@ -182,7 +182,7 @@ def test_disabled_resets_wait_for_a_mask():
 def test_numbers_of_the_model_are_drawn_within_their_ranges():
     envs = VectorEnvironment(POSE, 200, randomize=VARIED)
     envs.reset(seed=0)
-    drawn = dict(zip(envs.varied, envs.p.T, strict=True))
+    drawn = dict(zip(envs.varied, envs.episodes.p.T, strict=True))
     assert set(drawn) == {"bodies.rod.mass", "muscles.upper.max_isometric_force", "muscles.lower.max_isometric_force"}
     for name, values in drawn.items():
         low, high = (0.5, 2.0) if "mass" in name else (20.0, 80.0)
@@ -205,7 +205,7 @@ def test_formulas_evaluated_in_numpy_agree_with_compiled_ones():
 def test_states_that_fail_end():
     envs = VectorEnvironment(POSE, 2, autoreset="disabled")
     envs.reset(seed=0)
-    envs.x[1, 1] = 1e12  # [rad/s]
+    envs.episodes.x[1, 1] = 1e12  # [rad/s]
     seen, reward, terminated, _, infos = envs.step(np.zeros((2, 3)))
     assert np.isfinite(seen).all()  # of the last good state
     assert np.isfinite(reward).all()

@@ -108,7 +108,7 @@ def environment(case: Case) -> None:
     envs.reset(seed=0)
     actions = np.linspace(-0.8, 0.8, STATES)[:, None] * np.ones(envs.action_space.shape)
     envs.step(actions)
-    moved = envs.x
+    moved = envs.episodes.x
     names = [name for name in m.muscle_names if name not in {given.name for given in m.inputs}]
     inputs: dict[str, Any] = {}
     if names:
