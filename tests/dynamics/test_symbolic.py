@@ -14,7 +14,9 @@ from myoquat.dynamics import (
     forward_dynamics,
     forward_dynamics_gamma,
     inverse_mass_matrix,
+    kinetic_energy,
     mass_matrix,
+    potential_energy,
     quaternion_accelerations,
     quaternion_form,
     simulate,
@@ -78,6 +80,18 @@ def test_two_link_pendulum_agrees_with_kane():
     assert sympy.simplify(M - M_kane) == sympy.zeros(2, 2)
     assert sympy.simplify(b + f_kane) == sympy.zeros(2, 1)
     assert "cos(q2)" in str(sympy.simplify(M))
+
+
+def test_energies_give_the_same_equations_of_motion():
+    """Lagrange's equations of the printed energies are M udot + b."""
+    system = _pendulum()
+    q, u, a = sympy.symbols("q1 q2"), sympy.symbols("u1 u2"), sympy.symbols("a1 a2")
+    L = kinetic_energy(system, q, u) - potential_energy(system, q)
+    M, b = sympy.Matrix(mass_matrix(system, q)), sympy.Matrix(bias_force(system, q, u))
+    for k in range(2):
+        p = sympy.diff(L, u[k])
+        rate = sum(sympy.diff(p, q[i]) * u[i] + sympy.diff(p, u[i]) * a[i] for i in range(2))
+        assert sympy.simplify(rate - sympy.diff(L, q[k]) - (M[k, :] * sympy.Matrix(a))[0] - b[k]) == 0
 
 
 def test_inverse_mass_matrix_and_pose_in_symbols():

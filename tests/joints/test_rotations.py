@@ -182,6 +182,15 @@ def test_rate_matrix_is_the_derivative_of_R(scalar, phi, sequence, rng):
     np.testing.assert_allclose(np.linalg.cond(B), joints.condition_euler(phi, sequence), rtol=1e-10)
 
 
+def test_E_inverse_and_the_rate_matrix_of_YZY_are_as_printed(phi):
+    Q0, Q1, Q2, Q3 = 0.1, 0.2, 0.3, 0.4
+    printed = 0.5 * np.array([[Q0, Q3, -Q2], [-Q3, Q0, Q1], [Q2, -Q1, Q0]])
+    np.testing.assert_array_equal(E_inverse([Q0, Q1, Q2, Q3]).T, printed)
+    (_, s2, s3), (_, c2, c3), zero = np.sin(phi).T, np.cos(phi).T, np.zeros(N)
+    printed = np.array([[s2 * c3, c2, s2 * s3], [-s3, zero, c3], [zero, zero + 1, zero]])
+    np.testing.assert_allclose(joints.euler_rate_matrix(phi, "YZY"), printed.T, **CLOSE)
+
+
 @given(
     st.sampled_from(SEQUENCES),
     st.floats(-10, 10),

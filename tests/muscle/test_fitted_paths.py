@@ -94,6 +94,25 @@ def test_lengths_are_the_function_s_and_even(backend):
     assert np.abs(path_lengths(MODEL, other, backend=backend) - lengths).max() < 1e-15
 
 
+@pytest.mark.parametrize("backend", ["kernel", "numpy"])
+def test_the_jacobian_is_the_exact_derivative(backend):
+    """Against the complex step of the definition, J = G grad f / 2 for the ball joint."""
+    J = path_jacobian(MODEL, Q, backend=backend)
+    for j, step in enumerate(1e-200j * np.eye(5)):
+        moved = Q.astype(complex)
+        moved[:, :4] += product(Q[:, :4], np.concatenate([[0.0], 0.5 * step[:3]]))  # dQ = Q * (0, omega dt / 2)
+        moved[:, 4:] += step[3:]
+        for k, f in enumerate(LENGTHS.values()):
+            assert np.abs(J[:, k, j] - by_hand(f, moved).imag / 1e-200).max() < 1e-13
+
+
+def product(P, R):
+    """The Hamilton product of quaternions that may be complex."""
+    p, v, r, w = P[..., :1], P[..., 1:], R[..., :1], R[..., 1:]
+    vector = p * w + r * v + np.cross(v, np.broadcast_to(w, v.shape))
+    return np.concatenate([p * r - np.sum(v * w, axis=-1, keepdims=True), vector], axis=-1)
+
+
 def test_symbols_and_second_derivatives():
     """CasADi's expression has the value, and the kernel's second derivative is CasADi's."""
     x = symbols_casadi("q", (6,))

@@ -6,7 +6,8 @@ from dataclasses import replace
 import casadi
 import numpy as np
 import pytest
-from scipy.integrate import simpson
+from scipy.integrate import quad, simpson
+from scipy.optimize import brentq
 
 from myoquat.data import Motion, load_forces, load_model
 from myoquat.data.motions import load_table
@@ -124,6 +125,41 @@ def ball(gravity, axes="y", **friction):
     round_one, floor = ContactSphere("round", axes[-1], radius=RADIUS), ContactHalfSpace("floor", "ground")
     force = HuntCrossley("contact", (ContactMaterial((round_one, floor), MODULUS, **friction),), 0.05)
     return Model(ArticulatedSystem(tuple(parts), gravity=gravity), forces=(force,))
+
+
+def test_a_ball_bounces_as_hertz_says():
+    """Dropped from h it is back at h, at rest, after two falls and two times from touch to the deepest point."""
+    h, g = 0.05, 9.81
+    start = math.sqrt(2 * g * h)
+    square = lambda x: start**2 + 2 * g * x - 0.8 * STIFFNESS / MASS * x**2.5  # noqa: E731
+    deepest = brentq(square, 1e-4, 0.05, xtol=1e-16)
+    down = quad(lambda s: 2 * s / math.sqrt(square(deepest - s * s)), 0, math.sqrt(deepest), epsabs=1e-13)[0]
+    period = 2 * (start / g + down)
+    motion = simulate(ball((0.0, -g, 0.0)), [RADIUS + h], duration=period, rtol=1e-12, output_step=period / 2)
+    np.testing.assert_allclose(motion.q[:, 0], [RADIUS + h, RADIUS - deepest, RADIUS + h], atol=1e-9)
+    np.testing.assert_allclose(motion.u[1:, 0], 0, atol=1e-7)
+
+
+def test_a_ball_rebounds_slower_as_hunt_and_crossley_say():
+    """m v dv / (1 + a v) = -K x^(3/2) dx, a = 3/2 c, has a first integral in v: the same at touch and at departure."""
+    a, v = 1.5 * 0.4, 2.0
+    motion = simulate(ball((0.0, 0.0, 0.0), dissipation=0.4), [RADIUS], [-v], duration=0.05, rtol=1e-12)
+    left = motion.u[-1, 0]
+    integral = lambda v: v / a - math.log(1 + a * v) / a**2  # noqa: E731
+    assert integral(v) == pytest.approx(integral(-left), rel=1e-9)
+    assert 0.5 * v < left < v
+
+
+def test_a_block_slides_and_creeps_to_rest():
+    """With mu_s = mu_d = mu: udot = -mu g until the speed v_t, then u = v_t exp(-mu g t / v_t)."""
+    g, mu, v = 9.81, 0.5, 1.0
+    model = ball((0.0, -g, 0.0), "xy", static_friction=mu, dynamic_friction=mu)
+    depth = (MASS * g / STIFFNESS) ** (2 / 3)
+    motion = simulate(model, [0.0, RADIUS - depth], [v, 0.0], duration=(v - 0.05) / (mu * g), rtol=1e-11)
+    assert motion.u[-1, 0] == pytest.approx(0.05, rel=1e-8)
+    assert motion.q[-1, 0] == pytest.approx((v**2 - 0.05**2) / (2 * mu * g), rel=1e-8)
+    rest = simulate(model, motion.q[-1], motion.u[-1], duration=0.02, rtol=1e-11)
+    assert rest.u[-1, 0] == pytest.approx(0.05 * math.exp(-mu * g * 0.02 / 0.05), rel=1e-7)
 
 
 def test_energy_goes_where_dissipation_and_friction_take_it():
