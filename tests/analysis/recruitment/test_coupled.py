@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
-from myoquat.analysis.recruitment.convex import Status
+from myoquat.analysis.recruitment.convex import CouplingRows, Status
+from myoquat.analysis.recruitment.redundancy.equations import Demands, secants
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle
@@ -72,6 +73,26 @@ def test_a_single_frame_has_nothing_beside_it():
     np.testing.assert_array_equal(found.activation, free.activation)
     assert found.trial.status == Status.SOLVED
     assert found.trial.effort == pytest.approx(free.effort.sum())
+
+
+@pytest.mark.parametrize("rates", [0.0, 1e-4])
+def test_clarabel_finds_the_same(rates):
+    """The program of all frames, whose links have a closed form: that of an exponential."""
+    clarabel = pytest.importorskip("tests.analysis.recruitment.convex.clarabel_solver", exc_type=ImportError)
+    model, motion, reserves = arm()
+    effort = Effort(weights=np.linspace(0.5, 2.0, 8), target=np.linspace(0.0, 0.1, 8))
+    found = solved(model, motion, reserves, Coupled(rates=rates), effort=effort)
+    demands, t = Demands.of_motion(model, motion, None, reserves, ()), len(motion.time)
+    program = demands.programs(*secants(demands.tensions, demands.lower, t), effort)
+    down, up = np.exp(-0.01 / 0.08), np.exp(-0.01 * (1 / 0.02 + 1 / 0.08))
+    step, variable = (v.ravel() for v in np.indices((t - 1, 8)))
+    links = (-down, 1.0, 0.0, np.inf), (up, -1.0, up - 1, np.inf), (-1.0, 1.0, 0.0, rates / 0.01**2)
+    rows = [CouplingRows(step, variable, *(np.full(len(step), x) for x in link)) for link in links]
+    status, objective, x = clarabel.in_clarabel(program, CouplingRows.joined(*rows), np.append(effort.target, [0] * 3))
+    assert "Solved" in status
+    assert found.trial.status == Status.SOLVED
+    assert found.trial.effort == pytest.approx(objective, rel=2e-6)  # reach is to 1e-6
+    np.testing.assert_allclose(found.activation, x[:, :8], atol=1e-4)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 4.0])
