@@ -60,6 +60,10 @@ def test_measured_order_on_an_exact_rotation(method):
     assert np.log2(coarse / fine) == pytest.approx(stated, abs=0.5)
 
 
+def test_velocities_in_the_parent_frame_give_the_same_motion():
+    assert error_of("hermite_simpson", 8, "parent") < 1e-3  # at the start both frames agree
+
+
 @pytest.mark.parametrize("frame", ["child", "parent"])
 def test_charts_and_displacements_of_a_floating_body(rng, frame):
     body = mq.Body("base", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(1, 2, 2.5, 0, 0, 0))

@@ -8,7 +8,7 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem, elimination_order
+from myoquat.analysis.motion.problem import PoseProblem, elimination_order, rotation_vector
 from myoquat.data import Markers, Orientations
 from myoquat.dynamics.factor import ancestors, factor, solve
 from myoquat.joints.errors import ModelError
@@ -135,6 +135,12 @@ def test_a_tree_is_eliminated_without_fill_in(model):
     problem = PoseProblem(model.system, model.markers)
     entries = sum(len(above) for _, above in problem.order)
     assert entries == sum(len(above) for _, above in ancestors(model.system))
+
+
+def test_rotation_vectors_up_to_half_a_turn(rng):
+    v = rng.normal(size=(200, 3))
+    v *= rng.choice([1e-9, 1e-3, 1.0, np.pi - 1e-7], (200, 1)) / np.linalg.norm(v, axis=-1, keepdims=True)
+    np.testing.assert_allclose(rotation_vector(Rotation.from_rotvec(v).as_matrix()), v, atol=1e-8)
 
 
 # ---- the poses ---------------------------------------------------------------------------------------------------

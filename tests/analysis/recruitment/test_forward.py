@@ -94,6 +94,20 @@ def test_the_feedback_is_a_damped_oscillator(sled):
     assert found.errors().rms_degrees.isna().all()
 
 
+def test_every_velocity_may_have_a_bandwidth_of_its_own():
+    sleds = [
+        mq.Body(name, "ground", PrismaticJoint(axis), mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))
+    ]
+    model = Model(ArticulatedSystem(tuple(sleds)))
+    t, w = np.linspace(0.0, 0.5, 251), np.array([10.0, 30.0])
+    wanted = np.ones((251, 2))
+    wanted[0] = 0.0
+    found = track(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
+    expected = (1 + w * t[:-1, None]) * np.exp(-w * t[:-1, None])
+    np.testing.assert_allclose(found.error[1:], expected, atol=0.05)
+    assert np.abs(found.error[51] - expected[50]).max() < 0.2 * np.abs(expected[50, 0] - expected[50, 1])
+
+
 def test_what_is_missing_is_shown(arm, swing, found):
     """With half of the activations the feedback does the rest."""
     tau = np.zeros((FRAMES, 4))

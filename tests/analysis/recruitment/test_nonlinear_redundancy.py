@@ -1,19 +1,21 @@
 """Redundancy of force laws that are not affine in the activation.
 
-The conditions of the posed problem are evaluated here without the solver. The least effort is found by many starts of
-SciPy's solver.
+The conditions of the posed problem are evaluated here without the solver. The least effort is found by enumeration and
+by many starts of SciPy's solver.
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import lsq_linear, minimize
 
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.dynamics import inverse_dynamics
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
+from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
 from tests.volume import draws
 
@@ -74,6 +76,25 @@ def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
     assert flat > draws(6, 20)  # muscles that do not pull over a range of activations
 
 
+def on_and_off(posed, laws_at):
+    """The least effort of muscles that are affine where they pull at all: of all choices of those that do."""
+    start, slope = laws_at
+    best = np.inf
+    for choice in product((False, True), repeat=len(start)):
+        on = np.array(choice)
+        if ((posed.forces(np.full(len(on), LEAST)) > 1e-9) & ~on).any():
+            continue
+        rest = LEAST**2 * float((~on).sum())
+        low = np.minimum(np.maximum(-start[on] / slope[on], LEAST), 1 - 1e-12)
+        if not on.any():
+            best = min(best, rest + float(((posed.torque / STRENGTH) ** 2).sum()))
+            continue
+        A = np.vstack([posed.arms[:, on] * slope[on] / STRENGTH, np.eye(int(on.sum()))])
+        b = np.concatenate([(posed.torque - posed.arms[:, on] @ start[on]) / STRENGTH, np.zeros(int(on.sum()))])
+        best = min(best, rest + 2 * lsq_linear(A, b, (low, np.ones(len(low))), tol=1e-13).cost)
+    return best
+
+
 def many_starts(posed, rng):
     """The least effort that SciPy's solver finds from many starts."""
 
@@ -90,12 +111,33 @@ def many_starts(posed, rng):
 
 
 def test_no_effort_is_less(fast, rng):
-    """From many starts."""
+    """By enumeration for Millard's muscles, from many starts for Thelen's."""
     model, motion, found = fast
     for k in range(0, len(motion.time), 12):
-        least = many_starts(Posed(model, motion, k), rng)
+        posed = Posed(model, motion, k)
+        if isinstance(model.muscles[0].law, Millard2012):
+            one, near = posed.forces(np.ones(6)), posed.forces(np.full(6, 0.99))
+            slope = np.maximum((one - near) / 0.01, 1e-9)
+            least = on_and_off(posed, (one - slope, slope))
+        else:
+            least = many_starts(posed, rng)
         assert found.effort[k] <= least * (1 + 1e-6)
         assert np.isnan(found.bound[k]) == (found.status[k] == Status.LOCAL)
+
+
+def test_prices_prove_the_effort_of_most_frames(fast):
+    """The Lagrange dual on a grid of activations that is much finer than the solver's."""
+    model, motion, found = fast
+    grid, proved = np.linspace(LEAST, 1.0, 4001), 0
+    frames = range(0, len(motion.time), 5)
+    for k in frames:
+        posed, price = Posed(model, motion, k), found.price[k]
+        F = posed.forces(np.broadcast_to(grid[:, None], (len(grid), 6)))
+        muscles = (grid[:, None] ** 2 - F * (price @ posed.arms)).min(axis=0).sum()
+        dual = price @ posed.torque + muscles - ((STRENGTH * price) ** 2).sum() / 4
+        assert dual <= found.effort[k] + 1e-6 * max(found.effort[k], 1.0)  # of what is between points
+        proved += dual == pytest.approx(found.effort[k], rel=1e-6, abs=1e-6)
+    assert proved >= len(frames) / 2
 
 
 def test_a_cone_meets_the_conditions_of_the_posed_problem():
