@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics
+from myoquat.analysis.motion import MotionWarning, inverse_dynamics_of_motion, inverse_kinematics, smooth
 from myoquat.analysis.recruitment import joint_loads, redundancy
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data.motions import Motion
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints import convert_coordinates, convert_velocities
 from myoquat.joints.functions import Linear
 from myoquat.muscle import path_jacobian
@@ -63,6 +64,22 @@ def test_fitted_poses_are_those_of_the_angles(pair, method):
     np.testing.assert_allclose(convert_coordinates(ball.system, euler.system, found.q), expected.q, atol=1e-9)
     np.testing.assert_allclose(found.marker_error, expected.marker_error, atol=1e-9)
     np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-9)
+
+
+def test_smoothed_motions_and_free_velocities_keep_the_couplers(pair):
+    euler, ball = pair
+    fitted = inverse_kinematics(ball, shown(euler, Motion(euler, TIME, raised(euler)), 1e-3), start=ball.pose())
+    held = ConstraintArrays(Constraints(ball.system, constraints_of(ball)))
+    for motion in (smooth(fitted), smooth(fitted, model=ball)):
+        A = held.jacobian(motion.q, TIME)
+        assert np.abs(held.position(motion.q, TIME)).max() < 1e-10
+        assert np.abs(held.rate(motion.q, motion.u, TIME)).max() < 1e-12
+        bias = held.bias(motion.q, motion.u, TIME)
+        assert np.abs(np.einsum("tij,tj->ti", A, motion.udot) - bias).max() < 1e-10
+        names, C = free_velocities(ball, motion.q)
+        assert len(names) == C.shape[-1] == 4
+        np.testing.assert_allclose(A @ C, 0.0, atol=1e-12)
+        assert np.linalg.svd(C, compute_uv=False).min() > 0.1
 
 
 def test_forces_of_held_poses_are_those_of_the_angles(pair):

@@ -13,7 +13,7 @@ from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Markers, Motion, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.constraints import Distance, OnSurface, PointLoop, Weld
+from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import Model
@@ -248,6 +248,20 @@ def test_a_weight_makes_a_constraint_a_task():
         inverse_kinematics(model, markers, constraint_weight={"meting": 1.0})
     with pytest.raises(ValueError, match="negative"):
         inverse_kinematics(model, markers, constraint_weight=-1.0)
+
+
+def test_a_coordinate_may_depend_on_several():
+    bodies = tuple(Body(n, "ground", RevoluteJoint(Z), (k * 1.0, 0.0, 0.0), mass=1.0) for k, n in enumerate("abc"))
+    names = [f"{name}.angle" for name in "abc"]
+    product = PolynomialCoupler(names[2], tuple(names[:2]), (2.0,), ((1, 1),))
+    markers = tuple(Marker(n, n, (0.2, 0.1, 0.0)) for n in "abc")
+    model = Model(ArticulatedSystem(bodies), constraints=(product,), markers=markers)
+    time = np.arange(30) / 30
+    q = np.stack([0.3 + time**2, 0.5 + 0.1 * time, 0.3 + 0 * time], axis=-1)
+    fit = inverse_kinematics(model, shown(model, Motion(model.system, time, q)))
+    np.testing.assert_allclose(fit.q[:, 2], 2 * fit.q[:, 0] * fit.q[:, 1], atol=1e-10)
+    a, b, c = smooth(fit, cutoff=None).u.T
+    np.testing.assert_allclose(c, 2 * (a * fit.q[:, 1] + b * fit.q[:, 0]), atol=1e-10)
 
 
 @pytest.mark.parametrize("smoothed", [lambda fit: smooth(fit, 6.0), lambda fit: smooth_angles(fit, 6.0)])

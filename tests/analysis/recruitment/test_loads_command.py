@@ -8,10 +8,11 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import EllipticCone, JointCone
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.apps.command import main
-from myoquat.apps.commands.loads import Wanted
+from myoquat.apps.commands.loads import Wanted, _smoothed
 from myoquat.apps.commands.parsing import named_numbers, reserves_named, rule_of
 from myoquat.data import Markers, Motion, load_markers, load_model, load_motion, load_table
 from myoquat.dynamics.constraints import assemble
@@ -83,6 +84,15 @@ def test_loads_of_a_model_with_a_constraint(folder, capsys):
              "parent", "--smooth", "-1", "--rotations", "file", "--consistent", "--force"]  # fmt: skip
     main(given)
     np.testing.assert_allclose(load_table(files["loads"]).to_numpy()[:, :3], force, atol=1e-6 * np.abs(force).max())
+
+
+def test_angles_are_filtered_as_opensim_does(folder):
+    """In the file's angles, whatever describes the joints; rotations are filtered otherwise."""
+    model = load_model(folder / "girdle.osim", rotations="quaternion")
+    motion = load_motion(folder / "lift.mot", model)
+    q = [_smoothed(model, motion, 6.0, angles=angles).q for angles in (True, False)]
+    np.testing.assert_array_equal(q[0], smooth_angles(motion, 6.0, model=model).q)
+    assert np.abs(q[0] - q[1]).max() > 1e-9
 
 
 def test_id_divides_a_motion_between_motors_and_constraints(folder, capsys):

@@ -11,8 +11,9 @@ from myoquat.data import load_model
 from myoquat.joints import Body
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.multibody.scaling import scaled_inertia
-from myoquat.muscle import path_lengths
+from myoquat.muscle import Muscle, PathPoint, path_lengths
 from myoquat.muscle.coordinates import Coupler
+from myoquat.muscle.laws.thelen import Thelen2003
 from tests.analysis.motion.conftest import shown
 
 SMALL_LEG = Path(__file__).parents[3] / "data" / "small_leg.osim"
@@ -59,6 +60,22 @@ def test_equal_to_opensim(keep, tmp_path, in_opensim, rng):
                 assert getattr(a.law, name) == pytest.approx(getattr(b.law, name), rel=1e-6), (a.name, name)
     q = generic.start + rng.uniform(-0.2, 0.2, (20, generic.system.nq))
     assert np.allclose(path_lengths(ours, q), path_lengths(theirs, q), atol=1e-9)
+
+
+def test_a_uniform_stretch(leg):
+    """Lengths by k, masses by k^3, inertias by k^5, however the joints are described."""
+    path = (PathPoint("pelvis", (0.0, 0.1, 0.05)), PathPoint("foot", (0.02, 0.0, 0.0)))
+    law = Thelen2003(1000.0, 0.3, 0.5, 0.2)
+    model = replace(leg, muscles=(Muscle("long", path, law),))
+    for described in (model, model.with_rotations("quaternion")):
+        big = scale_model(described, factors=dict.fromkeys(("ground", *described.system.body_names), 1.2))
+        for a, b in zip(described.system.bodies, big.system.bodies, strict=True):
+            assert b.mass == pytest.approx(1.2**3 * a.mass)
+            assert np.allclose(b.inertia, 1.2**5 * np.array(a.inertia))
+        assert np.allclose(path_lengths(big, described.start), 1.2 * path_lengths(described, described.start))
+        assert big.muscles[0].law.optimal_fiber_length == pytest.approx(0.36)
+        assert big.muscles[0].law.max_isometric_force == 1000.0
+    assert sum(b.mass for b in scale_model(leg, mass=50.0).system.bodies) == pytest.approx(50.0)
 
 
 def test_a_stretched_cylinder_has_its_own_inertia():
