@@ -10,6 +10,7 @@ from fuzz.setups import ANALYSES, MOVES, MUSCLES, OPTIMAL, REACTIONS
 
 import myoquat as mq
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import load_table, motion_from_states, save_table
 from myoquat.data.storage import write_motion
@@ -80,6 +81,23 @@ def setup(folder, source, analyses, controllers=""):
     path = folder / "setup.xml"
     path.write_text(ANALYSES.format(source=source, analyses=analyses, controllers=controllers))
     return path
+
+
+def test_reserves_make_up_for_what_muscles_do_not_give(folder, arm):
+    run_setup(setup(folder, "coordinates", OPTIMAL.format(power=3)))
+    found = load_table(folder / "out" / "walk_Optimal_activation.sto")
+    assert list(found) == ["calf", "motor", "reserve_ankle"]
+    forces = load_table(folder / "out" / "walk_Optimal_force.sto")
+    assert np.allclose(forces["motor"], 2 * found["motor"])
+    fit = smooth_angles(mq.data.load_motion(folder / "walk.sto", arm), None).between(0.095, 0.405)
+    J = mq.path_jacobian(arm, fit.q)[:, 0]
+    given = -J * forces["calf"].to_numpy()[:, None] + forces[["motor", "reserve_ankle"]].to_numpy()
+    assert np.allclose(given, mq.inverse_dynamics(arm, fit.q, fit.u, fit.udot), atol=1e-3)
+    price = 3 * found[["motor", "reserve_ankle"]].to_numpy() ** 2 / 2  # of a torque, at the least effort
+    signs = np.sign(found[["motor", "reserve_ankle"]].to_numpy())
+    slope = 3 * found["calf"] ** 2 - (price * signs * -J * (forces["calf"] / found["calf"]).to_numpy()[:, None]).sum(-1)
+    free = (found["calf"] > 0.011) & (found["calf"] < 0.99)
+    assert np.allclose(slope[free], 0.0, atol=1e-6)
 
 
 def test_what_is_not_known_is_left_out_by_name(folder):

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
 from myoquat.analysis.motion.problem import constrained_step
 from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import Markers, Motion, load_markers, load_model, load_motion
 from myoquat.dynamics.constraints import assemble
@@ -345,8 +346,12 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_constraints_hold_in_files_of_a_setup(folder):
+def test_constraints_hold_in_files_of_the_command_line_and_of_a_setup(folder):
     model, markers = load_model(folder / "girdle.osim"), load_markers(folder / "seen.trc")
+    arguments = ["ik", str(folder / "girdle.osim"), str(folder / "seen.trc"), str(folder / "soft.mot")]
+    main([*arguments, "--constraint-weight", "1"])
+    fit = inverse_kinematics(model, markers, constraint_weight=1.0)
+    np.testing.assert_allclose(load_motion(folder / "soft.mot", model).q, fit.q, atol=1e-8)
     tasks = "".join(f'<IKMarkerTask name="{name}"><weight>2</weight></IKMarkerTask>' for name in markers.names)
     for weight, expected in (("Infinity", np.inf), ("3", 3.0 * 2 * len(markers.names))):
         (folder / "ik.xml").write_text(SETUP.format(weight=weight, tasks=tasks))
