@@ -695,3 +695,17 @@ def test_wrong_motions(balls, rng, tmp_path):
     assert np.rad2deg(found.q[:, balls.coordinate_names.index("knee")]) == pytest.approx(table["knee"].to_numpy())
     with pytest.raises(ModelError, match="no such file"):
         load_motion(tmp_path / "none.mot", balls)
+
+
+def test_markers_in_other_axes(markers, tmp_path):
+    markers.save(tmp_path / "x.trc")
+    turned = load_markers(tmp_path / "x.trc", axes="x z -y")
+    expected = np.stack([markers.positions[..., 0], markers.positions[..., 2], -markers.positions[..., 1]], axis=-1)
+    np.testing.assert_array_equal(turned.positions, expected)
+
+
+def test_angles_that_a_file_lacks_come_from_the_start(balls, tmp_path):
+    (tmp_path / "x.mot").write_text("x\ninDegrees=yes\nendheader\ntime\tflexion\n0\t90\n")
+    motion = load_motion(tmp_path / "x.mot", balls, start=balls.neutral())
+    expected = np.concatenate([balls.neutral()[:7], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)], [0.0]])
+    np.testing.assert_allclose(motion.q[0], expected, atol=1e-15)

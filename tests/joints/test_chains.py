@@ -8,6 +8,7 @@ import pytest
 import myoquat as mq
 from myoquat import dynamics
 from myoquat.analysis.motion import inverse_dynamics_of_motion
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.data import Motion
 from myoquat.joints import (
     Angles,
@@ -22,6 +23,7 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
+from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.conversion.chains import find_chains, why_no_chain
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import PathFlag, PathPoint, path_flags
@@ -93,6 +95,38 @@ def _accelerations(model, ball, q, u, udot, h=1e-5):
         for s in (1, -1)
     ]
     return (ends[0] - ends[1]) / (2 * h)
+
+
+def test_inverse_dynamics_agrees_with_the_file_s_joints_to_rounding(rng):
+    """At the same accelerations: those of the gimbal joint, whose coordinates are the file's."""
+    ball = arm(0.05).with_rotations("quaternion").system
+    gimbal = in_angles(ball, ["plane"])
+    q, u, udot = (x[:, [0, 1, 2, 4, 5]] for x in states(arm(), 6, rng))
+    Q, v = convert_coordinates(gimbal, ball, q), convert_velocities(gimbal, ball, q, u)
+    joint = gimbal.bodies[3].joint  # a gimbal joint
+    S, _ = joint.subspace(q[:, 1:4])
+    drift, _ = joint.drift(q[:, 1:4], u[:, 1:4])
+    vdot = udot.copy()
+    vdot[:, 1:4] = np.einsum("nij,nj->ni", S, udot[:, 1:4]) + drift
+    tau, expected = mq.inverse_dynamics(ball, Q, v, vdot), mq.inverse_dynamics(gimbal, q, u, udot)
+    tau[:, 1:4] = np.einsum("ni,nij->nj", tau[:, 1:4], S)
+    np.testing.assert_allclose(tau, expected, atol=1e-12)
+
+
+def test_a_massless_chest_has_the_equations_of_its_couplers():
+    """Mass matrix and inverse dynamics are those of the file's angles."""
+    model = on_chest()
+    ball = model.with_rotations("quaternion")
+    q = model.start
+    _, C = free_velocities(model, q[None])
+    Q = convert_coordinates(model.system, ball.system, q)
+    P = rates_on(model, ball, q[None])[0] @ C[0]
+    M = C[0].T @ mq.mass_matrix(model, q) @ C[0]
+    np.testing.assert_allclose(P.T @ mq.mass_matrix(ball, Q) @ P, M, atol=1e-12)
+    still = [
+        mq.inverse_dynamics(m, x, np.zeros(m.system.nu), np.zeros(m.system.nu)) for m, x in ((model, q), (ball, Q))
+    ]
+    np.testing.assert_allclose(still[1] @ P, still[0] @ C[0], atol=1e-12)
 
 
 def test_frames_with_inertia_that_follow_locked_angles_are_named():

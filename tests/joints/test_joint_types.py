@@ -18,6 +18,7 @@ from myoquat.joints import (
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
+    joint_table,
 )
 from myoquat.joints.multibody.sampling import KINDS, random_joint
 from myoquat.joints.vectors import axis_angle_matrix, matvec
@@ -79,6 +80,14 @@ def test_the_origin_lies_on_the_ellipsoid(rng):
     np.testing.assert_allclose(p / joint.radii, R[..., 2], atol=1e-15)
     with pytest.raises(ValueError, match="three positive numbers"):
         EllipsoidJoint((0.1, 0.0, 0.1))
+
+
+def test_table_of_joints_has_the_sizes_of_their_velocities_and_coordinates():
+    sizes = {row["joint"]: (row["|u|"], row["|q|"]) for row in joint_table()}
+    moving = {"floating": (6, 7), "spherical": (3, 4), "revolute": (1, 1), "prismatic": (1, 1), "universal": (2, 2)}
+    moving |= dict.fromkeys(("euler", "planar", "ellipsoid", "constant_curvature", "gimbal"), (3, 3))
+    moving |= dict.fromkeys(("custom", "reversed"), (6, 6))
+    assert sizes == moving | dict.fromkeys(("fixed", "follower"), (0, 0))  # a follower moves with others' coordinates
 
 
 def test_neutral_is_the_joint_frame(joint):

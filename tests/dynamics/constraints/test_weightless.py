@@ -67,6 +67,15 @@ def test_the_motion_is_that_of_the_saddle_point(rng):
     np.testing.assert_allclose(force, expected.force, atol=1e-9 * np.abs(expected.force).max())
 
 
+def test_it_is_the_limit_of_small_masses(rng):
+    q = assemble(Model(CHEST, constraints=LED), CHEST.random(1, rng))[0]
+    u, tau = rng.normal(size=(2, CHEST.nu))
+    heavy = [CHEST.with_body("chest", mass=m, inertia=(m, m, m, 0.0, 0.0, 0.0)) for m in (0.0, 1e-3, 1e-4)]
+    found = [ConstraintArrays(Constraints(system, LED)).motion(q, u, tau, 0.0).acceleration for system in heavy]
+    missed = [np.abs(other - found[0]).max() for other in found[1:]]
+    assert missed[0] / missed[1] == pytest.approx(10, rel=0.2)
+
+
 def test_undetermined_velocities_raise_an_error_that_names_them():
     lost = ArticulatedSystem((ARM, replace(PIN, damping=0.0), Body("tip", "pin", RevoluteJoint((1.0, 0.0, 0.0)))))
     with pytest.raises(
