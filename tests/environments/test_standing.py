@@ -47,7 +47,7 @@ def test_a_pole_starts_within_ranges_falls_and_ends_with_the_penalty():
     assert np.array_equal(one.reset(seed=1)[0][0], seen[1])
     for _ in range(150):
         seen, reward, ended, _, infos = envs.step(np.ones((3, 1)))
-        if not one.ended.any():
+        if not one.episodes.ended.any():
             alone, *_ = one.step(np.ones((1, 1)))
             if not envs.episodes.ended[1]:
                 assert np.array_equal(alone[0], seen[1])
