@@ -1,12 +1,13 @@
 """Digests of content: equal for equal numbers, different for any others, whatever is printed."""
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from myoquat.core.content import FOREIGN, content_digest, content_key
@@ -51,6 +52,10 @@ def _bits(value: object) -> object:
 
 
 @given(plain, plain)
+@example(0.0, -0.0)
+@example(1, 1.0)
+@example(1, True)
+@example(0.1, math.nextafter(0.1, 1.0))
 def test_digests_are_equal_where_the_bits_are(a: object, b: object) -> None:
     assert (content_digest(a) == content_digest(b)) == (_bits(a) == _bits(b))
     assert content_digest(a, b) != content_digest((a, b), None)
@@ -65,6 +70,13 @@ def test_arrays_count_as_tuples() -> None:
     assert content_digest(np.array([[1.0, 2.0], [3.0, 4.0]])) == content_digest(((1.0, 2.0), (3.0, 4.0)))
     assert content_digest(np.array([1, 2], dtype=np.int32)) == content_digest((1, 2)) == content_digest([1, 2])
     assert content_digest(np.array(["a"])) == content_digest(("a",))
+
+
+def test_printing_plays_no_part() -> None:
+    many = np.arange(5000.0)
+    with np.printoptions(precision=3):
+        assert content_digest(np.array([0.5])) != content_digest(np.array([0.5004]))
+        assert content_digest(many) != content_digest(np.where(many == 2500, 0.5, many))
 
 
 def test_nan_is_refused() -> None:
