@@ -36,6 +36,7 @@ MAX_SWEEPS = 60  # near a saddle point of the length they converge slowly
 FIRST_DELAY = 2.0  # sweeps after a step of Newton's method that led astray
 ROUGH_SWEEPS = 2  # the first ones, in which plane paths stand for those over ellipsoids
 BACK = 0.01  # how far a path may be from one that was found, after the rough sweeps, if it comes back to that
+MAX_GAINS = 10.0  # sweeps that converge by 10 % each take off this much more in all
 MAX_CHANGES = 8  # sweeps that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
 MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
@@ -47,12 +48,15 @@ class Start:
 
     course  the path
     known   the tangent points of a path that was found: what comes back to it is given up
+    enough  (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS times
+            what the last sweep took off, where each takes off less
     stays   (...) whether there is one; the path then stays on the side of an ellipsoid on which it starts
     fixed   (...) whether the order stays
     """
 
     course: Course
     known: tuple[TangentPoints, ...]
+    enough: Array
     stays: Array
     fixed: Array
 
@@ -99,6 +103,7 @@ class _State:
     sweeps      (...) how many are done
     changes     (...) of the touched surfaces since one was passed over
     moves       (...) surfaces that may still take another place
+    gain        (...) by how much the last sweep made the path shorter
     refines     (...) whether the next sweep removes what Newton's method leaves along the path
     goes_on     (...) whether it does
     """
@@ -109,6 +114,7 @@ class _State:
     sweeps: Array
     changes: Array
     moves: Array
+    gain: Array
     refines: Array
     goes_on: Array
 
@@ -120,7 +126,7 @@ def descended(start: Start, where: Array) -> Found:
     contacts = tuple(SolvedContact.none(0.0 * x.P) for x in course.points)
     begin = Found(course, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero)
     moves = np.where(start.fixed, 0.0, float(MAX_MOVES))
-    state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, never, ~never)
+    state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, never, ~never)
     found = while_loop(_goes_on, _stepped, state, start, max_steps=MAX_SWEEPS, where=where).found
     return replace(found, rank=_rank(found))
 
@@ -162,9 +168,11 @@ def _stepped(state: _State, start: Start) -> _State:
     changes = np.where(changed, state.changes + 1.0, state.changes)
     cycles = changes >= MAX_CHANGES
     new = replace(new, active=call_where(_with_one_less, (was, new), cycles, new.active))
-    back = (
-        start.stays & (state.sweeps + 1.0 == ROUGH_SWEEPS) & ~changed & ~differs(new.course.points, start.known, BACK)
-    )
+    gain = was.length - new.length
+    converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
+    hopeless = converges & (new.length - start.enough > MAX_GAINS * gain)
+    known = hopeless | ~differs(new.course.points, start.known, BACK)
+    back = start.stays & (state.sweeps + 1.0 >= ROUGH_SWEEPS) & ~(changed | moved) & known
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -174,6 +182,7 @@ def _stepped(state: _State, start: Start) -> _State:
         state.sweeps + 1.0,
         np.where(cycles, 0.0, changes),
         np.where(moved, state.moves - 1.0, state.moves),
+        gain,
         newton & ~astray & (new.residual <= MAX_RESIDUAL),
         (~solved | moved) & ~back,
     )
