@@ -26,7 +26,7 @@ STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5)
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -119,7 +119,7 @@ def test_a_scheduler_that_does_not_answer():
 
 def test_a_cluster_without_workers():
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
         pytest.raises(ConnectionError, match=r"has no workers within 3 s"),
     ):
         STUDY.run(scheduler=empty.scheduler_address, timeout=3)

@@ -124,7 +124,7 @@ def test_a_cluster_solves_the_same_bits(folder, tmp_path):
     study = Study.load(written(folder, FILE))
     whole = study.run(progress=False)
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         found = study.run(tmp_path / "trial.zarr", client=client, block=1, progress=False)
