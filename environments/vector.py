@@ -72,8 +72,9 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
     Actions (n, a) in [-1, 1], first of muscles, then of actuators; numbers beyond are clipped. Observations (n, o) are
     float32. A state whose integration fails ends, with "failed" in the infos; its observation is the last good one.
     A reset follows what the code of a task has changed since, such as a global that its reward reads.
-    `episodes` holds what runs: x (n, m), states of the model (q, u, then states of muscles and actuators); p (n, k),
-    numbers that resets drew; goal (n, g), of the task; count (n,) of actions since the reset; ended (n,).
+    `episodes` holds what runs. Its x (n, m) are states of the model: q, u, then states of muscles and actuators. The
+    numbers that resets drew are p (n, k), and those of the task goal (n, g). There are also the actions since the
+    reset, count (n,), and whether a state has ended, ended (n,).
     State i depends on its seed alone, `seed + i` of `reset(seed=seed)`: bit for bit the same in any number of states.
     Raises ValueError for actions of another shape or with NaN, unknown names of numbers, and wrong options.
 

@@ -48,8 +48,8 @@ class Start:
 
     course  the path
     known   the tangent points of a path that was found: what comes back to it is given up
-    enough  (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS times
-            what the last sweep took off, where each takes off less
+    enough  (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
+            times what the last sweep took off, where each takes off less
     stays   (...) whether there is one; the path then stays on the side of an ellipsoid on which it starts
     fixed   (...) whether the order stays
     """

@@ -340,8 +340,9 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     course = replace(course, order=_freely_placed(course))
     best = search.best
     enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
-    start = Start(course, best.course.points, enough, search.number > 0, never | _in_given_order(segment))
-    found = descended(start, ~never)
+    found = descended(
+        Start(course, best.course.points, enough, search.number > 0, never | _in_given_order(segment)), ~never
+    )
     first = within == 0.0
     shorter = _is_better(found, here)
     search = _compared(replace(search, here=choose(first | shorter, found, here)), found)
