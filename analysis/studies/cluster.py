@@ -132,8 +132,8 @@ class ClusterEngine:
 
     def close(self) -> None:
         """Give up what runs."""
-        for task in tuple(self.tasks):
-            task.cancel()
+        if self.client.status == "running":  # else what runs is lost with the scheduler
+            self.client.cancel(list(self.tasks))
         self.tasks.clear()
         if self.own:
             self.client.close(timeout=5)

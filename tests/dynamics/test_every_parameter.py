@@ -417,7 +417,7 @@ def in_environment(model, q, u, parameters):
     states = VectorEnvironment(task, 1, randomize={name: (x, x) for name, x in parameters.items()})
     states.reset(seed=0)
     states.step(np.full(states.action_space.shape, 0.3))
-    return states.x
+    return states.episodes.x
 
 
 def in_optimal_control(model, q, u, parameters):
