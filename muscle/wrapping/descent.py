@@ -1,10 +1,11 @@
-"""From a start to a local minimum of the length: sweeps over the surfaces, and Newton's method.
+"""From a start to a local minimum of the length: fixed-point iterations over the surfaces, and Newton's method.
 
-A sweep solves one surface after the other between its neighbours on the path. These are the point where the path left
-the last touched surface, and the point where it comes onto the next one. Between them the path touches the surface or
-passes it by. No sweep makes the path longer. A displacement along the path is gone after one sweep, across the path
-sweeps converge only linearly. Where two sweeps touch the same surfaces, Newton's method (`newton`) moves the tangent
-points of all of them at once. A sweep tests what it finds: one that changes nothing shows a solution.
+A fixed-point iteration solves one surface after the other between its neighbours on the path. These are the point
+where the path left the last touched surface, and the point where it comes onto the next one. Between them the path
+touches the surface or passes it by. No iteration makes the path longer. A displacement along the path is gone after
+one iteration, across the path iterations converge only linearly. Where two iterations touch the same surfaces,
+Newton's method (`newton`) moves the tangent points of all of them at once. An iteration tests what it finds: one that
+changes nothing shows a solution.
 
 A path that runs through a surface elsewhere touches it there: the surface takes its place in the order along the path.
 Where surfaces overlap, no path touches all that it should. The touched surfaces then change for ever, and one of them
@@ -23,21 +24,21 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, unknown_start
-from myoquat.muscle.wrapping.course import Course, Flags, TangentPoints, differs, first_of, passed
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
+from myoquat.muscle.wrapping.route import Flags, Route, TangentPoints, differs, first_of, passed
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ
 
 __all__ = ["MAX_RESIDUAL", "Found", "Start", "descended"]
 
-MAX_RESIDUAL = 3e-9  # by which a sweep changes a solved path
+MAX_RESIDUAL = 3e-9  # by which an iteration changes a solved path
 EXACT_CHANGE = 3e-13  # by which it changes one that needs no step of Newton's method more: rounding errors
-MAX_SWEEPS = 60  # near a saddle point of the length they converge slowly
-FIRST_DELAY = 2.0  # sweeps after a step of Newton's method that led astray
-ROUGH_SWEEPS = 2  # the first ones, in which plane paths stand for those over ellipsoids
-BACK = 0.01  # how far a path may be from one that was found, after the rough sweeps, if it comes back to that
-MAX_GAINS = 10.0  # sweeps that converge by 10 % each take off this much more in all
-MAX_CHANGES = 8  # sweeps that change the touched surfaces, until one of these is passed over
+MAX_ITERATIONS = 60  # near a saddle point of the length they converge slowly
+FIRST_DELAY = 2.0  # iterations after a step of Newton's method that led astray
+ROUGH_ITERATIONS = 2  # the first ones, in which plane paths stand for those over ellipsoids
+BACK = 0.01  # how far a path may be from one that was found, after the rough iterations, if it comes back to that
+MAX_GAINS = 10.0  # iterations that converge by 10 % each take off this much more in all
+MAX_CHANGES = 8  # iterations that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
 MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
 
@@ -46,15 +47,15 @@ MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step
 class Start:
     """Where a path is sought from.
 
-    course  the path
+    route  the path
     known   the tangent points of a path that was found: what comes back to it is given up
     enough  (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
-            times what the last sweep took off, where each takes off less
+            times what the last iteration took off, where each takes off less
     stays   (...) whether there is one; the path then stays on the side of an ellipsoid on which it starts
     fixed   (...) whether the order stays
     """
 
-    course: Course
+    route: Route
     known: tuple[TangentPoints, ...]
     enough: Array
     stays: Array
@@ -65,17 +66,17 @@ class Start:
 class Found:
     """A path that was found from a start.
 
-    course    the path
+    route    the path
     contacts  in the surfaces' frames
     active    (...) each, whether the surface is not passed over
     through   (...) each, whether the path runs through the surface
     crosses   (...) whether it runs past a wrong side on another surface
-    residual  (...) by how much the last sweep changed it; infinite while it is no solution
+    residual  (...) by how much the last iteration changed it; infinite while it is no solution
     rank      (...) by how much it is to be avoided: one that is unsolved, that runs through a surface or passes one
               over, or that runs past a wrong side
     """
 
-    course: Course
+    route: Route
     contacts: tuple[SolvedContact, ...]
     active: Flags
     through: Flags
@@ -90,7 +91,7 @@ class Found:
 
     @property
     def length(self) -> Array:
-        return self.course.length([c.arc for c in self.contacts])
+        return self.route.length([c.arc for c in self.contacts])
 
 
 @dataclass(frozen=True)
@@ -98,20 +99,20 @@ class _State:
     """The state of a descent.
 
     found       the path
-    wait        (...) sweeps until Newton's method is next
-    delay    (...) how many follow when Newton's method has led astray: twice as many each time
-    sweeps      (...) how many are done
+    wait        (...) iterations until Newton's method is next
+    delay       (...) how many follow when Newton's method has led astray: twice as many each time
+    iterations  (...) how many are done
     changes     (...) of the touched surfaces since one was passed over
     moves       (...) surfaces that may still take another place
-    gain        (...) by how much the last sweep made the path shorter
-    refines     (...) whether the next sweep removes what Newton's method leaves along the path
+    gain        (...) by how much the last iteration made the path shorter
+    refines     (...) whether the next iteration removes what Newton's method leaves along the path
     goes_on     (...) whether it does
     """
 
     found: Found
     wait: Array
     delay: Array
-    sweeps: Array
+    iterations: Array
     changes: Array
     moves: Array
     gain: Array
@@ -121,19 +122,19 @@ class _State:
 
 def descended(start: Start, where: Array) -> Found:
     """The path found from a start, `where` (...) it is sought."""
-    course, zero = start.course, 0.0 * start.course.segment.start[..., 0]
-    never, count = ~always(zero), len(course.points)
-    contacts = tuple(SolvedContact.none(0.0 * x.P) for x in course.points)
-    begin = Found(course, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero)
+    route, zero = start.route, 0.0 * start.route.segment.start[..., 0]
+    never, count = ~always(zero), len(route.points)
+    contacts = tuple(SolvedContact.none(0.0 * x.P) for x in route.points)
+    begin = Found(route, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero)
     moves = np.where(start.fixed, 0.0, float(MAX_MOVES))
     state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, never, ~never)
-    found = while_loop(_goes_on, _stepped, state, start, max_steps=MAX_SWEEPS, where=where).found
+    found = while_loop(_goes_on, _stepped, state, start, max_steps=MAX_ITERATIONS, where=where).found
     return replace(found, rank=_rank(found))
 
 
 def _rank(found: Found) -> Array:
     """(...) that of a path; a surface that holds an end of the path is passed over by every one."""
-    segment, over = found.course.segment, found.crosses & ~found.crosses
+    segment, over = found.route.segment, found.crosses & ~found.crosses
     for placed, c in zip(segment.surfaces, found.contacts, strict=True):
         start, end = placed.seen(segment.start), placed.seen(segment.end)
         over = over | (c.inside & ~placed.wrap.holds(start) & ~placed.wrap.holds(end))
@@ -146,23 +147,23 @@ def _goes_on(state: _State) -> Array:
 
 
 def _stepped(state: _State, start: Start) -> _State:
-    """Newton's method where it is its turn, and a sweep."""
+    """Newton's method where it is its turn, and an iteration."""
     was = state.found
-    newton = (state.wait <= 0) & reduce(or_, was.course.on) & ~state.refines
+    newton = (state.wait <= 0) & reduce(or_, was.route.on) & ~state.refines
     tried, near = _by_newton(was, newton)
-    new = _swept(replace(was, course=choose(newton, tried, was.course)), _starts(state, start, near, newton))
-    changed = _changed(was.course, new.course)
-    longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no sweep makes a path longer
+    new = _iterated(replace(was, route=choose(newton, tried, was.route)), _starts(state, start, near, newton))
+    changed = _changed(was.route, new.route)
+    longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
     astray = newton & (changed | longer | ~(new.residual < was.residual))
     new = choose(astray, was, new)
     changed = changed & ~astray
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
     # what the path runs through takes its place there
-    passed_by = passed(new.course, new.active, solved)
+    passed_by = passed(new.route, new.active, solved)
     through = reduce(or_, passed_by.through)
     moved = solved & through & (state.moves > 0)
-    order = choose(moved, passed_by.order, new.course.order)
-    new = replace(new, course=replace(new.course, order=order), through=passed_by.through, crosses=passed_by.crosses)
+    order = choose(moved, passed_by.order, new.route.order)
+    new = replace(new, route=replace(new.route, order=order), through=passed_by.through, crosses=passed_by.crosses)
     new = replace(new, residual=np.where(moved, np.inf, new.residual))
     # where the touched surfaces change for ever, one is passed over
     changes = np.where(changed, state.changes + 1.0, state.changes)
@@ -171,15 +172,15 @@ def _stepped(state: _State, start: Start) -> _State:
     gain = was.length - new.length
     converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
     hopeless = converges & (new.length - start.enough > MAX_GAINS * gain)
-    known = hopeless | ~differs(new.course.points, start.known, BACK)
-    back = start.stays & (state.sweeps + 1.0 >= ROUGH_SWEEPS) & ~(changed | moved) & known
+    known = hopeless | ~differs(new.route.points, start.known, BACK)
+    back = start.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved) & known
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
         new,
         wait,
         np.where(astray, 2.0 * state.delay, state.delay),
-        state.sweeps + 1.0,
+        state.iterations + 1.0,
         np.where(cycles, 0.0, changes),
         np.where(moved, state.moves - 1.0, state.moves),
         gain,
@@ -188,17 +189,17 @@ def _stepped(state: _State, start: Start) -> _State:
     )
 
 
-def _changed(was: Course, now: Course) -> Array:
+def _changed(was: Route, now: Route) -> Array:
     """(...) whether two paths touch different surfaces."""
     return reduce(or_, [differ(a, b) for a, b in zip(was.on, now.on, strict=True)])
 
 
 def _starts(state: _State, start: Start, near: Sequence[Near], newton: Array) -> list[Near]:
     """Where the solvers of surfaces begin: where Newton's method leads, or on the side on which the path is."""
-    course, found = start.course, []
-    rough = (state.sweeps < ROUGH_SWEEPS) & ~any(own.ring for own in course.segment.types)
+    route, found = start.route, []
+    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in route.segment.types)
     was = state.found
-    for placed, x, c, own in zip(course.segment.surfaces, was.course.points, was.contacts, near, strict=True):
+    for placed, x, c, own in zip(route.segment.surfaces, was.route.points, was.contacts, near, strict=True):
         unknown = unknown_start(0.0 * state.wait, rough & ~newton)
         unknown = replace(unknown, P=placed.seen(x.P), stays=x.on & start.stays)
         known = Near(c.P, c.Q, c.arc, x.on & (c.arc > 0), newton & ~newton, newton & ~newton)
@@ -206,30 +207,30 @@ def _starts(state: _State, start: Start, near: Sequence[Near], newton: Array) ->
     return found
 
 
-def _swept(was: Found, near: Sequence[Near]) -> Found:
-    """The path after a sweep."""
-    course, contacts = was.course, []
+def _iterated(was: Found, near: Sequence[Near]) -> Found:
+    """The path after an iteration."""
+    route, contacts = was.route, []
     missed = ~always(was.crosses)
-    for i, (placed, active) in enumerate(zip(course.segment.surfaces, was.active, strict=True)):
-        c = course.contact(i, near[i]).passed_over(~active)
-        course = course.touching(i, TangentPoints.of(placed, c))
+    for i, (placed, active) in enumerate(zip(route.segment.surfaces, was.active, strict=True)):
+        c = route.contact(i, near[i]).passed_over(~active)
+        route = route.touching(i, TangentPoints.of(placed, c))
         contacts.append(c)
         missed = missed | ~(c.missed <= MAX_RESIDUAL)
-    r = joined([x for old, new in zip(was.course.points, course.points, strict=True) for x in _moves(old, new)])
+    r = joined([x for old, new in zip(was.route.points, route.points, strict=True) for x in _moves(old, new)])
     residual = np.where(missed, np.inf, np.sqrt(np.sum(r * r, axis=-1)))
-    return replace(was, course=course, contacts=tuple(contacts), residual=residual)
+    return replace(was, route=route, contacts=tuple(contacts), residual=residual)
 
 
 def _moves(old: TangentPoints, new: TangentPoints) -> list[Array]:
-    """By how much a sweep changed the tangent points of a surface, and by 1 where it is touched or no more."""
+    """By how much an iteration changed the tangent points of a surface, and by 1 where it is touched or no more."""
     return [new.P - old.P, new.Q - old.Q, np.where(differ(old.on, new.on), 1.0, 0.0)[..., None]]
 
 
-def _by_newton(found: Found, where: Array) -> tuple[Course, list[Near]]:
+def _by_newton(found: Found, where: Array) -> tuple[Route, list[Near]]:
     """The path to which Newton's method leads while the touched surfaces stay; and for each solver where that is."""
-    course, on = found.course, [x & where for x in found.course.on]
-    segment = course.segment
-    problem = NewtonProblem(segment.surfaces, tuple(on), course.order, (segment.start, segment.end))
+    route, on = found.route, [x & where for x in found.route.on]
+    segment = route.segment
+    problem = NewtonProblem(segment.surfaces, tuple(on), route.order, (segment.start, segment.end))
     begin = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
     end = fixed_point(newton_step, begin, problem, tolerance=NEWTON_TOLERANCE, max_steps=MAX_NEWTON_STEPS, where=where)
     end = choose(end.is_finite(), end, begin)
@@ -238,18 +239,18 @@ def _by_newton(found: Found, where: Array) -> tuple[Course, list[Near]]:
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):
         flag = np.where(x, 1.0, 0.0)[..., None]
         points.append(TangentPoints(flag * placed.in_world(c.P), x, flag * placed.in_world(c.Q)))
-    return replace(course, points=tuple(points)), near
+    return replace(route, points=tuple(points)), near
 
 
 def _with_one_less(paths: tuple[Found, Found]) -> Flags:
-    """(...) each, which surfaces are not passed over when one more is, from the paths of two sweeps.
+    """(...) each, which surfaces are not passed over when one more is, from the paths of two iterations.
 
     It is the first whose contact lies inside another one, or else the first that is touched at one of them.
     """
     was, now = paths
     hidden, changing = [], []
-    for i, (a, b) in enumerate(zip(was.course.points, now.course.points, strict=True)):
-        inside = [x.on & now.course.inside_another(i, x.P, now.active) for x in (a, b)]
+    for i, (a, b) in enumerate(zip(was.route.points, now.route.points, strict=True)):
+        inside = [x.on & now.route.inside_another(i, x.P, now.active) for x in (a, b)]
         hidden.append(now.active[i] & (inside[0] | inside[1]))
         changing.append(now.active[i] & differ(a.on, b.on))
     some = reduce(or_, hidden)

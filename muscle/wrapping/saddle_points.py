@@ -14,10 +14,10 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, choose
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
-from myoquat.muscle.wrapping.course import Course
 from myoquat.muscle.wrapping.geodesic_segments import GeodesicSegment, followed
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start
 from myoquat.muscle.wrapping.order_along_path import in_order
+from myoquat.muscle.wrapping.route import Route
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = ["is_saddle_point"]
@@ -41,11 +41,11 @@ class _OnSurface:
     on: Array
 
 
-def is_saddle_point(course: Course, contacts: Sequence[SolvedContact], where: Array) -> Array:
+def is_saddle_point(route: Route, contacts: Sequence[SolvedContact], where: Array) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end, `where`
     (...) that is asked."""
-    segment = course.segment
-    problem = NewtonProblem(segment.surfaces, tuple(course.on), course.order, (segment.start, segment.end))
+    segment = route.segment
+    problem = NewtonProblem(segment.surfaces, tuple(route.on), route.order, (segment.start, segment.end))
     return call_where(_is_saddle_point, _Path(problem, tuple(contacts)), where, ~always(where))
 
 

@@ -26,10 +26,13 @@ from myoquat.joints.vectors import matvec
 from myoquat.kernels import call_where, choose, static, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
-from myoquat.muscle.wrapping.course import (
-    Course,
+from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Start, descended
+from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
+from myoquat.muscle.wrapping.resolved_points import Poses, Site
+from myoquat.muscle.wrapping.route import (
     Flags,
     Order,
+    Route,
     Segment,
     TangentPoints,
     differs,
@@ -37,9 +40,6 @@ from myoquat.muscle.wrapping.course import (
     ranks,
     touches_several,
 )
-from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Start, descended
-from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.saddle_points import is_saddle_point
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
@@ -94,7 +94,7 @@ def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -
     )
     best, turned, contacts, unit = found.best, found.turned, {}, scale[..., None]
     doubtful, there = found.doubtful[..., None], turned[..., None]
-    for i, c, place, through in zip(listed, _near_planes(best), best.course.order, best.through, strict=True):
+    for i, c, place, through in zip(listed, _near_planes(best), best.route.order, best.through, strict=True):
         jump = np.where(there, np.stack([c.jump[..., 1], c.jump[..., 0]], axis=-1), c.jump)
         jump = unit * np.where(doubtful, 0.0 * jump, jump)
         P, Q = (wraps[i].in_body(unit * x) for x in (np.where(there, c.Q, c.P), np.where(there, c.P, c.Q)))
@@ -151,8 +151,8 @@ def _nothing(segment: Segment) -> Found:
     count = len(segment.surfaces)
     points = (TangentPoints.none(0.0 * segment.start),) * count
     contacts = (SolvedContact.none(0.0 * segment.start),) * count
-    course = Course(segment, points, (zero,) * count)
-    return Found(course, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero + np.inf)
+    route = Route(segment, points, (zero,) * count)
+    return Found(route, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero + np.inf)
 
 
 def _key(wrap: Wrap) -> tuple[bool | str, ...]:
@@ -331,17 +331,17 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
         wanted = ((within == 0.0) & longest) | (within == float(i + 1))
         points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
     last = never if len(chosen) == 1 else chosen[-1][0]
-    order = choose(in_plane, here.course.order, choose(last, search.best.course.order, problem.order))
-    course, through = Course(segment, tuple(points), order), replace(here, course=replace(here.course, segment=segment))
+    order = choose(in_plane, here.route.order, choose(last, search.best.route.order, problem.order))
+    route, through = Route(segment, tuple(points), order), replace(here, route=replace(here.route, segment=segment))
     for k, bundle in enumerate(_bundles(segment)):
         turn = (within - float(problem.singles + k * PLANES)) / PLANES
         start, _, exists = _in_plane(through, bundle, turn, (turn >= 0.0) & (turn < 1.0))
-        course = choose(exists, start, course)
-    course = replace(course, order=_freely_placed(course))
+        route = choose(exists, start, route)
+    route = replace(route, order=_freely_placed(route))
     best = search.best
     enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
     found = descended(
-        Start(course, best.course.points, enough, search.number > 0, never | _in_given_order(segment)), ~never
+        Start(route, best.route.points, enough, search.number > 0, never | _in_given_order(segment)), ~never
     )
     first = within == 0.0
     shorter = _is_better(found, here)
@@ -365,24 +365,24 @@ def _longest(alone: Sequence[_Alone]) -> Flags:
     return first_of([x.length >= most for x in alone])
 
 
-def _freely_placed(course: Course) -> Order:
+def _freely_placed(route: Route) -> Order:
     """(...) each, the order of the surfaces when untouched cylinders with a quadrant have moved along the path.
 
     No rule says where along a path a surface comes that the path does not touch. Between neighbours that are both
     behind it such a cylinder is touched, though between others the same path may clear it. It takes the first place
     where it stays untouched.
     """
-    zero = 0.0 * course.segment.start[..., 0]
+    zero = 0.0 * route.segment.start[..., 0]
     near = unknown_start(zero, always(zero))
-    for i, own in enumerate(course.segment.types):
+    for i, own in enumerate(route.segment.types):
         if own.sided:
-            touched = course.contact(i, near, ~course.on[i]).on
-            for place in range(len(course.order)):
-                rank = np.where(course.order[i] > place, place - 0.5, place + 0.5)
-                moved = replace(course, order=ranks([*course.order[:i], rank, *course.order[i + 1 :]]))
+            touched = route.contact(i, near, ~route.on[i]).on
+            for place in range(len(route.order)):
+                rank = np.where(route.order[i] > place, place - 0.5, place + 0.5)
+                moved = replace(route, order=ranks([*route.order[:i], rank, *route.order[i + 1 :]]))
                 free = touched & ~moved.contact(i, near, touched).on
-                course, touched = replace(course, order=choose(free, moved.order, course.order)), touched & ~free
-    return course.order
+                route, touched = replace(route, order=choose(free, moved.order, route.order)), touched & ~free
+    return route.order
 
 
 # ---- choice --------------------------------------------------------------------------------------------------
@@ -397,10 +397,10 @@ def _compared(search: _Search, found: Found) -> _Search:
     best, first = search.best, search.number == 0
     better = first | _is_better(found, best)
     loser, winner = choose(better, (best, found), (found, best))
-    given_up = found.unsolved & ~differs(found.course.points, best.course.points, BACK)
-    other, length = ~first & differs(found.course.points, best.course.points) & ~given_up, loser.length
+    given_up = found.unsolved & ~differs(found.route.points, best.route.points, BACK)
+    other, length = ~first & differs(found.route.points, best.route.points) & ~given_up, loser.length
     valid = loser.rank == winner.rank
-    pairs = zip(found.course.segment.types, found.course.on, best.course.on, strict=True)
+    pairs = zip(found.route.segment.types, found.route.on, best.route.on, strict=True)
     leads = reduce(or_, [differ(a, b) for own, a, b in pairs if _one_sided(own)], first & ~first)
     apart = np.where(leads, winner.length, length)
     return replace(
@@ -435,9 +435,9 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
     open_ = ~sure | (length > bounds[0] + SAME_LENGTH)
     may = [open_ & (~sure | (length > bound + SAME_LENGTH)) for bound in bounds]
     if len(may) > 1:
-        elsewhere = reduce(or_, [a != b for a, b in zip(best.course.order, problem.order, strict=True)])
-        may[-1] = may[-1] & elsewhere & reduce(or_, best.course.segment.opposite)
-    on = search.here.course.on
+        elsewhere = reduce(or_, [a != b for a, b in zip(best.route.order, problem.order, strict=True)])
+        may[-1] = may[-1] & elsewhere & reduce(or_, best.route.segment.opposite)
+    on = search.here.route.on
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
     asked = [selection == float(n) for n in range(len(may))]
     in_planes = reduce(or_, [x & y for x, y in zip(may, asked, strict=True)])
@@ -471,7 +471,7 @@ class _Guesses:
 
 def _measured(search: _Search, where: Array) -> tuple[Array, ...]:
     """The lengths of the starts in planes, `where` (...) they are asked for."""
-    if not search.here.course.segment.round:
+    if not search.here.route.segment.round:
         return ()
     begin = _Guesses(search.guesses, 0.0 * search.number)
     return while_loop(_planes_left, _measured_in_next, begin, search.here, max_steps=PLANES, where=where).lengths
@@ -498,29 +498,29 @@ def _planes_left(guesses: _Guesses) -> Array:
 
 def _measured_in_next(guesses: _Guesses, here: Found) -> _Guesses:
     found, done = [], guesses.done
-    for lengths, bundle in zip(guesses.lengths, _bundles(here.course.segment), strict=True):
+    for lengths, bundle in zip(guesses.lengths, _bundles(here.route.segment), strict=True):
         _, own, exists = _in_plane(here, bundle, done / PLANES, always(done))
         mine = (done[..., None] == np.arange(float(PLANES))) & exists[..., None]
         found.append(np.where(mine, own[..., None], lengths))
     return _Guesses(tuple(found), done + 1.0)
 
 
-def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array) -> tuple[Course, Array, Array]:
+def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array) -> tuple[Route, Array, Array]:
     """A path that passes a surface in a plane of a bundle; its length; and (...) whether there is one.
 
     The plane is turned by a part `turn` (...) of a turn from the one through the centre. The path touches the other
     surfaces where the shortest paths to its tangent points do. On the side opposite to that of the path it touches them
     as before, since the surface may hold its neighbours there.
     """
-    course, (number, neighbours) = found.course, bundle
-    segment = course.segment
+    route, (number, neighbours) = found.route, bundle
+    segment = route.segment
     placed, zero = segment.surfaces[number], 0.0 * turn
     if not neighbours:
-        course = replace(course, points=tuple(TangentPoints.none(0.0 * segment.start) for _ in course.points))
-    plane = _Plane(*course.neighbours(number), turn, placed.numbers, placed.prototype)
+        route = replace(route, points=tuple(TangentPoints.none(0.0 * segment.start) for _ in route.points))
+    plane = _Plane(*route.neighbours(number), turn, placed.numbers, placed.prototype)
     guess, arc = call_where(_plane_path, plane, where, (SolvedContact.none(0.0 * segment.start), zero))
     exists, arcs, near = where & guess.on, [c.arc for c in found.contacts], unknown_start(zero, always(zero))
-    start, arcs[number] = course.touching(number, TangentPoints.of(placed, guess)), arc
+    start, arcs[number] = route.touching(number, TangentPoints.of(placed, guess)), arc
     asked = exists & (turn != OPPOSITE) if neighbours else exists
     for j, other in enumerate(segment.surfaces):
         if j != number:
@@ -571,13 +571,13 @@ def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
 def _beside_a_jump(search: _Search) -> Array:
     """(...) whether the length may jump nearby. A path past a wrong side is taken where no other was found."""
     best = search.best
-    length, on = best.length, best.course.on
-    curved = reduce(or_, [on[i] for i in best.course.segment.round], ~always(length))
+    length, on = best.length, best.route.on
+    curved = reduce(or_, [on[i] for i in best.route.segment.round], ~always(length))
     clear = best.rank < 2.0
     asked = clear & (touches_several(on) | curved)
     lost = best.crosses | (search.given_up < length - SAME_LENGTH)
-    ways = clear & _passes_around(best.course)
-    return _nearly_as_short(search) | lost | ways | is_saddle_point(best.course, best.contacts, asked)
+    ways = clear & _passes_around(best.route)
+    return _nearly_as_short(search) | lost | ways | is_saddle_point(best.route, best.contacts, asked)
 
 
 def _nearly_as_short(search: _Search) -> Array:
@@ -586,25 +586,25 @@ def _nearly_as_short(search: _Search) -> Array:
     return found
 
 
-def _passes_around(course: Course) -> Array:
+def _passes_around(route: Route) -> Array:
     """(...) whether a path runs past the front of a cylinder with a quadrant, with both neighbours behind, and another
     surface may turn these.
 
     The path touches that surface, or it is round and lies between the ends. Not all such ways are searched.
     """
-    segment, around = course.segment, course.on[0] & ~course.on[0]
+    segment, around = route.segment, route.on[0] & ~route.on[0]
     for i, own in enumerate(segment.types):
         ahead = own.ahead
         if own.sided and ahead is not None:
-            a, b = course.neighbours(i)
+            a, b = route.neighbours(i)
             aside = np.array([-ahead[1], ahead[0], 0.0])
             behind = (dot(a, ahead) < 0) & (dot(b, ahead) < 0) & (dot(a, aside) * dot(b, aside) > 0)
-            around = around | (course.on[i] & behind)
-    found = around & touches_several(course.on)
+            around = around | (route.on[i] & behind)
+    found = around & touches_several(route.on)
     for i in segment.round if any(own.sided for own in segment.types) else ():
         placed = segment.surfaces[i]
         line = placed.seen(segment.start), placed.seen(segment.end)
-        found = found | is_cut(placed.prototype, placed.numbers, line, around & ~course.on[i])
+        found = found | is_cut(placed.prototype, placed.numbers, line, around & ~route.on[i])
     return found
 
 
@@ -614,8 +614,8 @@ def _near_planes(best: Found) -> list[SolvedContact]:
     Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
     """
     contacts = list(best.contacts)
-    for i, placed in enumerate(best.course.segment.surfaces):
-        for x in (x for j, x in enumerate(best.course.points) if placed.prototype.ring and j != i):
+    for i, placed in enumerate(best.route.segment.surfaces):
+        for x in (x for j, x in enumerate(best.route.points) if placed.prototype.ring and j != i):
             for P in (x.P, x.Q):
                 near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
                 contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))

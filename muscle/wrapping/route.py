@@ -20,10 +20,10 @@ from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
 __all__ = [
-    "Course",
     "Flags",
     "Order",
     "Passed",
+    "Route",
     "Segment",
     "TangentPoints",
     "differs",
@@ -101,7 +101,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Course:
+class Route:
     """Where a path touches the surfaces of a segment, and in which order it comes to them."""
 
     segment: Segment
@@ -126,7 +126,7 @@ class Course:
         placed, line = self.segment.surfaces[number], self.segment.line(number)
         return solve_contact(placed.prototype, placed.numbers, self.neighbours(number), line, near, where)
 
-    def touching(self, number: int, points: TangentPoints) -> "Course":
+    def touching(self, number: int, points: TangentPoints) -> "Route":
         """The path with other tangent points of a surface."""
         return replace(self, points=(*self.points[:number], points, *self.points[number + 1 :]))
 
@@ -198,20 +198,20 @@ class Passed:
     order: Order
 
 
-def passed(course: Course, active: Flags, where: Array) -> Passed:
+def passed(route: Route, active: Flags, where: Array) -> Passed:
     """What a path runs through of the `active` (...) surfaces, `where` (...) that is asked."""
-    never = ~always(course.segment.start[..., 0])
-    nothing = Passed((never,) * len(active), never, course.order)
-    return call_where(_passed, (course, active), where, nothing)
+    never = ~always(route.segment.start[..., 0])
+    nothing = Passed((never,) * len(active), never, route.order)
+    return call_where(_passed, (route, active), where, nothing)
 
 
-def _passed(asked: tuple[Course, Flags]) -> Passed:
-    course, active = asked
-    segment, count = course.segment, len(course.points)
+def _passed(asked: tuple[Route, Flags]) -> Passed:
+    route, active = asked
+    segment, count = route.segment, len(route.points)
     start, end = segment.start, segment.end
     never = ~always(start[..., 0])
-    order = [0.0 * course.order[0] - 1.0, *course.order]  # the start comes before all
-    on, P, Q = [~never, *course.on], [start, *(x.P for x in course.points)], [start, *(x.Q for x in course.points)]
+    order = [0.0 * route.order[0] - 1.0, *route.order]  # the start comes before all
+    on, P, Q = [~never, *route.on], [start, *(x.P for x in route.points)], [start, *(x.Q for x in route.points)]
     numbers = [own[..., None] for own in order]
     last = 0.0 * numbers[0] + float(count)
     stops = [np.concatenate([p, own], axis=-1) for p, own in zip(P, numbers, strict=True)]
@@ -230,20 +230,20 @@ def _passed(asked: tuple[Course, Flags]) -> Passed:
         found.append(rank)
         through.append(met)
         done = done | met
-    return Passed(tuple(through), ~done & _crosses(course, outside, lines), ranks(found))
+    return Passed(tuple(through), ~done & _crosses(route, outside, lines), ranks(found))
 
 
-def _crosses(course: Course, outside: Sequence[Array], lines: Sequence[tuple[Array, Array, Array]]) -> Array:
+def _crosses(route: Route, outside: Sequence[Array], lines: Sequence[tuple[Array, Array, Array]]) -> Array:
     """(...) whether a path runs past the wrong side of a surface on another one.
 
     The chord between the points where a path comes onto another surface and leaves it stands for the geodesic. Both lie
     in that body. If it is convex and apart from this one, the geodesic can be moved onto the chord within it. The
     straight `lines` of the path are asked for with a ring; elsewhere `Wrap.cut` asks for them.
     """
-    found = ~always(course.segment.start[..., 0])
-    for i, (placed, free) in enumerate(zip(course.segment.surfaces, outside, strict=True)):
+    found = ~always(route.segment.start[..., 0])
+    for i, (placed, free) in enumerate(zip(route.segment.surfaces, outside, strict=True)):
         if placed.prototype.ahead is not None or placed.prototype.ring:
-            pieces = [(x.P, x.Q, x.on) for j, x in enumerate(course.points) if j != i]
+            pieces = [(x.P, x.Q, x.on) for j, x in enumerate(route.points) if j != i]
             for a, b, here in [*pieces, *(lines if placed.prototype.ring else ())]:
                 found = found | (free & here & placed.wrap.crossed(placed.seen(a), placed.seen(b)))
     return found
