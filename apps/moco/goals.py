@@ -119,30 +119,26 @@ def _track_states(goal: Element, reading: Reading) -> list[Goal]:
     if unused and not boolean(goal, "allow_unused_references"):
         complain(goal, f"the model has no state {unused[0]!r}; <allow_unused_references> passes over it")
     chosen = {k: name for k, label in enumerate(table.labels) if (name := reading.names.state(label)) in known}
-    return track_states(
-        table, chosen, given, boolean(goal, "scale_weights_with_range"), common(goal, reading)
-    )  # fmt: skip
+    scaled = boolean(goal, "scale_weights_with_range")
+    return track_states(goal, table, chosen, given, scaled, common(goal, reading))
 
 
 def track_states(
-    table: Table, chosen: Mapping[int, str | None], given: Mapping[str | None, float], scaled: bool,
+    element: Element, table: Table, chosen: Mapping[int, str | None], given: Mapping[str | None, float], scaled: bool,
     options: dict[str, Any],
 ) -> list[Goal]:  # fmt: skip
     """Follow the columns `chosen` of a table. scaled: weights are over the ranges of the columns."""
-    columns = list(chosen)
-    values = table.values[:, columns]
-    ranges = np.ptp(values, axis=0) if scaled else np.ones(len(columns))
-    factors = {
-        str(name): given.get(name, 1.0) / span if given.get(name, 1.0) else 0.0
-        for name, span in zip(chosen.values(), ranges, strict=True)
-    }
-    followed = [name for name, weight in factors.items() if weight]
-    kept = [list(factors).index(name) for name in followed]
+    followed, columns = dict[str, float](), list[int]()
+    for column, name in chosen.items():
+        weight, span = given.get(name, 1.0), float(np.ptp(table.values[:, column])) if scaled else 1.0
+        if weight and not span:
+            complain(element, f"{table.labels[column]!r} is constant, so its range cannot divide its weight")
+        if weight:
+            followed[str(name)] = weight / span
+            columns.append(column)
     if not followed:
         return []
-    return [
-        TrackCoordinates(tuple(followed), table.time, values[:, kept], {n: factors[n] for n in followed}, **options)
-    ]
+    return [TrackCoordinates(tuple(followed), table.time, table.values[:, columns], followed, **options)]
 
 
 def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
@@ -156,7 +152,7 @@ def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
         if names.control(path) is None or label not in table.labels:
             complain(goal, f"no control {path!r} in the model, or no column {label!r} in the table")
         chosen[table.labels.index(label)] = names.control(path)
-    return track_states(table, chosen, given, False, common(goal, reading))
+    return track_states(goal, table, chosen, given, False, common(goal, reading))
 
 
 # ---- bodies and forces -----------------------------------------------------------------------------------------
@@ -198,7 +194,8 @@ def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
 
 
 def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
-    """Contact forces of groups beside external loads."""
+    """Contact forces of groups beside external loads. Moco divides the integral by the weight of the model, or by its
+    mass where there is no gravity."""
     name, inside = text(goal, "external_loads_file", ""), goal.find("external_loads/ExternalLoads")
     if text(goal, "projection", "none") != "none" or boolean(goal, "normalize_tracking_error"):
         reading.leave_out(goal, "projections and normalized errors")
@@ -223,7 +220,9 @@ def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
         complain(goal, f"the external loads have no force {min(set(bodies) - set(loads.names))!r}")
     factors = {load: float(load in bodies) for load in loads.names}
     others = {load: next(iter(bodies.values())) for load in loads.names if load not in bodies}
-    return [TrackContactForces(loads, bodies | others, factors, **common(goal, reading))]
+    system, options = reading.processed.model.system, common(goal, reading)
+    options["weight"] /= float(total_mass(system) * (np.linalg.norm(system.gravity) or 1.0))
+    return [TrackContactForces(loads, bodies | others, factors, **options)]
 
 
 def _track_moments(goal: Element, reading: Reading) -> list[Goal]:

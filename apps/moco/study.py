@@ -329,7 +329,7 @@ def _states(reading: Reading, table: Table) -> list[Goal]:
         unused = next(label for label in table.labels if not names.state(label))
         complain(root, f"the model has no state {unused!r}; <allow_unused_references> passes over it")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
-    return track_states(table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
+    return track_states(root, table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
 
 
 def _reference(reading: Reading, name: str) -> Processor | None:

@@ -68,6 +68,7 @@ def folder(tmp_path_factory):
     time = np.linspace(0.0, 1.0, 21)
     table = mq.data.motion_from_states(system, time, np.sin(time)[:, None])
     mq.data.save_table(table.rename(columns={"x": "/jointset/slider/x/value"}), place / "way.sto")
+    mq.data.save_table(0 * table.rename(columns={"x": "/jointset/slider/x/speed"}), place / "still.sto")
     return place
 
 
@@ -194,6 +195,8 @@ def test_what_has_no_equal_is_reported(study):
 
 
 EMPTY = '<TableProcessor name="reference"></TableProcessor>'
+STILL = """<scale_weights_with_range>true</scale_weights_with_range><TableProcessor name="reference">
+<filepath>still.sto</filepath><operators/></TableProcessor>"""
 BROKEN = {
     "operator": ({"operators": "<ModOpReplaceMusclesWithPathActuators/>"}, "has no equal here; known: ModOpAdd"),
     "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
@@ -204,6 +207,8 @@ BROKEN = {
                         'name the file in <TableProcessor name="reference"><filepath>'),
     "markers in memory": ({"goals": '<MocoMarkerTrackingGoal name="way"/>'}, "name the file in <MarkersReference"),
     "loads in memory": ({"goals": '<MocoContactTrackingGoal name="push"/>'}, "neither <external_loads_file> nor"),
+    "constant column": ({"goals": f'<MocoStateTrackingGoal name="way">{STILL}</MocoStateTrackingGoal>'},
+                        "'/jointset/slider/x/speed' is constant, so its range cannot divide its weight"),
     "no number": ({"solver": "<optim_max_iterations>many</optim_max_iterations>"}, "<optim_max_iterations>"),
 }  # fmt: skip
 
@@ -442,6 +447,114 @@ def test_a_study_that_moco_writes_with_external_loads_has_its_optimum(folder, in
     mq.data.save_table(pd.DataFrame(push, pd.Index(time, name="time")), folder / "push.sto")
     theirs = in_opensim(PUSHED, str(folder))
     assert load_moco_study(folder / "pushed.omoco", strict=True).solve().objective == pytest.approx(theirs, rel=1e-5)
+
+
+ALL_GOALS = """
+import os
+
+os.chdir(arguments[0])
+model, way, paths = opensim.Model(), "/jointset/base/", opensim.StdVectorString
+foot = opensim.Body("foot", 2.0, opensim.Vec3(0, 0.05, 0), opensim.Inertia(0.1, 0.1, 0.1))
+model.addBody(foot)
+base = opensim.PlanarJoint("base", model.getGround(), foot)
+model.addJoint(base)
+for k, (name, force) in enumerate((("rz", 20), ("tx", 100), ("ty", 100))):
+    base.upd_coordinates(k).setName(name)
+    base.upd_coordinates(k).setRangeMin(-3)
+    base.upd_coordinates(k).setRangeMax(3)
+    motor = opensim.CoordinateActuator(name)
+    motor.setName("motor_" + name)
+    motor.setOptimalForce(force)
+    model.addForce(motor)
+floor = opensim.ContactHalfSpace(opensim.Vec3(0), opensim.Vec3(0, 0, -np.pi / 2), model.getGround(), "floor")
+model.addContactGeometry(floor)
+for name, x in (("heel", -0.1), ("toe", 0.2)):
+    model.addMarker(opensim.Marker(name, foot, opensim.Vec3(x, 0.01, 0.03)))
+    ball = opensim.ContactSphere(0.05, opensim.Vec3(x, 0, 0), foot, "ball_" + name)
+    model.addContactGeometry(ball)
+    contact = opensim.SmoothSphereHalfSpaceForce("contact_" + name, ball, floor)
+    for coefficient in ("static_friction", "dynamic_friction", "viscous_friction"):
+        getattr(contact, "set_" + coefficient)(0.5)
+    model.addForce(contact)
+model.finalizeConnections()
+model.printToXML("foot.osim")
+study = opensim.MocoStudy()
+problem = study.updProblem()
+problem.setModelProcessor(opensim.ModelProcessor("foot.osim"))
+problem.setTimeBounds(0, 0.8)
+problem.setStateInfo(way + "tx/value", [-3, 3], 0.0, 0.8)
+problem.setStateInfo(way + "ty/value", [0.0, 1], 0.05)
+problem.setStateInfoPattern(".*/speed", [-20, 20])
+problem.setControlInfoPattern(".*", [-1, 1])
+
+
+def goal(name, title, weight, **settings):
+    found = getattr(opensim, f"Moco{name}Goal")(title)
+    found.setWeight(weight)
+    for verb, values in settings.items():
+        getattr(found, verb)(*values)
+    problem.addGoal(found)
+    return found
+
+
+pose = [opensim.TableProcessor("pose.sto")]
+effort = goal("Control", "effort", 0.3, setExponent=[3], setWeightForControl=["/forceset/motor_tx", 5.0])
+effort.setWeightForControlPattern(".*t.*", 2.0)
+goal("Control", "averaged", 0.3, setDivideByDuration=[True])
+goal("Control", "by_mass", 0.3, setDivideByMass=[True])
+goal("StateTracking", "states", 2.0, setReference=pose, setWeightForState=[way + "rz/value", 3.0])
+goal("StateTracking", "by_range", 2.0, setReference=pose, setScaleWeightsWithRange=[True])
+goal("ControlTracking", "controls", 2.0, setReference=[opensim.TableProcessor("motors.sto")])
+weights = opensim.SetMarkerWeights()
+weights.cloneAndAppend(opensim.MarkerWeight("heel", 3.0))
+goal("MarkerTracking", "markers", 7.0, setMarkersReference=[opensim.MarkersReference("markers.trc", weights)])
+goal("OrientationTracking", "turn", 2.0, setStatesReference=pose, setFramePaths=[paths(["/bodyset/foot"])])
+goal("SumSquaredState", "squares", 0.5, setPattern=[".*speed"], setWeightForState=[way + "tx/speed", 2.0])
+contacts = paths(["/forceset/contact_heel", "/forceset/contact_toe"])
+goal("ContactTracking", "contact", 0.01, setExternalLoadsFile=["plate.xml"], addContactGroup=[contacts, "plate"])
+for title in ("moments", "by_peak"):
+    found = goal("GeneralizedForceTracking", title, 0.02, setReference=[opensim.TableProcessor("moments.sto")])
+    found.setForcePaths(paths([".*contact.*"]))
+    found.setWeightForGeneralizedForce("rz_moment", 3.0)
+    found.setNormalizeTrackingError(title == "by_peak")
+goal("FinalTime", "time", 0.7)
+goal("MarkerFinal", "final", 3.0, setPointName=["/markerset/toe"], setReferenceLocation=[opensim.Vec3(1.1, 0.1, 0)])
+goal("AverageSpeed", "speed", 1.5, set_desired_average_speed=[1.2], setMode=["cost"])
+pair = opensim.MocoPeriodicityGoalPair(way + "rz/value")
+goal("Periodicity", "periodic", 2.5, addStatePair=[pair], setMode=["cost"])
+solver = study.initCasADiSolver()
+solver.set_num_mesh_intervals(12)
+solver.set_optim_max_iterations(5)
+study.printToXML("all.omoco")
+solution = study.solve()
+solution.unseal()
+solution.write("all.sto")
+answer = {name: solution.getObjectiveTerm(name) for name in solution.getObjectiveTermNames()}
+"""
+
+
+@pytest.mark.peers
+def test_every_goal_costs_what_moco_says(tmp_path, in_opensim):
+    """Term by term, of a motion that is still far from an optimum."""
+    t = np.linspace(0.0, 1.0, 41)
+    base, zero = "/jointset/base/", 0 * t
+    tables = {
+        "pose": {f"{base}rz/value": 0.2 * np.sin(2 * t), f"{base}tx/value": t, f"{base}tx/speed": 1 + t,
+                 f"{base}ty/value": 0.05 + 0.01 * np.cos(5 * t)},
+        "motors": {"/forceset/motor_rz": 0.1 * np.sin(t), "/forceset/motor_tx": 0.2 + zero},
+        "moments": {"rz_moment": 3 * np.sin(3 * t), "tx_force": 10 + zero, "ty_force": 20 + 5 * t},
+    }  # fmt: skip
+    for name, columns in tables.items():
+        mq.data.save_table(pd.DataFrame(columns, pd.Index(t, name="time")), tmp_path / f"{name}.sto", in_degrees=False)
+    push = np.stack([3 * np.sin(4 * t), 15 + 5 * np.sin(3 * t), 0.5 * t], axis=1)[:, None]
+    mq.data.Forces(t, ("plate",), ("foot",), push, 0 * push, 0 * push).save(tmp_path / "plate.xml")
+    shown = np.stack([t, 0.06 + 0.01 * np.sin(3 * t), 0.02 + zero], axis=1)
+    at = np.stack([shown - np.array([0.1, 0, 0]), shown + np.array([0.2, 0, 0])], axis=1)
+    mq.data.Markers(t, ("heel", "toe"), at).save(tmp_path / "markers.trc")
+    theirs = in_opensim(ALL_GOALS, str(tmp_path))
+    study = load_moco_study(tmp_path / "all.omoco", strict=True)
+    ours = study.problem.goal_values(load_moco_trajectory(tmp_path / "all.sto"))
+    assert ours == pytest.approx(theirs, rel=1e-5)
 
 
 @pytest.mark.peers

@@ -10,7 +10,7 @@ from myoquat.analysis.control.conditions import PathCondition
 from myoquat.analysis.control.goals.base import IntegralGoal, WeightedGoal
 from myoquat.analysis.control.goals.tracking import FollowsTable
 from myoquat.analysis.control.plants import ModelPlant, Plant
-from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.points import Point, interpolated_rows
 from myoquat.analysis.fits import JointForceFits
 from myoquat.analysis.recruitment import JointCone
 from myoquat.core.arguments import check_types, indices_of
@@ -91,7 +91,7 @@ class TrackContactForces(WeightedGoal, IntegralGoal):
 
     F_i is the force of the model's contacts on the bodies of a load.
 
-    loads    recorded `Forces`, each on a body
+    loads    recorded `Forces`, each on a body; between the rows splines of the fifth degree
     bodies   name of a load -> all bodies of the model whose contacts add up to it, such as the calcaneus and the toes.
              By default the body of the load alone.
     weights  by name of a load, 1 where a load is missing
@@ -139,7 +139,7 @@ class TrackContactForces(WeightedGoal, IntegralGoal):
         return 3 * len(self.loads.names)
 
     def samples(self, plant: Plant, time: Array) -> Array:
-        return self.loads.resampled(time).force.reshape(len(time), -1)
+        return interpolated_rows(self.loads.time, self.loads.force.reshape(len(self.loads.time), -1), time)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, found, terms = point.system.poses(point.q), contacts_at(plant, point), list[Array]()

@@ -256,7 +256,8 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
 
     Each angle is that between a sensor's orientation and the rotation of its mount.
 
-    orientations  recorded `Orientations` in the axes of the ground. Between frames they turn at a constant rate.
+    orientations  recorded `Orientations` in the axes of the ground. Between frames they are normalized splines of the
+                  fifth degree of their components; gaps are bridged at a constant rate.
     sensors       where they are on the bodies, as `analysis.motion.calibrate_orientations` finds it
     weights       by name, 1 where a name is missing
 
@@ -294,11 +295,18 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
         return 9 * len(self.sensors)
 
     def samples(self, plant: Plant, time: Array) -> Array:
-        found = self.orientations.select(tuple(sensor.name for sensor in self.sensors)).resampled(time, np.inf)
-        if found.missing.any():
-            silent = found.names[int(np.argwhere(found.missing)[0][1])]
-            raise ValueError(f"goal {self.title!r}: the sensor {silent!r} shows nothing at an end of the motion")
-        return rotation_matrix(found.quaternions).reshape(len(time), -1)
+        recorded = self.orientations.select(tuple(self._names(plant)))
+        bridged, found = recorded.resampled(recorded.time, np.inf), []
+        for column, name in enumerate(bridged.names):
+            seen = ~bridged.missing[:, column]
+            try:
+                Q = interpolated_rows(bridged.time[seen], bridged.quaternions[seen, column], time)
+            except ValueError:
+                raise ValueError(
+                    f"goal {self.title!r}: the sensor {name!r} shows nothing at an end of the motion"
+                ) from None
+            found.append(rotation_matrix(Q / np.linalg.norm(Q, axis=1, keepdims=True)).reshape(len(time), 9))
+        return np.concatenate(found, axis=1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, terms = point.system.poses(point.q), list[Array]()
