@@ -1,27 +1,31 @@
-"""Forward simulation of the controls of a solution, beside it."""
+"""Forward simulation of the controls of a solution, beside it.
 
-import warnings
+Every interval is integrated by SciPy in the chart of the pose at its start, from the explicit equations that multiple
+shooting has too, as one compiled formula. Controls may jump at nodes, and no step goes over one.
+"""
+
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.control.discretization import Statement
-from myoquat.analysis.control.plants import ModelPlant, OwnPlant, PrescribedPlant
+from myoquat.analysis.control.plants import ModelPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.statement import load_numbers_at
+from myoquat.core.content import content_key
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics import SimulationWarning, simulate
-from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.muscle.actuators import delayed
-from myoquat.muscle.model import Model
+from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.vectors import joined
+from myoquat.kernels import Kernel, compile
 
 __all__ = ["Forward", "interval_errors", "run_forward"]
 
 STIFF_TOLERANCE = 1e-7  # of simulations with elastic tendons
-STEPS_PER_INTERVAL = 20  # of the method of fourth order in each interval of a model
 END_OFFSET = 1e-9  # of an interval: distance from its ends at which the controls are evaluated
 
 Controls = Callable[[Array], Array]
@@ -60,16 +64,31 @@ class Forward:
 def run_forward(
     statement: Statement, time: Array, states: tuple[Array, Array, Array], controls: Controls, rtol: float
 ) -> Forward:
-    """Simulate from the first of the states (q, u, w) at the times; rtol is that of equations of one's own."""
-    plant = statement.plant
-    if isinstance(plant, OwnPlant):
-        w = _own(plant, statement, time, states[2], controls, rtol)
-        return Forward(time, states[0], states[1], w, w - states[2])
-    if not isinstance(plant, ModelPlant):
+    """Simulate from the first of the states (q, u, w) at the times, with a local error of rtol."""
+    plant, n = statement.plant, statement.plant.nu
+    if isinstance(plant, PrescribedPlant):
         raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
-    q, u, w = _model(plant, statement.loaded, time, states, controls)
-    error = np.concatenate([plant.displacement(states[0], q), u - states[1], w - states[2]], axis=1)
-    return Forward(time, q, u, w, error)
+    rates, bounds = _rates(statement), plant.control_bounds.T
+    elastic = isinstance(plant, ModelPlant) and plant.law_states[1] > plant.law_states[0]
+    options = {"method": "Radau" if elastic else "DOP853", "rtol": max(rtol, STIFF_TOLERANCE) if elastic else rtol}
+
+    def rate(t: float, x: Array, q0: Array, start: float, end: float) -> Array:
+        margin = END_OFFSET * (end - start)
+        c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
+        return rates(t, x, np.concatenate([q0, np.clip(c, *bounds), [0.0]]))  # polynomials leave the bounds
+
+    q, rest = [states[0][0]], [np.concatenate([states[1][0], states[2][0]])]
+    for span in pairwise(time):
+        x = np.full(n + len(rest[0]), np.nan)
+        if np.isfinite(rest[-1]).all():
+            x0 = np.concatenate([np.zeros(n), rest[-1]])
+            run = scipy.integrate.solve_ivp(rate, span, x0, atol=options["rtol"], args=(q[-1], *span), **options)
+            x = run.y[:, -1] if run.success else x
+        q.append(np.asarray(plant.moved(q[-1], x[:n])) if n else q[-1])
+        rest.append(x[n:])
+    poses, (u, w) = np.array(q), np.split(np.array(rest), [n], axis=1)
+    moved = plant.displacement(states[0], poses) if n else np.zeros((len(time), 0))
+    return Forward(time, poses, u, w, np.concatenate([moved, u - states[1], w - states[2]], axis=1))
 
 
 def interval_errors(
@@ -81,106 +100,35 @@ def interval_errors(
     It is the greatest difference of pose, velocities and states, each over 1 plus its greatest value along the motion.
     NaN where a simulation fails. ValueError for a prescribed motion.
     """
-    plant, ends = statement.plant, np.arange(1, len(time))
-    if isinstance(plant, PrescribedPlant):
-        raise ValueError("the motion of this problem is prescribed, so that its controls have nothing to move")
-    found = []
-    for k in ends - 1:
-        own = states[0][k : k + 2], states[1][k : k + 2], states[2][k : k + 2]
+    plant, (q, u, w), found = statement.plant, states, []
+    for k in range(len(time) - 1):
+        own = q[k : k + 2], u[k : k + 2], w[k : k + 2]
         found.append(run_forward(statement, time[k : k + 2], own, controls, rtol).error[-1])
-    q, u, w = states
     moved = plant.displacement(np.broadcast_to(q[0], q.shape), q) if plant.nu else np.zeros((len(q), 0))
     scale = 1.0 + np.abs(np.concatenate([moved, u, w], axis=1)).max(axis=0)
     result: Array = np.max(np.abs(found) / scale, axis=1)
     return result
 
 
-def _own(plant: OwnPlant, statement: Statement, time: Array, states: Array, controls: Controls, rtol: float) -> Array:
-    """Interval by interval, since controls may jump at nodes."""
+def _rates(statement: Statement) -> Any:
+    """The kernel of the rates of x = (displacement from q0, u, w) at the time t; d is q0 and the controls."""
+    plant, loads = statement.plant, statement.loads
+    nq, nu, nc = plant.nq, plant.nu, plant.nc
 
-    def rate(t: float, x: Array, start: float, end: float) -> Array:
-        margin = END_OFFSET * (end - start)
-        c = controls(np.array([np.clip(t, start + margin, end - margin)]))[0]
-        point = Point(statement.names, np.array(t), states=x, controls=c, parameters=plant.parameters)
-        return np.array([float(v) for v in plant.equations.rate(point)])
+    def formula(t: Array, x: Array, d: Array) -> Array:
+        theta, u, w = x[..., :nu], x[..., nu : 2 * nu], x[..., 2 * nu :]
+        q = plant.moved(d[..., :nq], theta) if nu else d[..., :nq]
+        point = Point(statement.names, t, q, u, states=w, controls=plant.acting_controls(t, d[..., nq : nq + nc]),
+                      parameters=plant.parameters)  # fmt: skip
+        if loads is not None:
+            point = replace(point, loads=load_numbers_at(loads, t))
+        udot, wdot = plant.rates(point)
+        moving = [plant.displacement_rate(theta, q, u), udot] if nu else []
+        return joined([*moving, wdot] if plant.nw else moving)
 
-    found = [states[0]]
-    for start, end in pairwise(time):
-        run = scipy.integrate.solve_ivp(rate, (start, end), found[-1], rtol=rtol, atol=rtol, args=(start, end))
-        found.append(run.y[:, -1])
-    return np.array(found)
+    def build(content: str | None) -> Kernel:
+        inputs = {"t": (), "x": 2 * nu + plant.nw, "d": nq + nc + 1}
+        return compile(formula, inputs, ["rates"], name="control_forward", content=content)
 
-
-def _model(
-    plant: ModelPlant, model: Model, time: Array, states: tuple[Array, Array, Array], controls: Controls
-) -> tuple[Array, Array, Array]:
-    """Interval by interval by a method on the group, of the model under external loads."""
-    found = [tuple(x[:1].copy() for x in states)]
-    for k in range(len(time) - 1):
-        if all(np.isfinite(x).all() for x in found[-1]):
-            found.append(_interval(plant, model, (time[k], time[k + 1]), found[-1], controls))
-        else:
-            found.append(found[-1])
-    q, u, w = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return q, u, w
-
-
-def _interval(
-    plant: ModelPlant, model: Model, span: tuple[float, float], state: tuple[Array, ...], controls: Controls
-) -> tuple[Array, ...]:
-    """The state after an interval, each of shape (1, n)."""
-    q, u, w = (x[0] for x in state)
-    start, end = span
-    first, last = plant.law_states
-    stiff = last > first  # elastic tendons
-    rows = STEPS_PER_INTERVAL * (1 if stiff else 2) + 1  # fixed steps take the controls in their middle too
-    at = np.linspace(start, end, rows)
-    inside = start + np.linspace(END_OFFSET, 1 - END_OFFSET, rows) * (end - start)
-    bounded = np.clip(controls(inside), *plant.control_bounds.T)  # polynomials leave them between nodes
-    given = _inputs(plant, at, plant.acting_controls(at, bounded), w)
-    starts = dict(zip((f"actuators.{a.name}.activation" for a in delayed(model).values()), w[last:], strict=True))
-    given["parameters"] = starts
-    if stiff:
-        given |= {"method": "radau", "rtol": STIFF_TOLERANCE}
-    else:
-        given |= {"method": "lie_rk4", "step": (end - start) / STEPS_PER_INTERVAL}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SimulationWarning)  # the error of the result is NaN then
-        way = simulate(model, q, u, end - start, output_step=end - start, start_time=start, **given)
-    return way.q[-1:], way.u[-1:], _own_states(plant, way)
-
-
-def _own_states(plant: ModelPlant, way: Trajectory) -> Array:
-    """(1, nw) the states of muscles and actuators at the end of a simulation."""
-    equations, parts = plant.equations, []
-    if equations.excited:
-        assert way.activation is not None
-        parts.append(way.activation[-1:, list(equations.excited)])
-    if way.muscle_states is not None:
-        parts.append(way.muscle_states[-1:])
-    if equations.delayed:
-        assert way.actuation is not None
-        parts.append(way.actuation[-1:, list(equations.delayed)])
-    return np.concatenate(parts, axis=1) if parts else np.zeros((1, 0))
-
-
-def _inputs(plant: ModelPlant, at: Array, values: Array, w: Array) -> dict[str, Any]:
-    """The arguments of `simulate` from controls (t, nc) at the times `at` and the states w (nw,) at the start."""
-    m, k = len(plant.muscle_names), len(plant.actuator_names)
-    equations, given = plant.equations, dict[str, Any]()
-    first, last = len(equations.excited), len(equations.of_muscles)
-    if equations.excited:
-        activation = values[0, :m].copy()
-        activation[list(equations.excited)] = w[:first]
-        given |= {"excitation": (at, np.clip(values[:, :m], 0, 1)), "activation": np.clip(activation, 0, 1)}
-    elif m:
-        given["activation"] = (at, np.clip(values[:, :m], 0, 1))
-    if last > first:
-        given["muscle_states"] = w[first:last]
-    if k:
-        given["controls"] = (at, values[:, m : m + k])
-    if len(plant.torque_indices):
-        torque = np.zeros((len(at), plant.nu))
-        torque[:, plant.torque_indices] = values[:, m + k :] * plant.torque_scales
-        given["torque"] = (at, torque)
-    return given
+    given = content_key(loads), tuple(map(float, plant.parameters)), statement.names.states
+    return kernel_for(("control forward", plant.content, *given), build)

@@ -2,26 +2,21 @@
 
 from collections import Counter
 from dataclasses import field, replace
-from functools import cached_property
 
 import numpy as np
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
-from myoquat.analysis.control.plants import MuscledPlant, Plant
+from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.points import Names
 from myoquat.analysis.control.transcriptions import Transcription
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.functions import AxisFunction, Constant, PiecewiseLinear
 from myoquat.joints.functions.splines import chosen
 from myoquat.joints.vectors import vector
-from myoquat.muscle.forces import PrescribedForce
-from myoquat.muscle.model import Model
 
-__all__ = ["Rows", "Sites", "Statement", "load_numbers_at", "with_loads"]
+__all__ = ["Rows", "Sites", "Statement", "load_numbers_at"]
 
 
 def load_numbers_at(loads: Forces, t: Array) -> Array:
@@ -32,37 +27,6 @@ def load_numbers_at(loads: Forces, t: Array) -> Array:
     start, *entries = chosen(t, loads.time[:-1], loads.time[:-1], *rows[:-1].T, *slopes.T)
     n = rows.shape[1]
     return vector([entries[k] + entries[n + k] * (t - start) for k in range(n)])
-
-
-def with_loads(model: SystemLike, loads: Forces | None) -> Model:
-    """The model with the loads as forces of its own, which act at the pose and the time of each evaluation."""
-    whole = model if isinstance(model, Model) else Model(system_of(model))
-    if loads is None:
-        return whole
-    ground, found = whole.system.ground, []
-    for k, name in enumerate(loads.names):
-        force, point, torque = (_functions(loads.time, rows[:, k]) for rows in (loads.force, loads.point, loads.torque))
-        frame, point_frame = loads.force_frames[k], loads.point_frames[k]
-        found.append(
-            PrescribedForce(
-                f"load {name}", loads.bodies[k], force, point, torque, point_in_world=point_frame == ground,
-                force_frame=None if frame == ground else frame,
-                point_frame=None if point_frame == ground else point_frame,
-            )
-        )  # fmt: skip
-    return replace(whole, forces=(*whole.forces, *found))
-
-
-def _functions(time: Array, rows: Array) -> tuple[AxisFunction, AxisFunction, AxisFunction]:
-    """Straight lines through the rows (t, 3), a function for each axis."""
-
-    def function(values: Array) -> AxisFunction:
-        if (values == values[0]).all():
-            return Constant(float(values[0]))
-        return PiecewiseLinear(tuple(time.tolist()), tuple(values.tolist()))
-
-    x, y, z = (function(column) for column in rows.T)
-    return x, y, z
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +54,6 @@ class Statement:
         plant = self.plant
         unknown = plant.unknown.names
         return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
-
-    @cached_property
-    def loaded(self) -> Model:
-        """The model with the external loads as forces of its own; ValueError for equations of one's own."""
-        if not isinstance(self.plant, MuscledPlant):
-            raise ValueError("equations of one's own have no model")
-        return with_loads(self.plant.model, self.loads)
 
     def bound(self, p: Array) -> "Statement":
         """The same with values (np,) of the unknown parameters, floats or symbols."""
