@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Solution", "goals_at", "solution_of"]
 
-ALTERNATING_NODES = 5  # in a row at which a velocity goes up and down
-ALTERNATING_SHARE = 0.05  # of the greatest velocity by which it does
+ALTERNATING_INTERVALS = 5  # in a row in which a velocity or a control goes up and down
+ALTERNATING_SHARE = 0.05  # of its greatest value by which it does
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +79,7 @@ class Solution(Shown, Curves, Solved):
     def __repr__(self) -> str:
         what = "converged" if self.success else f"NOT SOLVED: {self.status.sentence}"
         if self.success and self.alternating:
-            what += f", but velocities alternate from node to node: {', '.join(self.alternating)}"
+            what += f", but these go up and down in every interval: {', '.join(self.alternating)}"
         return f"<Solution objective {self.objective:.6g}, {self.iterations} iterations, {self.seconds:.3g} s, {what}>"
 
     @property
@@ -346,9 +346,11 @@ class Solution(Shown, Curves, Solved):
         lines += [] if self.success else [*self._weak_controls(), *self._obstacles()]
         if self.alternating:
             lines.append(
-                f"{', '.join(map(repr, self.alternating))}: from node to node up and down, which is no motion of the "
+                f"{', '.join(map(repr, self.alternating))}: up and down in every interval, which is no motion of the "
                 "model. The midpoint rule has velocities at the nodes and goals in the middle, where they cancel. Does "
-                "a goal count these velocities, and the controls that act on them? Hermite-Simpson has goals at nodes."
+                "a goal count these velocities, and the controls that act on them? Hermite-Simpson has goals at nodes. "
+                "Controls alternate on singular arcs, and where their mean does more than a constant control, as that "
+                "of an excitation does whose muscle tenses faster than it relaxes. Does a goal count their rates?"
             )
         each = ", ".join(f"{name} {error:.2g}" for name, error in self.norm_errors.items())
         lines += [*self.explanation.lines(), f"Greatest error of |Q|: {each or '0'}."]
@@ -375,10 +377,14 @@ class Solution(Shown, Curves, Solved):
 
     @cached_property
     def alternating(self) -> tuple[str, ...]:
-        """The velocities that go up and down from node to node, by more than 5 % of their greatest value: an artefact
-        of the transcription, also where the solver converged."""
+        """The velocities and controls that go up and down in every one of several intervals, by more than 5 % of their
+        greatest value: an artefact of the transcription, also where the solver converged."""
+        points = max(1, len(self.control_time) // (len(self.time) - 1))
         names = self.statement.plant.velocity_names
-        return tuple(name for name, u in zip(names, self.u.T, strict=True) if _alternates(u))
+        found = [name for name, u in zip(names, self.u.T, strict=True) if _alternates(self.time, u, 1)]
+        for name, values in zip(self.control_names, self.controls.T, strict=True):
+            found += [name] if _alternates(self.control_time, values, points) else []
+        return tuple(found)
 
     def simulate(self, rtol: float = 1e-9) -> Forward:
         """A forward simulation of the controls from the first state. Its difference from this motion is the error of
@@ -402,16 +408,18 @@ class Solution(Shown, Curves, Solved):
         return Sites(self.duration, q, fields, self.sites.parameters)
 
 
-def _alternates(values: Array) -> bool:
-    """Whether values (t,) go up and down at several nodes in a row. Their bends, of 4 a for an alternation of +-a, then
-    change sign at each."""
-    bends = np.diff(values, 2)
-    if len(bends) < ALTERNATING_NODES:
+def _alternates(time: Array, values: Array, points: int) -> bool:
+    """Whether values (t,) go up and down in each of several intervals of `points` points. Beside the straight line
+    through its neighbors, by 2 a for an alternation of +-a, no more than so many in a row are on one side."""
+    share = (time[1:-1] - time[:-2]) / (time[2:] - time[:-2])
+    bends = values[1:-1] - (1.0 - share) * values[:-2] - share * values[2:]
+    count = ALTERNATING_INTERVALS * points
+    if len(bends) < count:
         return False
-    turned = bends * (-1.0) ** np.arange(len(bends))
-    rows = np.lib.stride_tricks.sliding_window_view(turned, ALTERNATING_NODES)
-    in_turn = (rows > 0).all(axis=1) | (rows < 0).all(axis=1)
-    size = np.abs(rows).mean(axis=1) / 4
+    rows = np.lib.stride_tricks.sliding_window_view(bends, count)
+    sides = np.lib.stride_tricks.sliding_window_view(np.sign(rows), points + 1, axis=1)
+    in_turn = (np.abs(sides.sum(axis=-1)) < points + 1).all(axis=1) & (rows != 0.0).all(axis=1)
+    size = np.abs(rows).mean(axis=1) / 2
     return bool((in_turn & (size > ALTERNATING_SHARE * np.abs(values).max())).any())
 
 

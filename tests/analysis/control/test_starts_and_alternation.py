@@ -6,7 +6,9 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import (
     Effort,
+    Equations,
     MocoTrajectory,
+    OwnGoal,
     Problem,
     SolutionStatus,
     TrackCoordinates,
@@ -91,7 +93,33 @@ def test_optima_of_the_midpoint_rule_that_alternate_are_reported():
     solution = solved(1e-12)
     assert solution.status is SolutionStatus.SOLVED
     assert np.allclose(solution["x_dot"][:8], 1.0 - (-1.0) ** np.arange(8), atol=0.15)
-    assert solution.alternating == ("x_dot",)
-    assert "velocities alternate from node to node: x_dot" in repr(solution)
-    assert "'x_dot': from node to node up and down" in solution.explain()
+    assert solution.alternating == ("x_dot", "x_dot.torque")
+    assert "these go up and down in every interval: x_dot" in repr(solution)
+    assert "up and down in every interval, which" in solution.explain()
     assert solved(1e-2).alternating == ()
+
+
+@pytest.mark.parametrize("transcription", ["radau", "hermite_simpson"])
+def test_excitations_that_alternate_are_reported(transcription):
+    """To hold a muscle that tenses faster than it relaxes, e = a costs a^2. A mean of two excitations costs less, so
+    that there is no optimum: the more intervals, the more often the excitation changes."""
+
+    def rate(point):
+        ahead = point["e"] - point["a"]
+        share = 0.5 + 0.5 * np.tanh(50 * ahead)
+        return (ahead * (share / 0.015 + (1 - share) / 0.06),)
+
+    def cost(point):
+        return point["e"] ** 2 + 100 * (point["a"] - 0.5) ** 2
+
+    def solved(rate):
+        held = Equations(("a",), ("e",), rate)
+        ends = {"initial": {"a": 0.5}, "final": {"a": 0.5}, "bounds": {"e": (0, 1)}}
+        return Problem(held, 0.1, (OwnGoal(cost),), 10, transcription, **ends).solve({"e": 0.6})
+
+    solution = solved(rate)
+    assert solution.status is SolutionStatus.SOLVED
+    assert solution.objective < 0.8 * 0.1 * 0.5**2
+    assert solution.alternating == ("e",)
+    assert "go up and down in every interval: e" in repr(solution)
+    assert solved(lambda point: (60.0 * (point["e"] - point["a"]),)).alternating == ()
