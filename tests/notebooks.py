@@ -9,6 +9,7 @@ that outputs are stored. Progress bars, times of execution and the states of wid
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import lazy_loader
 
@@ -20,10 +21,17 @@ COMPILING = re.compile(r"((compiling|differentiating) \S+ \.\.\.)?( [\d.]+ m?s\n
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def executed(path: Path) -> "nbformat.NotebookNode":
-    """A notebook after it has run from top to bottom, in its own folder."""
+def executed(path: Path, kernel: Any = None) -> "nbformat.NotebookNode":
+    """A notebook after it has run from top to bottom, in its own folder: in a kernel of its own, or without the names
+    that others left in a running one."""
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=HANGS, resources={"metadata": {"path": str(path.parent)}}).execute()
+    if kernel is not None:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    resources = {"metadata": {"path": str(path.parent)}}
+    client = nbclient.NotebookClient(notebook, timeout=HANGS, resources=resources, km=kernel)
+    client.execute()
+    if kernel is not None:
+        client.kc.stop_channels()
     return notebook
 
 

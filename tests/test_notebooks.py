@@ -10,10 +10,19 @@ LARGEST = 1500  # KiB of one stored notebook
 LIVE = {"explore"}  # shows widgets only, which are not stored
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """One for all notebooks, which then import each library once. Each begins without the names of the others."""
+    manager = pytest.importorskip("jupyter_client").KernelManager()
+    manager.start_kernel(cwd=notebooks.FOLDER)
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.filterwarnings("default")  # warnings of the notebook machinery are not ours
 @pytest.mark.parametrize("path", notebooks.NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path):
-    assert any(cell.get("outputs") for cell in notebooks.executed(path).cells)
+def test_notebook_runs(path, kernel):
+    assert any(cell.get("outputs") for cell in notebooks.executed(path, kernel).cells)
 
 
 @pytest.mark.parametrize("path", notebooks.NOTEBOOKS, ids=lambda path: path.stem)
