@@ -5,11 +5,9 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRates
-from myoquat.analysis.recruitment import redundancy
 from myoquat.data import Motion
-from myoquat.dynamics.constraints import CoordinateCoupler
 from myoquat.muscle import ActivationDynamics, PathPoint, muscle_forces
-from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle
+from myoquat.muscle.laws import DeGrooteFregly2016
 
 TIME = np.linspace(0.0, 0.5, 26)
 
@@ -60,39 +58,6 @@ def two_link():
     model = mq.load_model("two_link")
     way = mq.simulate(model, duration=0.3, step=1e-3, output_step=0.01)
     return model, Motion(model, way.time, way.q, way.u)
-
-
-def test_activations_without_dynamics_are_those_of_muscle_redundancy():
-    """Two ball joints in quaternions: each time by itself is the program of `redundancy`, another solver."""
-    model, motion = two_link()
-    torques = dict.fromkeys(model.system.velocity_names, 1.0)
-    problem = Problem(model, 0.3, (Effort(),), 3, prescribed=motion, torques=torques)
-    solution = problem.solve()
-    assert solution.success
-    at = problem.plant.motion_at(solution.control_time)
-    other = redundancy(model, at, reserves=1.0)
-    assert np.allclose(solution.controls[:, :6], other.activation, atol=1e-5)
-    assert np.allclose(solution.controls[:, 6:], other.reserve, atol=1e-4)
-
-
-def test_forces_of_couplers_drop_out():
-    """b follows a: one torque on a moves both masses, F = (m_a + m_b) udot, and the muscle on b pulls on a."""
-    bodies = tuple(mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0) for n in ("a", "b"))
-    band = mq.Muscle(
-        "band", (PathPoint("ground", (-1.0, 0, 0)), PathPoint("b", (0.0, 0, 0))), ExponentialMuscle(0.5, 1)
-    )
-    model = mq.Model(
-        mq.ArticulatedSystem(bodies), (band,), constraints=(CoordinateCoupler("b.position", "a.position"),)
-    )
-    x = 0.1 * TIME**2
-    motion = Motion(model, TIME, np.stack([x, x], axis=1))
-    name = model.system.velocity_names[0]
-    solution = Problem(
-        model, 0.5, (Effort(),), 4, prescribed=motion, torques=(name,), bounds={"band": (0.0, 0.0)}
-    ).solve()
-    force = mq.muscle.muscle_forces(model, solution.motion.q, solution.motion.u, np.zeros((5, 1)))
-    assert solution.statement.plant.free_names in ((name,), (model.system.velocity_names[1],))
-    assert np.allclose(solution.controls_at(solution.time)[:, 0 + 1] - force[:, 0], 2 * 0.2, atol=1e-6)
 
 
 def test_what_cannot_be_prescribed_is_rejected():

@@ -132,19 +132,6 @@ def sway(point):
     return np.sum(point.system.poses(point.q)["B"][1][..., :2] ** 2)
 
 
-def test_quaternions_and_euler_angles_have_the_same_optimum():
-    """Far from a lock the description of the joints changes nothing but the error of the transcription."""
-    found = []
-    for rotations in ("quaternion", "sequence"):
-        model = mq.load_model("two_link", rotations)
-        goals = OwnGoal(sway, name="sway"), Effort(weight=0.01)
-        problem = Problem(model, 0.3, goals, 6, initial={"q": model.start, "u": 0.0})
-        found.append(problem.solve())
-    assert all(solution.success for solution in found)
-    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-5)
-    assert found[0].norm_error < 1e-12
-
-
 def test_multiple_shooting_agrees_with_collocation():
     """A rod on a hinge that is lifted with a bounded speed: goals, path constraints and controls by both."""
     rod = mq.Body(

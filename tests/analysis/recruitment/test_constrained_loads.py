@@ -23,7 +23,7 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body, frame_velocity
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint, RevoluteJoint
@@ -80,71 +80,6 @@ def moving(model, rng, frames=6):
 def free_to_move(model):
     locked = [c.name for c in model.coordinates if c.locked]
     return np.array([name not in locked for name in model.system.coordinate_names], dtype=float)
-
-
-def springs(model, motion):
-    """(t, bodies, 6) of the spring and the bushing of `arm`, by the geometry of their points and frames."""
-    system, poses = model.system, model.system.poses(motion.q)
-    band, disc = model.forces
-    found = np.zeros((len(motion.time), len(system.bodies), 6))
-
-    def push(body, at, force, torque=0.0):
-        if body != system.ground:
-            i = system.body_names.index(body)
-            found[:, i, :3] += force
-            found[:, i, 3:] += torque + np.cross(at - poses[body][1], force)
-
-    ends = [poses[b][1] + poses[b][0] @ np.array(p) for b, p in
-            ((band.first, band.first_point), (band.second, band.second_point))]  # fmt: skip
-    d = ends[0] - ends[1]
-    size = np.linalg.norm(d, axis=-1, keepdims=True)
-    pull = -band.stiffness * (size - band.rest_length) * d / size
-    push(band.first, ends[0], pull)
-    push(band.second, ends[1], -pull)
-    R, p = poses["E"]
-    v = frame_velocity(system, motion.q, motion.u, "E")
-    force = -np.array(disc.translational_stiffness) * (p - np.array(disc.first_point))
-    force = force - np.array(disc.translational_damping) * v[:, :3]
-    x, y, z = np.arctan2(-R[:, 1, 2], R[:, 2, 2]), np.arcsin(R[:, 0, 2]), np.arctan2(-R[:, 0, 1], R[:, 0, 0])
-    axes = np.stack([np.stack([1 + 0 * x, 0 * x, 0 * x], -1), np.stack([0 * x, np.cos(x), np.sin(x)], -1), R[:, :, 2]],
-                    axis=1)  # fmt: skip
-    rates = np.linalg.solve(np.swapaxes(axes, -1, -2), v[:, 3:, None])[..., 0]
-    torques = -np.array(disc.rotational_stiffness) * np.stack([x, y, z], -1) - disc.rotational_damping * rates
-    push("E", p, force, np.linalg.solve(axes, torques[..., None])[..., 0])
-    return found
-
-
-def test_every_body_obeys_newton_and_euler(arm, rng):
-    """Joints, muscles, weight, springs by their own geometry, and the pin by its multipliers, at its point."""
-    motion, tensions = moving(arm, rng)
-    found = joint_loads(arm, motion, tensions)
-    assert found.undetermined == ()
-    acting = on_bodies(arm, motion, found.wrench) + found.applied + springs(arm, motion)
-    poses = arm.system.poses(motion.q)
-    pin = found.constraints.of("pin", on="B")
-    assert np.abs(pin.moment).max() < 1e-9 * np.abs(pin.force).max()
-    for body, sign in (("B", 1.0), ("C", -1.0)):
-        i = arm.system.body_names.index(body)
-        acting[:, i, :3] += sign * pin.force
-        acting[:, i, 3:] += sign * np.cross(pin.point - poses[body][1], pin.force)
-    missing = momentum_missing(arm, motion, acting, arm.system.gravity)
-    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
-
-
-def test_ideal_constraints_and_joints_do_no_work(arm, rng):
-    """The power of the pin on both bodies is zero; that of the joints is the power of what acts within them."""
-    motion, tensions = moving(arm, rng)
-    motors = rng.normal(size=motion.u.shape) * 20
-    found = joint_loads(arm, replace(motion, udot=None), tensions, torque=motors)
-    system, q, u = arm.system, motion.q, motion.u
-    velocity = np.stack([frame_velocity(system, q, u, name) for name in system.body_names], axis=1)
-    held = found.constraints.motion
-    pinned = held.wrenches(found.constraints.multipliers)
-    assert np.abs(pinned).max() > 1.0
-    np.testing.assert_allclose(np.sum(pinned * velocity, axis=(1, 2)), 0.0, atol=1e-10 * np.abs(pinned).max())
-    through = np.sum(on_bodies(arm, motion, found.wrench) * velocity, axis=(1, 2))
-    own = np.sum(motors * u, axis=-1)  # the coupler is ideal, and the lock does not move
-    np.testing.assert_allclose(through, own, atol=1e-9 * np.abs(found.wrench).max())
 
 
 def test_forward_the_model_moves_as_its_constraints_let_it(arm, rng):

@@ -81,17 +81,6 @@ def test_measured_activations_are_kept_where_they_fit(arm, rng):
     np.testing.assert_allclose(every.activation, a, atol=1e-6)
 
 
-def test_the_effort_about_a_target_is_the_least(arm, rng):
-    """No activations that give the same torques cost less: along the null space of the torques the effort rises."""
-    motion, a = caused(arm, rng, 6)
-    target = np.clip(a + 0.1 * rng.normal(size=a.shape), 0, 1)
-    for power in (2.0, 3.0):
-        found = redundancy(arm, motion, effort=Effort(power, target=target), backend="numpy")
-        assert (found.status == Status.SOLVED).all()
-        assert (found.effort <= (np.abs(a - target) ** power).sum(-1) + 1e-12).all()
-        np.testing.assert_allclose(found.effort, (np.abs(found.activation - target) ** power).sum(-1), atol=1e-10)
-
-
 def test_driven_by_emg(arm, rng):
     """The activations that cause a motion give the torques that it needs."""
     motion, a = caused(arm, rng)

@@ -10,7 +10,7 @@ import myoquat as mq
 from myoquat.analysis.motion import differentiate
 from myoquat.analysis.recruitment import Reserve, computed_muscle_control, forward_check, redundancy, track
 from myoquat.analysis.recruitment.forward.steps import longest_step
-from myoquat.data import Forces, Motion
+from myoquat.data import Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear
@@ -82,19 +82,9 @@ def test_what_redundancy_finds_moves_the_model(found):
     assert "41 frames" in repr(forward)
 
 
-def test_the_feedback_is_a_damped_oscillator(sled):
+def test_the_feedback_is_a_damped_oscillator_along_every_velocity():
     """The start is beside a motion at rest, without muscles, loads or gravity. The displacement is (1 + w t) exp(-w t)
     of that at the start. Frames of 2 ms have a constant feedback in each, of first order."""
-    t, w = np.linspace(0.0, 0.5, 251), 10.0
-    wanted = np.ones((251, 1))
-    wanted[0] = 0.0
-    found = track(sled, Motion(sled, t, wanted, 0 * wanted), bandwidth=w)
-    np.testing.assert_allclose(found.error[1:, 0], (1 + w * t[:-1]) * np.exp(-w * t[:-1]), atol=0.02)
-    assert np.isnan(found.share)
-    assert found.errors().rms_degrees.isna().all()
-
-
-def test_every_velocity_may_have_a_bandwidth_of_its_own():
     sleds = [
         mq.Body(name, "ground", PrismaticJoint(axis), mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))
     ]
@@ -104,7 +94,9 @@ def test_every_velocity_may_have_a_bandwidth_of_its_own():
     wanted[0] = 0.0
     found = track(model, Motion(model, t, wanted, 0 * wanted), bandwidth=w)
     expected = (1 + w * t[:-1, None]) * np.exp(-w * t[:-1, None])
-    np.testing.assert_allclose(found.error[1:], expected, atol=0.05)
+    np.testing.assert_allclose(found.error[1:], expected, atol=np.broadcast_to([0.02, 0.05], expected.shape))
+    assert np.isnan(found.share)
+    assert found.errors().rms_degrees.isna().all()
     assert np.abs(found.error[51] - expected[50]).max() < 0.2 * np.abs(expected[50, 0] - expected[50, 1])
 
 
@@ -115,28 +107,6 @@ def test_what_is_missing_is_shown(arm, swing, found):
     half = track(arm, swing, found.activation / 2, tau)
     assert half.share > 0.1
     assert half.errors().rms_degrees["arm"] > 0.1
-
-
-def test_external_loads_are_counterbalanced(arm, swing, found):
-    """A load that redundancy knew of acts in the simulation too."""
-    zero, one = np.zeros((2, 1, 3)), np.ones((2, 1, 3))
-    load = Forces([0.0, 1.0], ("push",), ("arm",), 3.0 * one, 0.1 * one, zero)
-    loaded = redundancy(arm, swing, load, reserves=found.reserves, backend="numpy")
-    assert forward_check(loaded, load).errors().rms_degrees["arm"] < 0.05
-    assert forward_check(loaded).errors().rms_degrees["arm"] > 0.3
-
-
-def test_muscles_follow_under_a_load_that_moves_and_grows(arm, swing, found):
-    """A load at a point of the ground that the arm passes by, growing by 100 N/s: frames of 20 ms feel it coming."""
-    rows = swing.time[::2]
-    force = np.zeros((len(rows), 1, 3))
-    force[:, 0, 1] = 100.0 * rows
-    point = arm.system.poses(swing.q[::2])["hand"][1][:, None]
-    load = Forces(rows, ("push",), ("hand",), force, point, np.zeros(force.shape))
-    few = Motion(arm.system, rows, swing.q[::2], swing.u[::2], swing.udot[::2])
-    controlled = computed_muscle_control(arm, few, load, reserves=found.reserves, backend="numpy", bandwidth=20.0)
-    assert controlled.complete
-    assert controlled.errors().rms_degrees.max() < 0.02
 
 
 def test_elastic_tendons_start_in_balance(arm):

@@ -12,7 +12,7 @@ from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Forces, Motion, load_model
 from myoquat.dynamics import inverse_dynamics
 from myoquat.joints.functions import Polynomial
-from myoquat.muscle import limit_torques, muscle_wrenches, path_jacobian
+from myoquat.muscle import limit_torques, path_jacobian
 from myoquat.muscle.coordinates import Coupler
 from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
 
@@ -48,21 +48,6 @@ def test_newton_and_euler_at_every_body(leg, description, rng):
     acting = on_bodies(model, motion, found.wrench) + found.applied
     missing = momentum_missing(model, motion, acting, system.gravity)
     assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
-
-
-def test_tensions_do_the_work_of_their_paths(leg, rng):
-    """The wrenches of tensions have the generalized forces -J^T F where no point moves on its body."""
-    for model in (leg, leg.with_rotations("quaternion")):
-        fixed = replace(model, muscles=tuple(m for m in model.muscles if m.name != "moving"))
-        motion, tensions = moving(fixed, rng)
-        w = muscle_wrenches(fixed, motion.q, tensions)
-        zero = np.zeros(motion.u.shape)
-        torque = inverse_dynamics(fixed.system, motion.q, zero, zero, w)
-        torque = inverse_dynamics(fixed.system, motion.q, zero, zero) - torque
-        expected = -np.einsum("tmi,tm->ti", path_jacobian(fixed, motion.q), tensions)
-        assert np.allclose(torque, expected, atol=1e-9)
-        one = muscle_wrenches(fixed, motion.q[0], tensions[0], backend="numpy")
-        assert np.allclose(w[0], one, atol=1e-9)
 
 
 @pytest.mark.peers

@@ -8,9 +8,7 @@ from scipy.optimize import lsq_linear
 
 from myoquat.analysis.recruitment import static_optimization
 from myoquat.data import load_model
-from myoquat.joints.functions import Linear
-from myoquat.muscle import Model, muscle_forces, muscle_torques, path_jacobian, path_lengths
-from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle import muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016
 from tests.analysis.recruitment.planar_arm import arm as planar_arm
 
@@ -99,24 +97,6 @@ def test_what_muscles_cannot_do_the_reserves_do(model, power):
     np.testing.assert_allclose(found.torque + found.reserve, torque)
     assert np.abs(found.reserve).max() > 5e3
     assert ((found.activation < 1e-6) | (found.activation > 1 - 1e-6)).mean() > 0.5
-
-
-def test_locked_and_coupled_coordinates(euler):
-    """A locked coordinate asks for nothing; one that is driven passes its torque on, times the slope of its driver."""
-    names = euler.system.coordinate_names
-    coordinates = tuple(Coordinate(name, locked=name == names[0]) for name in names)
-    coupled = Model(
-        euler.system, euler.muscles, coordinates=coordinates, couplers=(Coupler("c", names[4], names[3], Linear(0.5)),)
-    )
-    q, u = np.full(6, 0.4), np.zeros(6)
-    torque = np.arange(1.0, 7.0)
-    found = static_optimization(coupled, q, u, torque, reserves=1.0)
-    free = [name for i, name in enumerate(euler.system.velocity_names) if i not in (0, 4)]
-    assert list(found.velocities) == free
-    wanted = torque[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * torque[4], 0])
-    np.testing.assert_allclose(found.torque + found.reserve, wanted)
-    tau = muscle_torques(euler, q, u, found.activation)
-    np.testing.assert_allclose(found.torque, tau[[1, 2, 3, 5]] + np.array([0, 0, 0.5 * tau[4], 0]), atol=1e-10)
 
 
 @pytest.mark.parametrize(

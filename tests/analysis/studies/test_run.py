@@ -13,11 +13,10 @@ from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import Model, PrescribedInput, muscle_forces, muscle_torques, muscle_wrenches
-from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator
-from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle import Model, muscle_forces, muscle_torques, muscle_wrenches
+from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
 
@@ -97,27 +96,6 @@ def test_every_method_sees_what_varies_or_says_that_it_does_not(method):
     run = simulate(model, study.start[0], model.start_u, 0.05, step=1e-3, method=method)
     np.testing.assert_allclose(found.q_final[1], run.q[-1], rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.u_final[1], run.u[-1], rtol=0, atol=1e-12)
-
-
-def test_models_with_couplers_and_locks_are_studied():
-    """Sleds b = k a of 1 kg, c locked, pushed by f t: a' = f t^2 / 2 / (1 + k^2), in closed form."""
-    sleds = [Body(n, "ground", PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=(n,)) for n in "abc"]
-    motors = CoordinateActuator("motor", "a"), CoordinateActuator("other", "c")
-    model = Model(
-        ArticulatedSystem(tuple(sleds)), couplers=(Coupler("gear", "b", "a", Linear()),), actuators=motors,
-        coordinates=(Coordinate("c", locked=True),), start_q=(0.0, 0.0, 0.2),
-        inputs=(PrescribedInput("motor", Linear(6.0)), PrescribedInput("other", Constant(5.0))),
-    )  # fmt: skip
-    vary = {"couplers.gear.scale": [1.0, 2.0], "bodies.a.mass": [1.0, 3.0]}
-    study = Study(model, vary, design="grid", duration=0.5, summaries=["peak_speed"])
-    k, m = study.values().T
-    found = study.run(progress=False).u_final.values
-    speed = 6.0 * 0.5**2 / 2 / (m + k * k)
-    np.testing.assert_allclose(found, np.stack([speed, k * speed, 0 * k], axis=-1), atol=1e-10)
-    with pytest.raises(ValueError, match="the start of run 2 violates the constraints with its own parameters"):
-        replace(study, start_q=(0.1, 0.1, 0.2)).run(progress=False)
-    with pytest.raises(ValueError, match="summary 'joint_reaction': it does not know the forces of constraints"):
-        replace(study, summaries=("joint_reaction",)).run()
 
 
 @pytest.mark.parametrize(

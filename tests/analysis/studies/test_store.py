@@ -61,19 +61,6 @@ def begun(path, blocks):
 
 
 @pytest.mark.usefixtures("filled")
-def test_an_interrupted_study_goes_on_where_it_stopped(path, whole):
-    begun(path, [0, 3, 8])
-    before = {p: p.stat().st_mtime_ns for p in (path / "u" / "c").glob("[038]/**/0") if p.is_file()}
-    _, report = compute(STUDY, path, RunOptions(resume=True))
-    assert report.blocks == 6
-    assert report.samples == 60 - 7 - 7 - 4
-    xr.testing.assert_identical(open_results(path).load(), whole)
-    assert before == {p: p.stat().st_mtime_ns for p in before}
-    _, report = compute(STUDY, path, RunOptions(resume=True))
-    assert report.blocks == 0
-
-
-@pytest.mark.usefixtures("filled")
 def test_what_is_there_can_be_read_before_the_rest(path, whole):
     found = open_results(begun(path, [2]))
     there = found.status.values > 0

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential
-from myoquat.analysis.studies import MuscleTrial, Study, open_results
+from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion, load_model, load_motion
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
@@ -117,16 +116,3 @@ def test_all_that_a_trial_knows_in_a_file(folder):
 def test_bad_files(folder, old, new, words):
     with pytest.raises((ModelError, ValueError), match=words):
         Study.load(written(folder, FILE.replace(old, new))).run(progress=False)
-
-
-def test_a_cluster_solves_the_same_bits(folder, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    study = Study.load(written(folder, FILE))
-    whole = study.run(progress=False)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        found = study.run(tmp_path / "trial.zarr", client=client, block=1, progress=False)
-    xr.testing.assert_identical(found.load(), whole)
-    assert np.diff(open_results(tmp_path / "trial.zarr").mean_activation.values, axis=0).min() > 0

@@ -43,17 +43,6 @@ def test_the_length_falls_by_the_moment_arm(euler):
     np.testing.assert_allclose(-slope[:, 1:-1], found.moment_arm.values[:, 1:-1], atol=1e-6)
 
 
-def test_driven_coordinates_follow(euler):
-    names = euler.system.coordinate_names
-    coupled = replace(euler, couplers=(Coupler("c", names[4], names[1], Linear(2.0)),))
-    found = moment_arm_surface(coupled, {names[1]: VALUES})
-    q = np.tile(np.array(euler.start_q), (7, 1))
-    q[:, 1], q[:, 4] = VALUES, 2 * VALUES
-    arms = moment_arms(euler, q)
-    wanted = (arms[names[1]] + 2 * arms[names[4]]).to_numpy().reshape(7, 6)
-    np.testing.assert_allclose(found.moment_arm.values.T, wanted, rtol=1e-12)
-
-
 @pytest.mark.parametrize("count", [1, 2])
 def test_pictures(euler, tmp_path, count):
     over = dict.fromkeys(euler.system.coordinate_names[:count], VALUES)
