@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment import MomentPriors, MomentTrial, calibrate_moments, moment_posterior
-from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
-from myoquat.analysis.recruitment.emg.moment_model import MomentModel
+from myoquat.analysis.recruitment.emg.moment_calibration import MomentModel, trial_arrays
 from myoquat.core.typing import Array
 from myoquat.data import Emg, Motion
 from myoquat.joints import ArticulatedSystem, Body

@@ -31,8 +31,7 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.ipopt import Ipopt, SolutionStatus
-from myoquat.analysis.control.solvers.progress import IterateHistory, Progress
+from myoquat.analysis.control.solvers.ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
 from myoquat.analysis.control.transcriptions import (
     TRANSCRIPTIONS,
     Gauss,

@@ -19,7 +19,7 @@ from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_contr
 from myoquat.analysis.recruitment.free import free_moment_arms, free_torques
 from myoquat.analysis.recruitment.joint_loads import JointLoads, Load, joint_loads
 from myoquat.analysis.recruitment.metabolic_power import MetabolicPower, metabolic_power
-from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.analysis.recruitment.moment_arms import moment_arm_surface, moment_arms
 from myoquat.analysis.recruitment.power import PowerCheck, power_check
 from myoquat.analysis.recruitment.redundancy import (
     Coupled,
@@ -49,7 +49,6 @@ from myoquat.analysis.recruitment.stability import (
     StabilityRule,
 )
 from myoquat.analysis.recruitment.static_optimization import StaticOptimization, static_optimization
-from myoquat.analysis.recruitment.surfaces import moment_arm_surface
 
 __all__ = [
     "Calibration",

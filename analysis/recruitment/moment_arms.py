@@ -1,4 +1,4 @@
-"""Moment arms as a labelled table, each named for what it is.
+"""Moment arms as a labelled table, each named for what it is, and over one or two coordinates.
 
 For a coordinate x whose rate is its velocity, the moment arm is -dl/dx. A ball joint in quaternions has no coordinate
 that a moment arm could belong to. Its columns are the torque vector of a unit tension, -J^T, in child- or parent-frame
@@ -6,14 +6,16 @@ components. With an Euler sequence they are -dl/dphi, where the sequence is not 
 """
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
@@ -26,9 +28,9 @@ from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.muscle import Model, path_jacobian
+from myoquat.muscle import Model, path_jacobian, path_lengths
 
-__all__ = ["FRAMES", "moment_arms"]
+__all__ = ["moment_arm_surface", "moment_arms"]
 
 FRAMES = ("child", "parent")
 RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints' rows
@@ -220,3 +222,65 @@ def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] 
         found[coupler.dependent] = rate
         found |= _driven(model, q, coupler.dependent, rate, (*above, name))
     return found
+
+
+def moment_arm_surface(
+    model: Model,
+    over: Mapping[str, Any],
+    arm: str | None = None,
+    q: ArrayLike | None = None,
+    muscles: Sequence[str] | None = None,
+    **options: Any,
+) -> "xr.Dataset":
+    """Lengths [m] and moment arms of muscles on a grid: variables 'length' and 'moment_arm' (muscle, *coordinates).
+
+    over     one or two coordinates with their values [rad, m]; coordinates that couplers drive follow. Angles of a file
+             that a quaternion has replaced are allowed.
+    arm      the wanted column of `moment_arms`, by default the first of `over`. Its options `frame` and `sequence` may
+             be given.
+    q        (nq,) all other coordinates, by default the model's start (or neutral)
+    muscles  names, by default all
+
+    Raises ValueError for a coordinate or muscle that is unknown, and as `moment_arms` does.
+
+    >>> import numpy as np
+    >>> import myoquat as mq
+    >>> from myoquat.analysis.recruitment import moment_arm_surface
+    >>> arm = mq.load_model("two_link", rotations="sequence")
+    >>> over = {"A.p1": np.linspace(0.0, 1.0, 3), "A.p2": np.linspace(0.2, 1.0, 2)}
+    >>> surface = moment_arm_surface(arm, over, muscles=["m1"])
+    >>> dict(surface.sizes)
+    {'A.p1': 3, 'A.p2': 2, 'muscle': 1}
+    """
+    check_types(model=(model, Model), over=(over, Mapping))
+    system = model.system
+    if not 1 <= len(over) <= 2:
+        raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
+    known = (*system.coordinate_names, *system.angle_names)
+    if unknown := [name for name in over if name not in known]:
+        raise ValueError(f"over: coordinate {unknown[0]!r} does not exist; known: {', '.join(known)}")
+    chosen = list(model.muscle_names if muscles is None else muscles)
+    for name in chosen:
+        if name not in model.muscle_names:
+            raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
+    values = {name: np.atleast_1d(real_array(name, x)) for name, x in over.items()}
+    grid = np.meshgrid(*values.values(), indexing="ij")
+    base = model if q is None else replace(model, start_q=tuple(map(float, real_array("q", q))))
+    poses = base.pose(dict(zip(values, grid, strict=True)))
+    wanted = next(iter(over)) if arm is None else arm
+    table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)
+    shape = (*grid[0].shape, len(model.muscles))
+    arms = table[wanted].to_numpy().reshape(shape)
+    dims = (*values, "muscle")
+    found = xr.Dataset(
+        {"length": (dims, path_lengths(model, poses)), "moment_arm": (dims, arms)},
+        coords={**values, "muscle": list(model.muscle_names)},
+        attrs={"model": model.name, "arm": wanted},
+    )
+    units = model.system.coordinate_units
+    for name in values:
+        found[name].attrs["units"] = units[name]
+    found["length"].attrs["units"] = "m"
+    # a length over an angle is a length; over a slide, a plain number; other columns are torques of a unit tension
+    found["moment_arm"].attrs["units"] = "1" if units.get(wanted) == "m" else "m"
+    return found.sel(muscle=chosen).transpose("muscle", ...)

@@ -9,10 +9,9 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
-from myoquat.analysis.studies.durable import StoreError
+from myoquat.analysis.studies.durable import LockedError, StoreError
 from myoquat.analysis.studies.export import export, to_table, to_trajectories
 from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_spaghetti, plot_tornado
-from myoquat.analysis.studies.lock import LockedError
 from myoquat.analysis.studies.problems import ProblemStudy
 from myoquat.analysis.studies.results import Verification, verify_results
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, recompute, sobol_indices, study_of

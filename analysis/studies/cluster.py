@@ -13,7 +13,7 @@ from typing import Any
 
 import distributed
 
-from myoquat.analysis.studies.engines import engine_for, user_code
+from myoquat.analysis.studies.engine import engine_for, user_code
 from myoquat.analysis.studies.identity import arguments_of, description, differences, key_of, surroundings
 from myoquat.analysis.studies.specification import Specification
 

@@ -17,7 +17,7 @@ import xarray as xr
 from scipy import stats
 
 from myoquat.analysis.studies.durable import StoreError
-from myoquat.analysis.studies.engines import engine_of, user_code
+from myoquat.analysis.studies.engine import engine_of, user_code
 from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.identity import arguments_of, differences, machine
 from myoquat.analysis.studies.results import dataset_of

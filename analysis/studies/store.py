@@ -24,6 +24,7 @@ from myoquat.analysis.studies.durable import (
     CHECKSUM_BYTES,
     CheckedStore,
     Flusher,
+    Lock,
     StoreError,
     check_links,
     consolidate,
@@ -33,7 +34,6 @@ from myoquat.analysis.studies.durable import (
     group_at,
 )
 from myoquat.analysis.studies.identity import description, differences, fingerprint, machine
-from myoquat.analysis.studies.lock import Lock
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
 from myoquat.analysis.studies.trial import TRIAL_SUMMARIES

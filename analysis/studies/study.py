@@ -15,7 +15,7 @@ from typing import Any
 
 import xarray as xr
 
-from myoquat.analysis.studies.engines import Engine, TrialEngine, check_study, engine_for, user_code
+from myoquat.analysis.studies.engine import Engine, TrialEngine, check_study, engine_for, user_code
 from myoquat.analysis.studies.identity import description, key_of, machine
 from myoquat.analysis.studies.results import Done, Memory, Results, RunReport, stored
 from myoquat.analysis.studies.specification import Specification

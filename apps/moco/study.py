@@ -17,8 +17,7 @@ from myoquat.analysis.control.goals.tracking import TrackMarkers
 from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.solvers.ipopt import Ipopt
-from myoquat.analysis.control.solvers.progress import Progress
+from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
 from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, Unequal, track_states
 from myoquat.apps.moco.models import (

@@ -5,11 +5,11 @@ from myoquat.analysis.recruitment.emg.driven import MuscleTorques, emg_activatio
 from myoquat.analysis.recruitment.emg.moment_calibration import (
     MomentCalibration,
     MomentPosterior,
+    MomentPriors,
     MomentTrial,
     calibrate_moments,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.emg.moment_model import MomentPriors
 
 __all__ = [
     "Calibration",

@@ -7,10 +7,17 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.analysis.recruitment.forward.check import commands_of, tracked
-from myoquat.analysis.recruitment.forward.drive import Drive, Push, carried_loads, driven_model, load_torques
-from myoquat.analysis.recruitment.forward.steps import longest_step
-from myoquat.analysis.recruitment.forward.tracking import Tracking
+from myoquat.analysis.recruitment.forward.check import (
+    Drive,
+    Push,
+    Tracking,
+    carried_loads,
+    commands_of,
+    driven_model,
+    load_torques,
+    longest_step,
+    tracked,
+)
 from myoquat.analysis.recruitment.free import prescribed_controls
 from myoquat.analysis.recruitment.redundancy import (
     AnyReserve,
@@ -24,7 +31,7 @@ from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consi
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.analysis.recruitment.redundancy.redundancy import rigid_redundancy
-from myoquat.analysis.recruitment.redundancy.searched import check_searched
+from myoquat.analysis.recruitment.redundancy.solving import check_searched
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of

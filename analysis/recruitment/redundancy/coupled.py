@@ -29,8 +29,7 @@ import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
-from myoquat.analysis.recruitment.redundancy.searched import SearchedRecruitment
-from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, are_bent
+from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, SearchedRecruitment, are_bent
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array

@@ -37,7 +37,7 @@ from myoquat.analysis.recruitment.redundancy.coupled import (
     recruited,
 )
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
-from myoquat.analysis.recruitment.redundancy.searched import check_searched
+from myoquat.analysis.recruitment.redundancy.solving import check_searched
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import StabilityRule, margins_of
 from myoquat.core.arguments import check_types

@@ -12,8 +12,7 @@ from myoquat.analysis.recruitment import (
     calibrate_moments,
     moment_posterior,
 )
-from myoquat.analysis.recruitment.emg.moment_calibration import MomentObjective, trial_arrays
-from myoquat.analysis.recruitment.emg.moment_model import MomentModel
+from myoquat.analysis.recruitment.emg.moment_calibration import MomentModel, MomentObjective, trial_arrays
 from myoquat.data import Motion
 from myoquat.muscle import ExponentialMuscle
 

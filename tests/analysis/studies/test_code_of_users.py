@@ -11,7 +11,7 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.studies import StoreError, Study
 from myoquat.analysis.studies.cluster import ClusterError, _sent
-from myoquat.analysis.studies.engines import user_code
+from myoquat.analysis.studies.engine import user_code
 from myoquat.muscle.laws import ForceLaw
 
 GAIN = 10.0

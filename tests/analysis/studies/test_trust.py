@@ -201,7 +201,7 @@ def test_sweep_allows_any_code(tmp_path, path, monkeypatch, capsys):
 
 def test_the_fingerprint_is_of_all_sources_that_an_engine_imports():
     script = """
-import sys, myoquat.analysis.studies.engines
+import sys, myoquat.analysis.studies.engine
 print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myoquat.") and m.__file__))
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
