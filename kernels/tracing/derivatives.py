@@ -65,20 +65,50 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarr
 
 
 class _Stepped(np.ndarray):
-    """Complex numbers of a complex step. For |z| NumPy takes the modulus, and for its sign z / |z|. Here both follow
-    the real part, as the derivatives of the functions on floats do."""
+    """Complex numbers of a complex step. NumPy takes the modulus for |z|, z / |z| for its sign, and compares imaginary
+    parts where real ones are equal. Here all follow the real part, as the derivatives of the functions on floats do."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         numbers = [x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in inputs]
         if "out" in options:
             options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in options["out"])
-        if method == "__call__" and ufunc in (np.absolute, np.fabs, np.sign) and np.iscomplexobj(numbers[0]):
-            side = np.sign(np.real(numbers[0]))
-            return _stepped(side + 0j if ufunc is np.sign else side * numbers[0])
+        if method == "__call__" and ufunc in BY_REAL_PART:
+            return _stepped(BY_REAL_PART[ufunc](*numbers))
         return _stepped(getattr(ufunc, method)(*numbers, **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         return _stepped(super().__array_function__(function, types, args, options))
+
+
+def _by_real_parts(function: np.ufunc) -> Callable[..., Any]:
+    return lambda *numbers: function(*map(np.real, numbers))
+
+
+def _absolute(z: Any) -> Any:
+    return np.sign(np.real(z)) * z
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    """Of equal ones the first, whose slope kernels take too; NaN if one is NaN."""
+    return np.where((np.real(a) >= np.real(b)) | np.isnan(a), a, b)
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return -_maximum(-np.asarray(a), -np.asarray(b))
+
+
+def _clip(z: Any, lowest: Any, highest: Any) -> Any:
+    return _minimum(_maximum(z, lowest), highest)
+
+
+_CONDITIONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.logical_not,
+               np.logical_and, np.logical_or)  # fmt: skip
+_CLIP: Any = vars(np._core.umath)["clip"]  # which np.clip calls
+_STEPS = (np.sign, np.floor, np.ceil, np.rint, np.trunc)
+BY_REAL_PART: dict[np.ufunc, Callable[..., Any]] = {
+    **{function: _by_real_parts(function) for function in (*_CONDITIONS, *_STEPS)},
+    np.absolute: _absolute, np.fabs: _absolute, np.maximum: _maximum, np.minimum: _minimum, _CLIP: _clip,
+}  # fmt: skip
 
 
 def _stepped(result: Any) -> Any:

@@ -65,18 +65,19 @@ def solution_forward(case: Case) -> None:
         }
     elif fibers:
         raise NotHere("the fiber jumps with its activation")
-    errors = []
-    for intervals in (4, 16):
+    error = np.inf
+    for intervals in (4, 16, 64):  # the last one where a mode of the model is faster than the first
         torques = dict.fromkeys(system.velocity_names, 10.0)
         problem = Problem(m, duration, (Effort(),), intervals, "radau", start, torques=torques, **ends)
         solution = problem.solve(solver=Ipopt(tolerance=1e-9))
         if not solution.success:
             raise NotHere(str(solution.status))
-        errors.append(solution.simulate().largest)
-        if errors[0] < 1e-6:
+        before, error = error, solution.simulate().largest
+        if error < 1e-6 or (error < 0.1 and 2 * error < before < np.inf):
             return
-    if not (errors[0] < 0.1 and errors[1] < errors[0] / 2):
-        raise Broken(f"a forward simulation is off by {errors[0]:.1e}, with 4 times the intervals by {errors[1]:.1e}")
+        if before < 0.1:
+            break
+    raise Broken(f"{intervals} intervals: a forward simulation is off by {error:.1e}, with a quarter by {before:.1e}")
 
 
 def studies(case: Case) -> None:

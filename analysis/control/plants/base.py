@@ -147,7 +147,7 @@ class PathEquations:
 
     def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
         self.system = system
-        self.constraints = Constraints(system, constraints)
+        self.constraints = Constraints(system, constraints, redundant=True)
 
     @property
     def key(self) -> Hashable:

@@ -1,5 +1,7 @@
 """Constraints and couplers of models in optimal control: orders, forces, and problems whose solutions are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,9 +25,9 @@ def pose_of(angle):
     return np.array([np.sin(angle), -np.cos(angle)])
 
 
-def swinging(method, intervals):
+def swinging(method, intervals, model=None):
     """The bob falls from an angle for 1 s; the only motion that the equations allow."""
-    return Problem(bob(), 1.0, (), intervals, method, initial={"q": pose_of(START), "u": 0.0}).solve()
+    return Problem(model or bob(), 1.0, (), intervals, method, initial={"q": pose_of(START), "u": 0.0}).solve()
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,17 @@ def test_projection_keeps_the_order(method, pendulum):
         assert np.allclose(np.linalg.norm(solution.q, axis=1), 1.0, atol=1e-9)  # at every node
         errors.append(np.abs(solution.q[-1] - pose_of(pendulum.q[-1, 0])).max())
     assert np.log2(errors[0] / errors[1]) > TRANSCRIPTIONS[method].order - 0.3
+
+
+@pytest.mark.parametrize("method", ["shooting", "radau"])
+def test_second_rope_of_the_same_length_changes_nothing(method):
+    """Its row is that of the first, by pivoted rows at each pose: without pivots 0 / 0."""
+    (rope,) = bob().constraints
+    twice = replace(bob(), constraints=(rope, replace(rope, name="other")))
+    one, two = (swinging(method, 10, model) for model in (bob(), twice))
+    assert two.success
+    np.testing.assert_allclose(two.q, one.q, atol=1e-9)
+    np.testing.assert_allclose(two.simulate().q, one.simulate().q, atol=1e-9)
 
 
 def test_multiplier_is_the_tension_of_the_rope(pendulum):

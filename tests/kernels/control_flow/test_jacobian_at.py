@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from myoquat import joints
+from myoquat import joints, kernels
 from myoquat.kernels.symbolic.arrays import formula
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -83,3 +83,25 @@ def test_an_error_inside_leaves_no_complex_numbers_allowed():
         jacobian_at(broken, np.zeros(2))
     with pytest.raises(ValueError, match="complex128"):
         joints.rotation_matrix([1j, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "formula_",
+    [
+        lambda x: np.maximum(x, 0.5),
+        lambda x: np.maximum(-x, -0.5),
+        lambda x: np.minimum(0.5, x),
+        lambda x: np.minimum(x, -x),
+        lambda x: np.clip(-x, -0.5, 0.5),
+        lambda x: np.where(x > 0.5, x * x, -x),
+        lambda x: np.where((x >= 0.5) & (x != 2.0), x * x, -x),
+        lambda x: np.where(x > 0.0, np.sqrt(np.where(x > 0.0, x, 1.0)), 0.0),
+        lambda x: x * np.sign(x - 0.5),
+        lambda x: np.abs(x - 0.5),
+    ],
+)
+def test_branches_on_floats_are_those_of_kernels(formula_):
+    """Where two sides are equal, a comparison of complex numbers would go on to the imaginary parts of the step."""
+    points = np.array([[0.5], [-0.5], [0.0], [2.0], [-3.0]])
+    kernel = kernels.compile(lambda x: jacobian_at(formula_, x), {"x": 1}, ["J"])
+    np.testing.assert_array_equal(jacobian_at(formula_, points), kernel(points))
