@@ -14,6 +14,7 @@ from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.dynamics import inverse_mass_matrix
 from myoquat.dynamics.constraints import constraints_of
+from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import SemiImplicitEuler, StateEquations, StepFormula
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
@@ -188,9 +189,11 @@ class Stepper:
     # ---- states --------------------------------------------------------------------------------------------------
 
     def start(self, q: Array, u: Array, p: Array | None) -> Array:
-        """(n, size) states at poses q and speeds u, muscles not active; ValueError for one off the constraints."""
+        """(n, size) states at poses q and speeds u, muscles not active, prescribed coordinates where they have to be.
+        ValueError for one off the constraints."""
+        q, u = imposed(self.model, q, u, self.task.start_time)
         try:
-            self.problem.check_start(q, u, p if self.names else None)
+            self.problem.check_start(q, u, p if self.names else None, self.task.start_time)
         except ValueError as error:
             raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))

@@ -7,9 +7,10 @@ import pytest
 
 import myoquat as mq
 from myoquat.environments import Environment, PoseTask, VectorEnvironment
-from myoquat.joints.functions import Constant, Linear
+from myoquat.joints.functions import Constant, Linear, Sine
 from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator
+from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.laws import PathActuator
 
@@ -60,6 +61,22 @@ def test_episodes_begin_at_the_start_time_of_their_task():
     assert np.isclose(env.vector.episodes.x[0, 1], speeds_under_ramp(500, 10), rtol=1e-13)
     with pytest.raises(ValueError, match="start_time must be finite, not nan"):
         task(rod(), start_time=np.nan)
+
+
+def test_prescribed_coordinates_are_where_they_are_at_the_start_time():
+    """The cart goes on as the model prescribes; the rod that it carries turns as in a simulation."""
+    cart = mq.Body("cart", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    (body,) = rod().system.bodies
+    system = mq.ArticulatedSystem((cart, replace(body, parent="cart", center_of_mass=(0.2, 0.0, 0.0))))
+    way = Sine(0.5, 3.0, 0.2, 0.1)
+    model = mq.Model(system, actuators=rod().actuators, coordinates=(Coordinate("x", prescribed=way),))
+    env = Environment(PoseTask(model, low=[0.0, 0.0], high=[0.0, 0.0], start_time=0.5))
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step([0.5])
+    run = mq.simulate(model, duration=0.1, step=H, method="semi_implicit_euler", start_time=0.5, controls=[0.5])
+    assert np.isclose(run.q[0, 0], way.value(np.array(0.5)), rtol=1e-15)
+    np.testing.assert_allclose(env.vector.episodes.x[0], [*run.q[-1], *run.u[-1]], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
