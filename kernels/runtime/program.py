@@ -21,8 +21,9 @@ unrolls it.
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,17 @@ class Program:
     # ---- stages ---------------------------------------------------------------------------------------------
 
     def formula(
-        self, function: Formula, reads: Sequence[str], writes: Sequence[str] | Mapping[str, Any] | None = None
+        self,
+        function: Formula,
+        reads: Iterable[str] | None = None,
+        writes: Sequence[str] | Mapping[str, Any] | None = None,
     ) -> None:
         """A straight stage: `function` of the buffers `reads`, in order; its outputs become new buffers.
 
-        `writes` as `outputs` of `compile`. Raises ValueError for a buffer that is not there, or there twice.
+        Without `reads` these are the buffers that its parameters are named after. `writes` as `outputs` of `compile`.
+        Raises ValueError for a buffer that is not there, or there twice.
         """
-        inputs = {key: self._buffer(key) for key in reads}
+        inputs = {key: self._buffer(key) for key in (signature(function).parameters if reads is None else reads)}
         body = trace(function, inputs, writes, self._stage_name(function))
         for key, shape in body.signature.outputs.items():
             self._create(key, shape)
@@ -171,10 +176,9 @@ class Program:
         >>> import numpy as np
         >>> from myoquat.kernels import Program
         >>> program = Program("root", {"a": (), "x": ()})
-        >>> program.formula(lambda a: 0.0 * a + 1.0, ["a"], {"off": ()})
+        >>> program.formula(lambda a: {"off": 0.0 * a + 1.0})
         >>> with program.repeat(50, "off", carry={"x": "better", "off": "still"}):
-        ...     program.formula(lambda a, x: (0.5 * (x + a / x), np.abs(x * x - a) > 1e-12), ["a", "x"],
-        ...                     {"better": (), "still": ()})
+        ...     program.formula(lambda a, x: {"better": 0.5 * (x + a / x), "still": np.abs(x * x - a) > 1e-12})
         >>> program.compile(["better"])(2.0, 1.0).round(9)
         np.float64(1.414213562)
         """

@@ -8,6 +8,7 @@ program has no axis of the variables: multipliers (..., r), frames (..., c, d, d
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from inspect import signature
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_type_hints
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from myoquat.analysis.recruitment.convex import terms
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
 from myoquat.kernels import Program
 
 __all__ = [
@@ -239,7 +241,7 @@ class Columns:
         }
 
     def prepared(self, columns: Array, fixed: Array, state: Array, multipliers: Array, about: Array, mu: Array,
-                 frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
+                 frames: Array) -> dict[str, Array]:  # fmt: skip
         """The conditions linearized at a point: `way`, and sums over the variables.
 
         The sums are the lower triangle of B D^-1 B^T, the rows B x and the right side B D^-1 pull. There are also the
@@ -277,15 +279,15 @@ class Columns:
         )
         return np.stack([np.sum(part, axis=-1) for part in parts], axis=-1)
 
-    def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array,
-                  frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
+    def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array, frames: Array
+                  ) -> dict[str, Array]:  # fmt: skip
         """The predictor step, towards products of zero.
 
         x and the bounds' multipliers change by dx and multiplier_change. `products` (..., g, 2) are those of the
         changes. `ahead` has sums of the changes of the products, in the first and in the second order. Further outputs:
 
         - right sides of the corrector step without its aim, and for an aim of one
-        - the changes of the cones' rows
+        - `shift`, the changes of the cones' rows along the axes of their scalings
         - the least ratio
         """
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
@@ -306,16 +308,13 @@ class Columns:
             "corrected": np.sum(rotated * corrected[..., None], axis=-2),
             "per_aim": np.sum(rotated * per_aim[..., None], axis=-2),
             "shrink": _least_ratio(distance_change, distance, multiplier_change, bound),
-            **self._moved(rotated, dx),
+            "shift": self._moved(rotated, dx),
         }
 
     def aimed(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
-              aim: Array, frames: Array | None = None) -> dict[str, Array]:  # fmt: skip
-        """The corrector step towards products of `aim`.
-
-        `change` (..., g, 3) is that of x and of the bounds' multipliers. Further outputs are the changes of the cones'
-        rows and the least ratio.
-        """
+              aim: Array, frames: Array) -> dict[str, Array]:  # fmt: skip
+        """The corrector step towards products of `aim`: the `change` (..., g, 3) of x and of the bounds' multipliers,
+        the changes of the cones' rows, and the least ratio."""
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         wanted = aim[..., None, None] * has - distance * bound - products
         per_distance = wanted / distance
@@ -325,23 +324,23 @@ class Columns:
         multiplier_change = has * (wanted - bound * _both(dx)) / distance
         return {
             "change": to_columns(VariableChange(dx, multiplier_change)),
-            "shrink": _least_ratio(_both(dx) * has, distance, multiplier_change, bound),
-            **self._moved(rotated, dx),
+            "shrink_again": _least_ratio(_both(dx) * has, distance, multiplier_change, bound),
+            "shift_again": self._moved(rotated, dx),
         }
 
-    def noted(self, state: Array, way: Array, best: Array, better: Array) -> Array:
-        """(..., g, 2) x and the price where the point is the best so far."""
+    def noted(self, state: Array, way: Array, best: Array, better: Array) -> dict[str, Array]:
+        """`best` (..., g, 2), x and the price, where the point is the best so far."""
         here = to_columns(BestPoint(state_of(state).x, conditions_of(way).price))
-        return np.where(better[..., None, None] > 0, here, best)
+        return {"best": np.where(better[..., None, None] > 0, here, best)}
 
-    def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> Array:
-        """(..., g, 5) the state after a share of the way."""
+    def moved(self, fixed: Array, state: Array, change: Array, share: Array) -> dict[str, Array]:
+        """The state (..., g, 5) after a share of the way."""
         has, (dx, multiplier_change) = constants_of(fixed).has, change_of(change)
         after = to_columns(PrimalDualState(dx, has * _both(dx), multiplier_change))
-        result: Array = state + share[..., None, None] * after
-        return result
+        return {"state": state + share[..., None, None] * after}
 
-    def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array) -> Array:
+    def bent(self, fixed: Array, state: Array, change: Array, about: Array, mu_here: Array, share: Array
+             ) -> dict[str, Array]:  # fmt: skip
         """(..., 2) the rise of the objective above its tangent over a share of the step, and the predicted rise.
 
         The prediction is that of the curvature for the whole step. Both are sums over the variables.
@@ -350,7 +349,7 @@ class Columns:
         part = share[..., None] * dx
         rise = terms.cost(weight, p, x + part) - terms.cost(weight, p, x) - part * terms.slope(weight, p, x)
         bend = self._curvature(fixed, p, x, about, mu_here) * dx * dx
-        return np.stack([np.sum(rise, axis=-1), np.sum(bend, axis=-1)], axis=-1)
+        return {"bend": np.stack([np.sum(rise, axis=-1), np.sum(bend, axis=-1)], axis=-1)}
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
@@ -370,20 +369,18 @@ class Columns:
         result: Array = np.maximum(own, floor)
         return result
 
-    def _turned(self, columns: Array, frames: Array | None) -> Array:
+    def _turned(self, columns: Array, frames: Array) -> Array:
         """(..., g, r) columns of B, the rows of each cone along the axes of its scaling: there what it adds is
         diagonal."""
-        e, d = self.shape.e, self.shape.d
-        if frames is None:
-            return columns
-        blocks = [columns[..., e + j * d : e + (j + 1) * d] @ frames[..., j, :, :] for j in range(self.shape.c)]
-        return np.concatenate([columns[..., :e], *blocks], axis=-1)
+        e, c, d = self.shape.e, self.shape.c, self.shape.d
+        cones = columns[..., e:].reshape(*columns.shape[:-1], c, d)
+        turned = vecmat(cones, frames[..., None, :, :, :]).reshape(*columns.shape[:-1], c * d)
+        return np.concatenate([columns[..., :e], turned], axis=-1)
 
-    def _moved(self, rotated: Array, dx: Array) -> dict[str, Array]:
-        """The cones' rows of B dx, along the axes of their scalings."""
-        if not self.shape.c:
-            return {}
-        return {"shift": np.sum(rotated[..., self.shape.e :] * dx[..., None], axis=-2)}
+    def _moved(self, rotated: Array, dx: Array) -> Array:
+        """(..., cd) the cones' rows of B dx, along the axes of their scalings."""
+        result: Array = np.sum(rotated[..., self.shape.e :] * dx[..., None], axis=-2)
+        return result
 
 
 def _dot(columns: Array, multipliers: Array) -> Array:
@@ -409,49 +406,45 @@ def triangle(r: int) -> list[tuple[int, int]]:
 def over_groups(
     program: Program,
     groups: Array,
-    formula: Callable[..., Array | dict[str, Array]],
-    gather: Sequence[str],
-    shared: Sequence[str],
+    formula: Callable[..., dict[str, Array]],
     *,
     new: Mapping[str, int] | None = None,
-    store: Mapping[str, str] | None = None,
     sums: Mapping[str, int] | None = None,
     least: str = "",
-    names: Mapping[str, str] | None = None,
+    store: Sequence[str] = (),
 ) -> None:
-    """A table over groups of variables. Its outputs:
+    """A table over groups of variables, of the buffers that the formula's parameters are named after: each group has
+    its rows of those with a row (w,) for every variable. Its outputs:
 
     - `new` numbers for each variable
-    - outputs that are `store`d into existing buffers
     - `sums` (1, w) over all variables
     - the `least` of zero and an output
-
-    `names` are those of the buffers where they differ from the outputs'.
+    - what to `store` in buffers that are there
     """
-    new, sums, name = new or {}, sums or {}, names or {}
+    new, sums, names = new or {}, sums or {}, signature(formula).parameters
+    own = [key for key in names if len(program.buffers[key]) == 2 and program.buffers[key][0] == groups.size]
     once = np.zeros(len(groups), dtype=int)
     buffers: dict[str, tuple[int, ...]] = {key: (groups.size, width) for key, width in new.items()}
-    buffers |= {name.get(key, key): (1, width) for key, width in sums.items()}
-    buffers |= {name.get(least, least): (1,)} if least else {}
     program.table(
         formula,
         len(groups),
-        gather={key: (key, groups) for key in gather},
-        shared=shared,
-        store={key: (buffer, groups) for key, buffer in [*zip(new, new, strict=True), *(store or {}).items()]},
-        add={key: (name.get(key, key), once) for key in sums},
-        least={least: (name.get(least, least), once)} if least else None,
-        buffers=buffers,
+        gather={key: (key, groups) for key in own},
+        shared=[key for key in names if key not in own],
+        store={key: (key, groups) for key in (*new, *store)},
+        add={key: (key, once) for key in sums},
+        least={least: (least, once)} if least else None,
+        buffers=buffers | {key: (1, width) for key, width in sums.items()} | ({least: (1,)} if least else {}),
     )
 
 
-def matrix_rows(entries: Array, r: int, more: Mapping[int, Array] | None = None) -> list[list[Any]]:
-    """The lower triangle of an (r, r) matrix, row by row, from entries (...) in the order of `triangle`, with `more` on
-    its diagonal. Dependent rows get finite multipliers by a regularization."""
+def matrix_rows(entries: Array, r: int, more: Array | None = None) -> list[list[Any]]:
+    """The lower triangle of an (r, r) matrix, row by row, from entries (...) in the order of `triangle`, with `more`
+    (..., k) at the end of its diagonal. Dependent rows get finite multipliers by a regularization."""
     place = {at: k for k, at in enumerate(triangle(r))}
     rows = [[entries[..., place[i, j]] for j in range(i + 1)] for i in range(r)]
     for i, row in enumerate(rows):
-        row[i] = row[i] + more[i] if more and i in more else row[i]
+        if more is not None and i >= r - more.shape[-1]:
+            row[i] = row[i] + more[..., i - r]
         row[i] = np.where(row[i] > 0, row[i] * (1 + DIAGONAL_REGULARIZATION), 1.0)
     return rows
 

@@ -18,7 +18,7 @@ within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex qua
 1997]. Once the right variables are at bounds, a step ends at the solution but for rounding.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -70,35 +70,35 @@ def newton_stages(program: Program, shape: Shape) -> None:
     They read the buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (). The last is zero
     where there is nothing to solve. UNSOLVED may mean that there is no solution.
     """
-    e, groups = shape.e, grouped(shape.n)
-    table = partial(over_groups, program, groups)
-    rows = ["columns", "fixed"]
+    e, table = shape.e, partial(over_groups, program, grouped(shape.n))
 
-    def turned(matrix: Array, residual: Array, going: Array) -> dict[str, Array]:
+    def turned(matrix: Array, residual: Array, running_next: Array) -> dict[str, Array]:
         """How the multipliers are to change."""
         factors = Factors(matrix_rows(matrix[..., 0, :], e))
-        change = np.stack(factors.solve([residual[..., i] for i in range(e)]), axis=-1) * going[..., None]
-        return {"change": change, "slope": np.sum(change * residual, axis=-1), "share": going, "searching": going}
+        change = np.stack(factors.solve([residual[..., i] for i in range(e)]), axis=-1) * running_next[..., None]
+        return {
+            "change": change,
+            "slope": np.sum(change * residual, axis=-1),
+            "share": running_next,
+            "searching": running_next,
+        }
 
-    program.formula(_opened, ["start", "going"])
+    def moved(multipliers: Array, change: Array, share: Array) -> Array:
+        return multipliers + share[..., None] * change
+
+    program.formula(_opened)
     with program.repeat(MAX_STEPS, "running", {name: f"{name}_next" for name in ("running", "status", "before")}):
         # the equations at the multipliers; where they are not met, Newton's direction as far as the dual function rises
-        table(_values, rows, ["multipliers"], sums={"values": e})
-        program.formula(_dual_judged, ["values", "target", "running", "status", "before"])
+        table(_values, sums={"values": e})
+        program.formula(_dual_judged)
         with program.repeat(1, "running_next", {"multipliers": "multipliers_next"}):
-            table(_bent, rows, ["multipliers"], sums={"matrix": e * (e + 1) // 2})
-            program.formula(turned, ["matrix", "residual", "running_next"])
+            table(_bent, sums={"matrix": e * (e + 1) // 2})
+            program.formula(turned)
             with program.repeat(MAX_HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
-                program.formula(_multipliers_moved("tried"), ["multipliers", "change", "share"])
-                table(
-                    lambda columns, fixed, tried: _values(columns, fixed, tried),
-                    rows,
-                    ["tried"],
-                    sums={"values": e},
-                    names={"values": "values_tried"},
-                )
-                program.formula(_accepted, ["values_tried", "target", "change", "slope", "share", "searching"])
-            program.formula(_multipliers_moved("multipliers_next"), ["multipliers", "change", "share"])
+                program.formula(moved, writes=["tried"])
+                table(_tried, sums={"values_tried": e})
+                program.formula(_accepted)
+            program.formula(moved, writes=["multipliers_next"])
 
 
 def _opened(start: Array, going: Array) -> dict[str, Array]:
@@ -112,6 +112,10 @@ def _values(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array
     _, x, _ = cheapest(columns, fixed, multipliers)
     gain = from_columns(WeightedSquares, fixed).gain
     return {"values": np.sum(columns * (gain * x)[..., None], axis=-2)}
+
+
+def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
+    return {"values_tried": _values(columns, fixed, tried)["values"]}
 
 
 def _dual_judged(values: Array, target: Array, running: Array, status: Array, before: Array) -> dict[str, Array]:
@@ -134,11 +138,6 @@ def _bent(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
     return {"matrix": lower_triangle(columns, own.softness * inside * own.gain * own.gain)}
 
 
-def _multipliers_moved(name: str) -> Callable[[Array, Array, Array], dict[str, Array]]:
-    """The formula of multipliers a share of the way farther, under a name."""
-    return lambda multipliers, change, share: {name: multipliers + share[..., None] * change}
-
-
 def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
     """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
     softness, low, high, _, gain = from_columns(WeightedSquares, fixed)
@@ -147,10 +146,10 @@ def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, A
     return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
 
 
-def _accepted(values: Array, target: Array, change: Array, slope: Array, share: Array, searching: Array
+def _accepted(values_tried: Array, target: Array, change: Array, slope: Array, share: Array, searching: Array
               ) -> dict[str, Array]:  # fmt: skip
     """A smaller share where the dual function falls there, by the slopes at both ends."""
-    there = np.sum(change * (target - values[..., 0, :]), axis=-1)
+    there = np.sum(change * (target - values_tried[..., 0, :]), axis=-1)
     bad = searching * np.where(there < -MAX_SLOPE_AHEAD * slope, 1.0, 0.0)
     part = np.clip(slope / np.where(bad > 0, slope - there, 1.0), 0.1, 0.9)
     return {"share_next": np.where(bad > 0, share * part, share), "searching_next": bad}
@@ -215,14 +214,14 @@ class _Iterations:
         inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
         self.program = Program("sequential_program", inputs)
-        self._table, rows = partial(over_groups, self.program, self.groups), ["columns", "row", "bent", "x"]
+        self._table = partial(over_groups, self.program, self.groups)
         self._scaled()
         self._start()
         carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "iterations")}
         with self.program.repeat(MAX_ITERATIONS, "wanted", carry):
-            self._iterate(rows)
-        self._table(self._proved, rows, ["y"], sums={"objective_sum": 1, "floor_sum": 1})
-        self.program.formula(_certified, ["objective_sum", "floor_sum", "y", "off", "scale"])
+            self._iterate()
+        self._table(self._proved, sums={"objective_sum": 1, "floor_sum": 1})
+        self.program.formula(_certified)
 
     def _scaled(self) -> None:
         """The buffers `scale` (e), one over the lengths of the equations, and `columns` (N, e), all that they take."""
@@ -233,7 +232,7 @@ class _Iterations:
         for name, each, _ in parts:
             program.table(lambda row: row * row, len(each), gather={"row": (name, each)},
                           add={"output0": ("squares", 0 * each)})  # fmt: skip
-        program.formula(_scale, ["squares"])
+        program.formula(_scale)
         for name, each, rows in parts:
             program.table(lambda row, scale: row * scale, len(each), gather={"row": (name, each)}, shared=["scale"],
                           store={"output0": ("columns", rows)})  # fmt: skip
@@ -247,33 +246,30 @@ class _Iterations:
             muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
             return {"row": to_columns(EffortTerm(*[*filled, muscle]))}
 
-        def begun(x: Array, y: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
-            x, zero = np.minimum(np.maximum(x, low), high), 0.0 * x[..., 0]
-            return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y / scale,
+        def begun(x_start: Array, y_start: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
+            x, zero = np.minimum(np.maximum(x_start, low), high)[..., None], 0.0 * x_start[..., 0]
+            return {"x": np.concatenate([x, 0.0 * x[..., :1, :] * np.ones((extra, 1))], axis=-2), "y": y_start / scale,
                     "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero,
                     "iterations": zero}  # fmt: skip
 
         program.formula(rows, list(EFFORT_INPUTS))
-        program.formula(begun, ["x_start", "y_start", "low", "high", "scale"])
+        program.formula(begun)
 
-    def _iterate(self, rows: list[str]) -> None:
+    def _iterate(self) -> None:
         program, e = self.program, self.shape.e
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
         new = {"fixed": width(WeightedSquares), "pull": 1}
-        self._table(self._around, rows, ["y"], new=new, sums={"given": e, "pulled": e})
-        here = ["given", "pulled", "torque", "scale", "enough", "y", "wanted", "ahead", "done", "iterations"]
-        program.formula(_judged, here)
+        self._table(self._around, new=new, sums={"given": e, "pulled": e})
+        program.formula(_judged)
         newton_stages(program, self.shape)
-        self._table(_gone, [*rows, "fixed", "pull"], ["multipliers"], new={"moved": 1}, least="farthest")
-        program.formula(
-            _kept, ["moved", "farthest", "multipliers", "status", "going", "x", "y", "last", "ahead", "iterations"]
-        )
+        self._table(_gone, new={"moved": 1}, least="farthest")
+        program.formula(_kept)
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
         F = tensions_with_derivatives(
-            self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m]
+            self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m, 0]
         )
-        rest = x[..., self.m :]
+        rest = x[..., self.m :, 0]
         own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
         return {"bent": np.concatenate([F, own], axis=-2)}
 
@@ -281,13 +277,13 @@ class _Iterations:
         """The squares about x: `fixed`, and how far it is from x to their middle; A F, and A times that."""
         power, (F, slope, bend) = float(self.shape.power or 2.0), (bent[..., k] for k in range(3))
         w, centre, low, high, _ = from_columns(EffortTerm, row)
-        away = x - centre
+        away = x[..., 0] - centre
         price = np.sum(columns * y[..., None, :], axis=-1)
         own = terms.curvature(w, power, _size(w, power, slope * price, away))
         H = np.maximum(own - bend * price, MIN_CURVATURE * own)
         pull = np.where(low < high, terms.slope(w, power, away) / H, 0.0)
         return {
-            "fixed": fixed_row(slope, low - x + pull, high - x + pull, H / 2),
+            "fixed": fixed_row(slope, low - x[..., 0] + pull, high - x[..., 0] + pull, H / 2),
             "pull": pull[..., None],
             "given": np.sum(columns * F[..., None], axis=-2),
             "pulled": np.sum(columns * (slope * pull)[..., None], axis=-2),
@@ -296,7 +292,7 @@ class _Iterations:
     def _proved(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
         """The effort, and what the multipliers prove that it is not below, but for what the forces miss."""
         power, (w, centre, low, high, _) = float(self.shape.power or 2.0), from_columns(EffortTerm, row)
-        away = x - centre
+        away = x[..., 0] - centre
         low, high = terms.reach(away, low - centre, high - centre)
         price = bent[..., 1] * np.sum(columns * y[..., None, :], axis=-1)
         bound = price * away + terms.least(w, power, price, low, high)
@@ -313,10 +309,9 @@ def _size(w: Array, p: float, price: Array, away: Array) -> Array:
     return np.minimum(np.maximum(goal, np.maximum(np.abs(away), MIN_CURVATURE_ACTIVATION)), 1.0)
 
 
-def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, *records: Array
-            ) -> dict[str, Array]:  # fmt: skip
+def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, wanted: Array,
+            ahead: Array, done: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
     """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
-    wanted, ahead, done, iterations = records
     off = given[..., 0, :] - scale * torque
     lack = off / scale
     goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STEP_TOLERANCE) & (iterations < MAX_ITERATIONS - 1))
@@ -330,28 +325,27 @@ def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Ar
     }
 
 
-def _gone(columns: Array, row: Array, bent: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
+def _gone(columns: Array, row: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
           ) -> dict[str, Array]:  # fmt: skip
     """x after the step, and less how far the farthest got."""
     _, point, _ = cheapest(columns, fixed, multipliers)
-    after = np.minimum(np.maximum(x + (point - pull[..., 0]), row[..., 2]), row[..., 3])
-    far = -from_columns(EffortTerm, row).muscle * np.abs(after - x)
+    after = np.minimum(np.maximum(x[..., 0] + (point - pull[..., 0]), row[..., 2]), row[..., 3])
+    far = -from_columns(EffortTerm, row).muscle * np.abs(after - x[..., 0])
     least = far[..., 0]
     for k in range(1, far.shape[-1]):
         least = np.minimum(least, far[..., k])
     return {"moved": after[..., None], "farthest": least}
 
 
-def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, *before: Array
-          ) -> dict[str, Array]:  # fmt: skip
+def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, x: Array, y: Array,
+          last: Array, ahead: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
     """What the next round starts from: the step, where there was one. The length of the next step is predicted by the
     ratio of the last two."""
-    x, y, last, ahead, iterations = before
     far = -farthest[..., 0]
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
     found = going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
     return {
-        "x_next": np.where(found[..., None] > 0, moved[..., 0], x),
+        "x_next": np.where(found[..., None, None] > 0, moved, x),
         "y_next": np.where(found[..., None] > 0, multipliers, y),
         "last_next": np.where(found > 0, far, last),
         "ahead_next": np.where(found > 0, share * far, ahead),
@@ -417,7 +411,7 @@ class SequentialProgramming:
         solved = (found["done"] > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
-        solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
+        solutions = Solutions(found["x"][:, :n, 0], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
                               found["lack"], found["iterations"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]
 
