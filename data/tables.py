@@ -3,7 +3,7 @@
 import importlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
 
-__all__ = ["column_units", "write_table"]
+__all__ = ["column_units", "labelled", "over_time", "write_table"]
 
 TABLE_FILES = (".csv", ".xlsx", ".mat", ".parquet")
 RULES = (  # of names of columns as OpenSim and this package write them
@@ -22,6 +23,17 @@ RULES = (  # of names of columns as OpenSim and this package write them
     (re.compile(r"_p[xyz]$|\.length$|\.fiber_length$|fiber_length$"), "m"),
     (re.compile(r"\.activation$|\.excitation$|\.control$|/activation$"), "1"),
 )
+
+
+def labelled(names: Iterable[str], values: Array) -> dict[str, Array]:
+    """The columns (t,) of values (t, n) by the names (n,)."""
+    return dict(zip(names, values.T, strict=True))
+
+
+def over_time(time: Array, columns: Mapping[str, Array]) -> "pd.DataFrame":
+    """A table of columns (t,), or of one number each, over the index time (t,) [s]."""
+    index = pd.Index(time, name="time")
+    return pd.DataFrame({name: np.broadcast_to(column, index.shape) for name, column in columns.items()}, index)
 
 
 def column_units(table: "pd.DataFrame") -> dict[str, str]:

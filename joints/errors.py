@@ -1,8 +1,18 @@
 """The errors of model files and descriptions, and of poses."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["ConstraintWarning", "CoordinateWarning", "ModelError", "OffSphereError", "in_file", "shortened"]
+__all__ = [
+    "ConstraintWarning",
+    "CoordinateWarning",
+    "ModelError",
+    "OffSphereError",
+    "errors_in",
+    "in_file",
+    "shortened",
+]
 
 MAX_CHARACTERS = {"message": 1000, "element": 200}  # characters: names and values of a file stand in both
 
@@ -57,6 +67,15 @@ def in_file(error: ValueError, path: str | Path) -> "ModelError":
     if isinstance(error, ModelError):
         return error if error.file else error.located(path, error.line)
     return ModelError(str(error), file=path)
+
+
+@contextmanager
+def errors_in(path: str | Path) -> Iterator[None]:
+    """Raises every ValueError of the block as `in_file` has it."""
+    try:
+        yield
+    except ValueError as error:
+        raise in_file(error, path) from None
 
 
 class ModelError(ValueError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from myoquat.analysis.control import moco_trajectory
 from myoquat.apps.moco import load_moco_study
@@ -14,6 +15,7 @@ from myoquat.apps.opensim_tools.inverse import (
     run_sensor_placer,
     run_sensor_tracking,
 )
+from myoquat.apps.opensim_tools.moving import note
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.opensim_tools.residuals import run_rra
 from myoquat.apps.opensim_tools.sections import angle_units
@@ -30,10 +32,9 @@ from myoquat.data.setups import (
     ScaleSetup,
     SensorPlacerSetup,
     SensorTrackingSetup,
-    Setup,
     read_setup,
 )
-from myoquat.joints.errors import in_file
+from myoquat.joints.errors import errors_in
 
 __all__ = ["SUFFIX", "run_moco", "run_setup"]
 
@@ -72,49 +73,45 @@ def run_setup(
     ModelError with file and line for a broken setup, missing files, unknown elements, and paths outside its folder.
     Otherwise errors of the functions that do the work, with the setup's name.
     """
-    page = None if report is None else Path(report)
+    page, path, lines = None if report is None else Path(report), Path(path), list[str]()
     check_report(page, overwrite)
-    outputs, lines = Outputs(overwrite), []
 
     def tell_and_keep(line: str) -> None:
         lines.append(line)
         tell(line)
 
-    if Path(path).suffix.lower() == SUFFIX:
-        if model is not None:
-            raise ValueError(f"{path}: a problem of Moco names its model itself; --model (model=) is for other setups")
-        with files_read() as read:
-            run_moco(Path(path), outputs, tell_and_keep)
-        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, []))
-        return outputs.write(read)
+    outputs = Outputs(overwrite, tell_and_keep, rotations)
     with files_read() as read:
-        setup = read_setup(path, anywhere, model)
-        try:
-            _run(setup, outputs, rotations, tell_and_keep)
-        except ValueError as error:
-            raise in_file(error, setup.path) from None
+        if path.suffix.lower() == SUFFIX:
+            if model is not None:
+                raise ValueError(
+                    f"{path}: a problem of Moco names its model itself; --model (model=) is for other setups"
+                )
+            run_moco(path, outputs)
+            units = dict[str, str]()
+        else:
+            setup = read_setup(path, anywhere, model)
+            outputs.tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
+            for name in getattr(setup, "left_out", ()):
+                note(f"{name} is left out: it is not known here")
+            with errors_in(setup.path):
+                RUNS[type(setup)](setup, outputs)
+            units = angle_units(load_model(setup.model)) if page is not None else {}
     if page is not None:
-        units = angle_units(load_model(setup.model))
         sections: list[Section | Numbers | Drawn] = [section for make in outputs.sections for section in make()]
         sections += [Section(place.name, table, units=units) for place, table in outputs.tables]
-        outputs.add(page, lambda to: write_report(to, f"{Path(path).name}", lines, sections))
+        outputs.add(page, lambda to: write_report(to, path.name, lines, sections))
     return outputs.write(read)
 
 
-def _run(setup: Setup, outputs: Outputs, rotations: str, tell: Callable[[str], None]) -> None:
-    """Compute what the setup asks for."""
-    tell(f"{type(setup).__name__.removesuffix('Setup')} {setup.name!r}, model {setup.model.name}")
-    RUNS[type(setup)](setup, outputs, rotations, tell)
-
-
-RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
-    ScaleSetup: lambda setup, outputs, rotations, tell: run_scale(setup, outputs, tell),
+RUNS: dict[type, Callable[[Any, Outputs], None]] = {  # a tool is one row
+    ScaleSetup: run_scale,
     InverseKinematicsSetup: run_inverse_kinematics,
     InverseDynamicsSetup: run_inverse_dynamics,
-    CmcSetup: lambda setup, outputs, rotations, tell: run_cmc(setup, outputs, tell),
-    RraSetup: lambda setup, outputs, rotations, tell: run_rra(setup, outputs, tell),
-    ForwardSetup: lambda setup, outputs, rotations, tell: run_forward(setup, outputs, tell),
-    SensorPlacerSetup: lambda setup, outputs, rotations, tell: run_sensor_placer(setup, outputs, tell),
+    CmcSetup: run_cmc,
+    RraSetup: run_rra,
+    ForwardSetup: run_forward,
+    SensorPlacerSetup: run_sensor_placer,
     SensorTrackingSetup: run_sensor_tracking,
     AnalyzeSetup: run_analyze,
 }
@@ -123,17 +120,17 @@ RUNS: dict[type, Callable[..., None]] = {  # a tool is one row
 SUFFIX = ".omoco"
 
 
-def run_moco(path: Path, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_moco(path: Path, outputs: Outputs) -> None:
     """Solve the MocoStudy, MocoTrack or MocoInverse in a file, and write '<name>_solution.sto' beside it.
 
     A solution that did not converge is written too, as Moco's sealed ones can be. Its header says so.
     """
     study = load_moco_study(path)
     place = path.parent / file_name(f"{study.name}_solution.sto")
-    tell(f"Moco {study.name!r}: {study.problem!r}")
+    outputs.tell(f"Moco {study.name!r}: {study.problem!r}")
     for line in study.left_out:
-        tell(f"left out: {line}")
+        outputs.tell(f"left out: {line}")
     solution = study.solve()
-    tell(solution.explain())
+    outputs.tell(solution.explain())
     trajectory = moco_trajectory(solution)
     outputs.add(place, lambda to: trajectory.save(to))

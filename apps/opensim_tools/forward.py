@@ -1,17 +1,15 @@
 """ForwardTool and CMCTool: a model that moves by itself, with the files that OpenSim's tools write."""
 
 import math
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.motion.smoothing import natural_spline
-from myoquat.analysis.recruitment.forward import Tracking, computed_muscle_control
+from myoquat.analysis.recruitment.forward import computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
@@ -23,16 +21,17 @@ from myoquat.apps.opensim_tools.moving import (
     loaded_motion,
     loads_at,
     note,
+    result_file,
     start_activation,
     state_columns,
     tell_missing_times,
+    unbounded,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads import read_external_loads
-from myoquat.data.files import file_name
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.coordinates import actuation_from_motion, actuator_columns, muscle_columns
 from myoquat.data.motions.series import row_at
@@ -42,8 +41,9 @@ from myoquat.data.osim.forces import external_force
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.setups import CmcSetup, ForwardSetup
 from myoquat.data.setups.control import Control, read_controls
+from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics import Trajectory, simulate
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseConstant
 from myoquat.muscle.actuators import ActivationCoordinateActuator, Actuator, CoordinateActuator, ScalarActuator
 from myoquat.muscle.forces import CoordinateSpring, PrescribedForce
@@ -53,30 +53,40 @@ from myoquat.muscle.states import state_names
 
 __all__ = ["run_cmc", "run_forward"]
 
-SPEEDS, ERRORS = "Kinematics_u", "pErr"
 
-
-def run_cmc(setup: CmcSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     """Follow the motion of a setup and note the files of what the model did, its controls, forces and errors."""
-    for name in setup.left_out:
-        note(f"{name} is left out: it is not known here")
     model = load_model(setup.model, "file")
     reserves = _reserves(setup, model)
     model = replace(model, actuators=(), inputs=())
     motion = _frames(setup, model)
-    tell_missing_times(motion.time, setup.times, tell)
-    loads = loads_at(setup.loads, motion.time)
+    tell_missing_times(motion.time, setup.times, outputs.tell)
     found = computed_muscle_control(
         model,
         assembled_motion(model, motion, setup.coordinates),
-        loads,
+        loads_at(setup.loads, motion.time),
         reserves=reserves,
         bandwidth=_bandwidths(setup, model),
     )
+    done = found.motion
     if not found.complete:
-        note(f"the simulation ended at {found.motion.time[-1]:g} s, before {motion.time[-1]:g} s")
-    _note_cmc_files(setup, found, outputs)
-    tell(f"{len(found.motion.time)} frames; {summary_of(found)}")
+        note(f"the simulation ended at {done.time[-1]:g} s, before {motion.time[-1]:g} s")
+    scale, names = degree_scale(model.system), model.system.coordinate_names
+    actuators = (*model.muscle_names, *(r.name for r in found.reserves))
+    assert done.u is not None
+    assert found.reserve is not None
+    shares = found.reserve / np.array([r.strength for r in found.reserves])
+    files = {
+        "Kinematics_q": ("Coordinates", names, done.q * scale, True),
+        "Kinematics_u": ("Speeds", names, done.u * scale, True),
+        "controls": ("controls", actuators, np.hstack([found.activation, shares]), False),
+        "Actuation_force": ("Actuator Forces", actuators, np.hstack([found.force, found.reserve]), False),
+        "pErr": ("PositionErrors", names, found.error, False),
+    }
+    for ending, (title, labels, values, degrees) in files.items():
+        table = over_time(done.time, labelled(labels, values))
+        outputs.table(result_file(setup, f"{ending}.sto"), table, title, degrees)
+    outputs.tell(f"{len(done.time)} frames; {summary_of(found)}")
 
 
 def _frames(setup: CmcSetup, model: Model) -> Motion:
@@ -122,32 +132,11 @@ def _bandwidths(setup: CmcSetup, model: Model) -> Array:
     return found
 
 
-def _note_cmc_files(setup: CmcSetup, found: Tracking, outputs: Outputs) -> None:
-    system, motion = found.model.system, found.motion
-    scale = degree_scale(system)
-    names, actuators = system.coordinate_names, (*found.model.muscle_names, *(r.name for r in found.reserves))
-    assert motion.u is not None
-    assert found.reserve is not None
-    shares = found.reserve / np.array([r.strength for r in found.reserves])
-    parts: tuple[tuple[str, str, tuple[str, ...], Array, bool], ...] = (
-        ("Kinematics_q", "Coordinates", names, motion.q * scale, True),
-        (SPEEDS, "Speeds", names, motion.u * scale, True),
-        ("controls", "controls", actuators, np.hstack([found.activation, shares]), False),
-        ("Actuation_force", "Actuator Forces", actuators, np.hstack([found.force, found.reserve]), False),
-        (ERRORS, "PositionErrors", names, found.error, False),
-    )
-    for ending, title, labels, values, degrees in parts:
-        table = pd.DataFrame(values, pd.Index(motion.time, name="time"), pd.Index(labels))
-        outputs.table(setup.results / file_name(f"{setup.name}_{ending}.sto"), table, title, degrees)
-
-
 MAX_ROW_INTERVAL_S = 0.01
 
 
-def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_forward(setup: ForwardSetup, outputs: Outputs) -> None:
     """Move the model of a setup and note the files of its states, its controls and the analyses."""
-    for name in setup.left_out:
-        note(f"{name} is left out: it is not known here")
     model = load_model(setup.model, "file")
     model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
     start = _Start.of(setup, model)
@@ -164,10 +153,10 @@ def run_forward(setup: ForwardSetup, outputs: Outputs, tell: Callable[[str], Non
         start_time=start.time, project_start=True,
     )  # fmt: skip
     rows = int(np.isfinite(motion.q).all(axis=-1).sum())
-    tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
+    outputs.tell(f"{rows} rows to {motion.time[rows - 1]:g} s, {motion.steps} steps")
     moving = _moving(setup, model, motion, rows)
     _note_files(setup, moving, motion, outputs)
-    analyse(moving, outputs, tell)
+    analyse(moving, outputs)
 
 
 class _Start(NamedTuple):
@@ -198,10 +187,8 @@ class _Start(NamedTuple):
         row = row_at(motion.time, setup.times[0])
         u = np.zeros(model.system.nu) if motion.u is None else motion.u[row]
         table = load_table(setup.states).iloc[[row]]
-        try:
+        with errors_in(setup.states):
             activation, fibers = muscle_states_from_motion(model, table)
-        except ValueError as error:
-            raise in_file(error, setup.states) from None
         return cls(
             float(motion.time[row]),
             motion.q[row],
@@ -232,19 +219,15 @@ def _driven(setup: ForwardSetup, model: Model) -> Model:
     muscles = set(model.muscle_names)
     inputs = [_in_range(given) if given.name in muscles else given for given in inputs]
     loads = () if setup.loads is None else _loads(setup.loads)
-    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
-    actuators = tuple(replace(a, **free) if isinstance(a, ScalarActuator) else a for a in model.actuators)
-    return replace(model, actuators=actuators, inputs=tuple(inputs), forces=(*model.forces, *loads))
+    return replace(unbounded(model), inputs=tuple(inputs), forces=(*model.forces, *loads))
 
 
 def _loads(path: Path) -> tuple[PrescribedForce, ...]:
     entries, file, _ = read_external_loads(path)
     if not file.is_file():
         raise ModelError(f"the data file {file.name!r} does not exist", file=path)
-    try:
+    with errors_in(path):
         return tuple(external_force(entry, file) for entry in entries)
-    except ValueError as error:
-        raise in_file(error, path) from None
 
 
 def _function(control: Control) -> AxisFunction:
@@ -292,47 +275,26 @@ def _corrected(setup: ForwardSetup, model: Model) -> Model:
 def _moving(setup: ForwardSetup, model: Model, motion: Trajectory, rows: int) -> Moving:
     """The data of the analyses: the motion of the model, its muscles' states and its controls."""
     acting = motion.controls if motion.actuation is None else motion.actuation
-    activation, fibers, controls = (
-        None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states, acting)
-    )
-    time = motion.time[:rows]
-    own = Motion(model.system, time, motion.q[:rows], motion.u[:rows])
-    if controls is not None:
-        controls = controls[:, : len(model.control_names)]
-    return Moving(
-        setup, replace(model, inputs=()), own, loads_at(setup.loads, time), 0, activation, fibers,
-        np.zeros((rows, len(model.control_names))) if controls is None else controls,
-    )  # fmt: skip
+    activation, fibers = (None if x is None else x[:rows] for x in (motion.activation, motion.muscle_states))
+    own, count = Motion(model.system, motion.time[:rows], motion.q[:rows], motion.u[:rows]), len(model.control_names)
+    controls = np.zeros((rows, count)) if acting is None else acting[:rows, :count]
+    loads = loads_at(setup.loads, own.time)
+    return Moving(setup, replace(model, inputs=()), own, loads, controls, activation, fibers)
 
 
 def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs: Outputs) -> None:
     """States in radians and in degrees, and controls."""
-    model, rows = moving.model, moving.motion
-    assert rows.u is not None
-    index = pd.Index(rows.time, name="time")
+    model, count = moving.model, len(moving.time)
     inputs = motion.excitation if motion.excitation is not None else motion.activation
-    controls = {} if inputs is None else dict(zip(model.muscle_names, inputs[: len(index)].T, strict=True))
+    controls = {} if inputs is None else labelled(model.muscle_names, inputs[:count])
     if motion.controls is not None:
-        controls |= dict(zip(model.control_names, motion.controls[: len(index)].T, strict=False))
-    outputs.table(
-        setup.results / file_name(f"{setup.name}_controls.sto"), pd.DataFrame(controls, index), "controls", False
-    )
-    for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
-        columns = state_columns(model.system, rows.q * scale, rows.u * scale)
-        columns |= _of_muscles(moving) | actuator_columns(model, moving.controls)
-        outputs.table(
-            setup.results / file_name(f"{setup.name}_{ending}"),
-            pd.DataFrame(columns, index),
-            "states",
-            ending.endswith("mot"),
-        )
-
-
-def _of_muscles(moving: Moving) -> dict[str, Array]:
-    """Activations of the muscles that have dynamics, and what their laws integrate, muscle by muscle."""
-    model = moving.model
-    found = muscle_columns(model, moving.activation, moving.muscle_states)
+        controls |= labelled(model.control_names, motion.controls[:count, : len(model.control_names)])
+    outputs.table(result_file(setup, "controls.sto"), over_time(moving.time, controls), "controls")
     still = {f"/forceset/{muscle.name}/activation" for muscle in model.muscles if muscle.activation_dynamics is None}
     order = {name: k for k, name in enumerate(model.muscle_names)}
-    labels = sorted((label for label in found if label not in still), key=lambda label: order[label.split("/")[2]])
-    return {label: found[label] for label in labels}
+    of_muscles = muscle_columns(model, moving.activation, moving.muscle_states)
+    labels = sorted((x for x in of_muscles if x not in still), key=lambda label: order[label.split("/")[2]])
+    others = {label: of_muscles[label] for label in labels} | actuator_columns(model, moving.controls)
+    for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
+        columns = state_columns(model.system, moving.q * scale, moving.u * scale) | others
+        outputs.table(result_file(setup, ending), over_time(moving.time, columns), "states", ending.endswith("mot"))

@@ -1,6 +1,5 @@
 """InverseKinematicsTool, InverseDynamicsTool, ScaleTool, IMUPlacer and IMUInverseKinematicsTool."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from lxml import etree
 
 from myoquat.analysis.motion.fitted import FittedMotion
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
-from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.analysis.motion.sensors import calibrate_orientations
@@ -20,6 +19,8 @@ from myoquat.apps.opensim_tools.moving import (
     cut_motion,
     loaded_motion,
     loads_at,
+    note,
+    result_file,
     start_activation,
     state_columns,
     tell_missing_times,
@@ -40,9 +41,11 @@ from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, rea
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.data.tables import labelled, over_time
+from myoquat.joints.errors import ModelError
 from myoquat.joints.sequences import axis_rotation
 from myoquat.joints.vectors import matvec
+from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
@@ -56,34 +59,38 @@ __all__ = [
     "task_weights",
 ]
 
-XYZ = ("_tx", "_ty", "_tz")
 
-
-def run_inverse_kinematics(
-    setup: InverseKinematicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
-) -> None:
+def run_inverse_kinematics(setup: InverseKinematicsSetup, outputs: Outputs) -> None:
     """Fit the poses and note the files: angles, marker errors, positions of the model's markers."""
-    model = load_model(setup.model, rotations)
+    model = load_model(setup.model, outputs.rotations)
     markers = load_markers(setup.markers)
     markers = _rows(markers, nearest_rows(markers.time, *setup.times))
     if not len(markers.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
-    tell_missing_times(markers.time, setup.times, tell)
+    tell_missing_times(markers.time, setup.times, outputs.tell)
     fit = fitted_to_tasks(model, markers, setup.tasks, setup.coordinates, setup.path, setup.constraint_weight)
     if not any(task.target == "marker" for task in setup.tasks):
-        message = (
-            f"the task set names no marker: all {len(fit.marker_names)} that the model has are followed, with weight 1"
-        )
-        warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
-    tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
-         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
+        all_markers = f"all {len(fit.marker_names)} that the model has are followed, with weight 1"
+        note(f"{setup.path}: the task set names no marker: {all_markers}")
+    outputs.tell(f"{len(fit.time)} frames, marker RMS {np.nanmax(fit.marker_rms) * 1e3:.3g} mm at most, "
+                 f"{int((~fit.converged).sum())} not converged")  # fmt: skip
     outputs.table(setup.motion, fit.angles(in_degrees=True), "Coordinates", True)
     if setup.errors:
-        path = setup.results / file_name(f"{setup.name}_ik_marker_errors.sto")
-        outputs.table(path, _errors(fit), "Model Marker Errors from IK", False)
+        squares = np.nan_to_num(fit.marker_error) ** 2
+        columns = {
+            "total_squared_error": squares.sum(axis=-1),
+            "marker_error_RMS": np.nan_to_num(fit.marker_rms),
+            "marker_error_max": np.sqrt(squares.max(axis=-1)),
+        }
+        path = result_file(setup, "ik_marker_errors.sto")
+        outputs.table(path, over_time(fit.time, columns), "Model Marker Errors from IK")
     if setup.locations:
-        path = setup.results / file_name(f"{setup.name}_ik_model_marker_locations.sto")
-        outputs.table(path, _locations(model, fit), "Model Marker Locations from IK", False)
+        poses, columns = model.system.poses(fit.q), {}
+        for marker in (marker for name in fit.marker_names for marker in model.markers if marker.name == name):
+            place = world_point(poses, marker.body, marker.position)
+            columns |= labelled([marker.name + end for end in ("_tx", "_ty", "_tz")], np.atleast_2d(place))
+        path = result_file(setup, "ik_model_marker_locations.sto")
+        outputs.table(path, over_time(fit.time, columns), "Model Marker Locations from IK")
 
 
 def fitted_to_tasks(
@@ -150,38 +157,16 @@ def _rows(markers: Markers, rows: slice) -> Markers:
     return Markers(markers.time[rows], markers.names, markers.positions[rows], markers.frame)
 
 
-def _errors(fit: FittedMotion) -> pd.DataFrame:
-    squares = np.nan_to_num(fit.marker_error) ** 2
-    columns = {
-        "total_squared_error": squares.sum(axis=-1),
-        "marker_error_RMS": np.nan_to_num(fit.marker_rms),
-        "marker_error_max": np.sqrt(squares.max(axis=-1)),
-    }
-    return pd.DataFrame(columns, pd.Index(fit.time, name="time"))
-
-
-def _locations(model: Model, fit: FittedMotion) -> pd.DataFrame:
-    poses, own = model.system.poses(fit.q), {marker.name: marker for marker in model.markers}
-    columns: dict[str, Array] = {}
-    for name in fit.marker_names:
-        R, p = poses[own[name].body]
-        x = p + R @ np.array(own[name].position)
-        columns |= {name + end: np.broadcast_to(x, (len(fit.time), 3))[:, k] for k, end in enumerate(XYZ)}
-    return pd.DataFrame(columns, pd.Index(fit.time, name="time"))
-
-
-def run_inverse_dynamics(
-    setup: InverseDynamicsSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
-) -> None:
+def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
     """Find the generalized forces and note their file."""
-    found = _inverse_dynamics(setup, rotations)
+    found = _inverse_dynamics(setup, outputs.rotations)
     torques = found.of_coordinates()
-    tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
-    outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces", False)
+    outputs.tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
+    outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces")
     if setup.joints:
-        own = found if rotations == "file" else _inverse_dynamics(setup, "file")
-        table, name = _forces_at_joints(setup, own), "Inverse Dynamics Body Forces at Specified Joints"
-        outputs.table(setup.body_forces, table, name, False)
+        own = found if outputs.rotations == "file" else _inverse_dynamics(setup, "file")
+        title = "Inverse Dynamics Body Forces at Specified Joints"
+        outputs.table(setup.body_forces, _forces_at_joints(setup, own), title)
 
 
 def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorques:
@@ -204,23 +189,21 @@ def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorqu
 
 def _forces_at_joints(setup: InverseDynamicsSetup, found: JointTorques) -> pd.DataFrame:
     """The equivalent force [N] and moment [N m] on the child of each reported joint at its frame, in ground axes."""
-    system, frames = found.motion.system, child_frames(setup.model)
+    system, frames, time, q = found.motion.system, child_frames(setup.model), found.motion.time, found.motion.q
     names = list(frames) if any(name.lower() == "all" for name in setup.joints) else setup.joints
     for name in (name for name in names if name not in frames):
-        message = f"<joints_to_report_body_forces> names {name!r}, which is no joint of the model; it is left out"
-        warnings.warn(f"{setup.path}: {message}", MotionWarning, stacklevel=2)
-    poses = system.poses(found.motion.q)
-    columns: dict[str, Array] = {}
+        unknown = f"names {name!r}, which is no joint of the model; it is left out"
+        note(f"{setup.path}: <joints_to_report_body_forces> {unknown}")
+    poses, columns = system.poses(q), dict[str, Array]()
     for name in (name for name in names if name in frames):
-        total = np.zeros((2, len(found.motion.time), 3))
+        total = np.zeros((2, len(time), 3))
         for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
             if name == body.joint_name and body.joint.nu:
-                R = poses[body.name][0]
-                parts = equivalent_force(body.joint.subspace(found.motion.q[:, iq]), found.torque[:, iu])
-                total += [matvec(R, part) for part in parts]
-        for letter, values in zip("FM", total, strict=True):
-            columns |= {f"{name}_{frames[name]}_{letter}{axis}": values[:, k] for k, axis in enumerate("XYZ")}
-    return pd.DataFrame(columns, pd.Index(found.motion.time, name="time"))
+                parts = equivalent_force(body.joint.subspace(q[:, iq]), found.torque[:, iu])
+                total += [matvec(poses[body.name][0], part) for part in parts]
+        labels = [f"{name}_{frames[name]}_{letter}{axis}" for letter in "FM" for axis in "XYZ"]
+        columns |= labelled(labels, np.concatenate(list(total), axis=-1))
+    return over_time(time, columns)
 
 
 def equivalent_force(subspace: tuple[Array, Array], tau: Array) -> tuple[Array, Array]:
@@ -242,27 +225,21 @@ def equivalent_force(subspace: tuple[Array, Array], tau: Array) -> tuple[Array, 
     return force, moment
 
 
-def run_sensor_placer(setup: SensorPlacerSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_sensor_placer(setup: SensorPlacerSetup, outputs: Outputs) -> None:
     """Place the sensors on their bodies, and note the model with them: the file as it is, with a frame for each."""
     model = load_model(setup.model)
     seen = _turned(setup.orientations, setup.turn)
-    try:
-        sensors = calibrate_orientations(model, seen, base=setup.base, heading=setup.heading or "z")
-    except ValueError as error:
-        raise in_file(error, setup.path) from None
-    tell(f"{len(sensors)} sensors placed")
+    sensors = calibrate_orientations(model, seen, base=setup.base, heading=setup.heading or "z")
+    outputs.tell(f"{len(sensors)} sensors placed")
     centers = {body.name: body.center_of_mass for body in model.system.bodies}
     frames = [SensorFrame(s.name, s.body, s.orientation, tuple(centers[s.body])) for s in sensors]
     text = model_with_sensors(setup.model, frames)
     outputs.add(setup.output, lambda to: write_text(to, text))
 
 
-def run_sensor_tracking(
-    setup: SensorTrackingSetup, outputs: Outputs, rotations: str, tell: Callable[[str], None]
-) -> None:
+def run_sensor_tracking(setup: SensorTrackingSetup, outputs: Outputs) -> None:
     """Fit the poses to the sensors, and note the angles and the errors. Where the model is stays where it starts."""
-    model = load_model(setup.model, rotations)
-    frames = read_sensor_frames(setup.model)
+    model, frames = load_model(setup.model, outputs.rotations), read_sensor_frames(setup.model)
     if not frames:
         raise ModelError("the model has no sensors: frames of bodies called '..._imu'; IMUPlacer makes them",
                          file=setup.model)  # fmt: skip
@@ -270,22 +247,19 @@ def run_sensor_tracking(
     seen = _turned(setup.orientations, setup.turn).between(*setup.times)
     if not len(seen.time):
         raise ModelError("no frame lies in <time_range>", file=setup.path)
-    tell_missing_times(seen.time, setup.times, tell)
+    tell_missing_times(seen.time, setup.times, outputs.tell)
     weights = {sensor.name: setup.weights.get(sensor.name, 1.0) for sensor in sensors if sensor.name in seen.names}
-    try:
-        # OpenSim divides the part of the sensors by the sum of their weights
-        pull = setup.constraint_weight * sum(weights.values()) if weights else np.inf
-        fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model), constraint_weight=pull)
-    except ValueError as error:
-        raise in_file(error, setup.path) from None
-    tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
-         f"{int((~fit.converged).sum())} not converged")  # fmt: skip
+    # OpenSim divides the part of the sensors by the sum of their weights
+    pull = setup.constraint_weight * sum(weights.values()) if weights else np.inf
+    fit = inverse_kinematics(model, seen, weights, sensors=sensors, locked=_held(model), constraint_weight=pull)
+    outputs.tell(f"{len(fit.time)} frames, {np.degrees(np.nanmax(fit.sensor_error)):.3g} degrees at most, "
+                 f"{int((~fit.converged).sum())} not converged")  # fmt: skip
     name = f"ik_{setup.orientations.stem}"
     motion = setup.motion or setup.results / file_name(f"{name}.mot")
     outputs.table(motion, fit.angles(in_degrees=True), name, True)
     if setup.errors:
-        errors = pd.DataFrame(fit.sensor_error, pd.Index(fit.time, name="time"), pd.Index(fit.sensor_names))
-        outputs.table(setup.results / file_name(f"{name}_orientationErrors.sto"), errors, "OrientationErrors", False)
+        errors = over_time(fit.time, labelled(fit.sensor_names, fit.sensor_error))
+        outputs.table(setup.results / file_name(f"{name}_orientationErrors.sto"), errors, "OrientationErrors")
 
 
 def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:
@@ -305,67 +279,65 @@ def _held(model: Model) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def run_scale(setup: ScaleSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_scale(setup: ScaleSetup, outputs: Outputs) -> None:
     """Scale the model, place its markers, and note the files."""
     model = generic = with_markers(load_model(setup.model), setup.markers)
     if setup.scaler is not None:
         scaler = setup.scaler
-        factors = _factors(setup, model, scaler, tell)
+        factors = _factors(model, scaler, outputs.tell)
         model = scaled(model, factors, setup.mass, scaler.keep_masses)
-        tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
+        outputs.tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
         outputs.add(scaler.model, model.save)
-        outputs.xml(scaler.factor_file, lambda: _scale_set(factors))
+        entries = [("Scale", "", {"scales": _words(s), "segment": name, "apply": "true"})
+                   for name, s in factors.items() if not name.endswith("_frame")]  # fmt: skip
+        outputs.xml(scaler.factor_file, lambda: _document("ScaleSet", entries))
     trial = next((part.trial for part in (setup.scaler, setup.placer) if part is not None and part.trial), None)
     static, sized = None if trial is None else load_markers(trial), model
     outputs.sections.append(lambda: scaling_sections(generic, sized, static))
     if setup.placer is not None:
-        _place(setup, setup.placer, model, outputs, tell)
+        _place(setup, setup.placer, model, outputs)
 
 
-def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs, tell: Callable[[str], None]) -> None:
-    trial = mean_pose(_cut(load_markers(placer.trial), placer.times, tell))
+def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Outputs) -> None:
+    trial = mean_pose(_cut(load_markers(placer.trial), placer.times, outputs.tell))
     model = replace(model, markers=tuple(m for m in model.markers if m.name in trial.names))
     fit = fitted_to_tasks(model, trial, placer.tasks, placer.coordinates, setup.path)
     if placer.move:
         model = moved_markers(model, trial, fit.q[0], {m.name for m in model.markers if m.fixed})
-    tell(f"markers placed, RMS {fit.marker_rms[0] * 1e3:.3g} mm before")
+    outputs.tell(f"markers placed, RMS {fit.marker_rms[0] * 1e3:.3g} mm before")
     outputs.add(placer.model, model.save)
-    outputs.xml(placer.marker_file, lambda: _marker_set(model))
+    path = {body: f"/bodyset/{body}" for body in model.system.body_names} | {model.system.ground: "/ground"}
+    entries = [("Marker", m.name, {"socket_parent_frame": path[m.body], "location": _words(m.position),
+                                   "fixed": str(m.fixed).lower()}) for m in model.markers]  # fmt: skip
+    outputs.xml(placer.marker_file, lambda: _document("MarkerSet", entries))
     if placer.motion is not None:
         columns = state_columns(model.system, fit.q, np.zeros((1, model.system.nu)))
         own = [start_activation(m) for m in model.muscles]
         columns |= muscle_columns(model, np.array([own])) if own else {}
-        outputs.table(placer.motion, pd.DataFrame(columns, pd.Index(fit.time, name="time")), "static pose", False)
+        outputs.table(placer.motion, over_time(fit.time, columns), "static pose")
 
 
-def _factors(setup: ScaleSetup, model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:
+def _factors(model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:
     """The factors. Measurements with missing markers, and missing bodies, are reported and left out, as in OpenSim."""
     trial = None if scaler.trial is None else _cut(load_markers(scaler.trial), scaler.times, tell)
     bodies = (model.system.ground, *model.system.body_names)
-    own, seen = {m.name for m in model.markers}, set(trial.names) if trial is not None else set()
+    known = {m.name for m in model.markers} & set(trial.names if trial is not None else ())
     measurements = []
     for entry in scaler.measurements:
-        missing = sorted({name for pair in entry.pairs for name in pair if name not in own or name not in seen})
+        missing = sorted({name for pair in entry.pairs for name in pair} - known)
         unknown = [name for name, _ in entry.bodies if name not in bodies]
         if unknown:
-            _warn(f"the measurement {entry.name!r} names bodies that the model lacks: {', '.join(unknown)}")
+            note(f"the measurement {entry.name!r} names bodies that the model lacks: {', '.join(unknown)}")
         if missing or not entry.pairs:
-            _warn(f"the measurement {entry.name!r} is not used; markers are missing: {', '.join(missing)}")
+            note(f"the measurement {entry.name!r} is not used; markers are missing: {', '.join(missing)}")
             continue
         axes = {name: word for name, word in entry.bodies if name in bodies}
         measurements.append(Measurement(entry.name, entry.pairs, axes))
     factors = {name: values for name, values in scaler.factors if name in bodies}
     for name, _ in scaler.factors:
         if name not in bodies:
-            _warn(f"the model has no body {name!r}, whose factors are given")
-    try:
-        return scale_factors(model, trial, measurements, factors=factors, order=scaler.order)
-    except ValueError as error:
-        raise in_file(error, setup.path) from None
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, MotionWarning, stacklevel=3)
+            note(f"the model has no body {name!r}, whose factors are given")
+    return scale_factors(model, trial, measurements, factors=factors, order=scaler.order)
 
 
 def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], None]) -> Markers:
@@ -374,33 +346,20 @@ def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], Non
     end = min(int(np.searchsorted(time, times[1] - TIME_TOLERANCE_S, side="left")), len(time) - 1)
     rows = slice(row_at(time, times[0]), end + 1)
     tell_missing_times(time[rows], times, tell)
-    return Markers(time[rows], markers.names, markers.positions[rows], markers.frame)
-
-
-def _scale_set(factors: dict[str, Array]) -> str:
-    return _document("ScaleSet", [("Scale", "", [("scales", _words(s)), ("segment", name), ("apply", "true")])
-                                  for name, s in factors.items() if not name.endswith("_frame")])  # fmt: skip
-
-
-def _marker_set(model: Model) -> str:
-    ground = model.system.ground
-    path = {m.name: "/ground" if m.body == ground else f"/bodyset/{m.body}" for m in model.markers}
-    return _document("MarkerSet", [("Marker", m.name, [("socket_parent_frame", path[m.name]),
-                                    ("location", _words(m.position)), ("fixed", str(m.fixed).lower())])
-                                   for m in model.markers])  # fmt: skip
+    return _rows(markers, rows)
 
 
 def _words(values: Sequence[float] | Array) -> str:
     return " ".join(repr(float(x)) for x in values)
 
 
-def _document(tag: str, entries: list[tuple[str, str, list[tuple[str, str]]]]) -> str:
-    """An OpenSim document of one set."""
+def _document(tag: str, entries: list[tuple[str, str, dict[str, str]]]) -> str:
+    """An OpenSim document of one set: tag, name and values of each entry."""
     root = etree.Element("OpenSimDocument", Version="40000")
     holder = etree.SubElement(etree.SubElement(root, tag, name=tag.lower()), "objects")
     for tag_of_entry, name, values in entries:
         element = etree.SubElement(holder, tag_of_entry, **({"name": name} if name else {}))
-        for key, text in values:
+        for key, text in values.items():
             etree.SubElement(element, key).text = text
     written: bytes = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
     return written.decode()

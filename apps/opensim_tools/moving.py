@@ -1,7 +1,7 @@
 """The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
+from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
@@ -22,12 +23,15 @@ from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
+from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import AnalyzeSetup, ForwardSetup, RraSetup
+from myoquat.data.setups.analyses import Analysis
 from myoquat.data.setups.control import read_controls
+from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import muscle_forces
 from myoquat.muscle.actuators import Actuator
@@ -47,6 +51,7 @@ __all__ = [
     "loads_at",
     "moving_of",
     "note",
+    "result_file",
     "start_activation",
     "state_columns",
     "tell_missing_times",
@@ -78,10 +83,8 @@ def loaded_motion(path: Path, model: Model, in_degrees: bool) -> Motion:
 def filtered_motion(path: Path, model: Model, cutoff: float | None) -> Motion:
     """The motion in a file of coordinates, its angles in degrees unless it says otherwise, below a cutoff [Hz]."""
     recorded = loaded_motion(path, model, in_degrees=True)
-    try:
+    with errors_in(path):
         return smooth_angles(recorded, cutoff)
-    except ValueError as error:
-        raise in_file(error, path) from None
 
 
 def with_speeds(motion: Motion, path: Path) -> Motion:
@@ -112,17 +115,12 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
     if path is None:
         return None
     loads = load_forces(path)
-    try:
+    with errors_in(path):
         found = loads.resampled(time)
-    except ValueError as error:
-        raise in_file(error, path) from None
     if len(loads.time) < 3 or not len(time):
         return found
-    fields = ("force", "point", "torque")
-    splines = {
-        field: scipy.interpolate.CubicSpline(loads.time, getattr(loads, field), bc_type="natural")(time)
-        for field in fields
-    }
+    given = {name: getattr(loads, name) for name in ("force", "point", "torque")}
+    splines = {k: scipy.interpolate.CubicSpline(loads.time, x, bc_type="natural")(time) for k, x in given.items()}
     return replace(found, **splines)
 
 
@@ -139,8 +137,7 @@ def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple
     if first > end + row or last < start - row:
         raise ModelError(f"{_asked(motion.time, times, setup)}: no frame lies there")
     rows = rows_between(motion.time, *times)
-    u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
-    return rows, Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
+    return rows, selected_frames(motion, rows)
 
 
 def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) -> None:
@@ -195,79 +192,89 @@ def note(message: str) -> None:
 class Moving:
     """A motion with u. If it comes from coordinates, it also has udot, from splines through the coordinates.
 
-    activation (t, m) and muscle_states (t, ns) are those of a states file, None where there is none.
+    controls (t, k) are those of actuators, with the activations of delayed ones. activation (t, m) and muscle_states
+    (t, ns) are those of a states file, None where there is none.
     """
 
     setup: AnalyzeSetup | ForwardSetup | RraSetup
     model: Model
     motion: Motion
     loads: Forces | None
-    first: int  # the number of the first frame in the file
+    controls: Array
     activation: Array | None = None
     muscle_states: Array | None = None
-    given_controls: Array | None = None
-    actuation: dict[str, Array] | None = None  # (t,) activations of actuators in the file of states
+    first: int = 0  # the number of the first frame in the file
 
-    @cached_property
-    def controls(self) -> Array:
-        """(t, k) those given, or what the setup's controllers say, 0 where they say nothing. Activations of the file of
-        states in place of those that they follow with a delay."""
-        if self.given_controls is not None:
-            return self.given_controls
-        model, time = self.model, self.motion.time
-        controls = np.zeros((len(time), len(model.control_names)))
-        for path in self.setup.controls:
-            table = read_controls(path)
-            for k in (k for k, name in enumerate(model.control_names) if name in table):
-                controls[:, k] = table[model.control_names[k]].at(time)
-        for name, activation in (self.actuation or {}).items():
-            controls[:, model.control_names.index(name)] = activation
-        return controls
+    @property
+    def time(self) -> Array:
+        return self.motion.time
+
+    @property
+    def q(self) -> Array:
+        return self.motion.q
+
+    @property
+    def u(self) -> Array:
+        assert self.motion.u is not None
+        return self.motion.u
+
+    def recorded(self, interval: int) -> "Moving":
+        """The frames that an analysis records: the first, all multiples of its interval in the file's numbers, and the
+        last."""
+        k = np.arange(len(self.time))
+        rows = np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+        if len(rows) == len(k):
+            return self
+        activation, states = (None if x is None else x[rows] for x in (self.activation, self.muscle_states))
+        loads = self.loads
+        if loads is not None:
+            series = {name: getattr(loads, name)[rows] for name in ("time", "force", "point", "torque")}
+            loads = replace(loads, **series)
+        motion = selected_frames(self.motion, rows)
+        return Moving(self.setup, self.model, motion, loads, self.controls[rows], activation, states)
 
     def joint_loads(self, tensions: "Array | pd.DataFrame | None", controls: Array) -> JointLoads:
         """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""
-        model = unbounded(self.model)
-        return joint_loads(model, self.forward, tensions, self.loads, controls=controls if model.actuators else None)
+        model, forward = unbounded(self.model), replace(self.motion, udot=None)  # so that forces cause accelerations
+        return joint_loads(model, forward, tensions, self.loads, controls=controls if model.actuators else None)
 
-    @property
-    def forward(self) -> Motion:
-        """The motion without accelerations, so that forces have to cause them."""
-        return replace(self.motion, udot=None)
-
-    @property
+    @cached_property
     def tensions(self) -> Array | None:
         """(t, m) [N] tensions of the muscles, None where their states are not known."""
-        m, n = self.motion, len(self.model.muscles)
-        if not n:
-            return np.zeros((len(m.time), 0))
+        if not self.model.muscles:
+            return np.zeros((len(self.time), 0))
         if self.activation is None or (self.muscle_states is None and state_names(self.model)):
             return None
-        assert m.u is not None
-        return muscle_forces(self.model, m.q, m.u, self.activation, self.muscle_states)
+        return muscle_forces(self.model, self.q, self.u, self.activation, self.muscle_states)
 
     @cached_property
     def accelerations(self) -> Array | str:
         """(t, nu) udot that the forces cause, as OpenSim's analyses have them, or why they are not known."""
-        tensions = self.tensions
-        if tensions is None:
+        if self.tensions is None:
             return "accelerations are those that the forces cause, and what the muscles do is not in the file"
-        pull = tensions if tensions.size else None
         try:
-            udot = self.joint_loads(pull, self.controls).motion.udot
+            udot = self.joint_loads(self.tensions if self.tensions.size else None, self.controls).motion.udot
         except ModelError as error:
             return f"accelerations are not known: {error}"
         assert udot is not None
         return udot
 
-    def file(self, analysis: str, table: str) -> Path:
+    def file(self, analysis: Analysis, table: str) -> Path:
         """Where a table of an analysis is written; ModelError for names that no file can have."""
-        return self.setup.results / file_name(f"{self.setup.name}_{analysis}_{table}.sto")
+        return result_file(self.setup, f"{analysis.name}_{table}.sto")
 
-    def rows(self, interval: int) -> Array:
-        """The numbers of the frames that an analysis records: the first, all multiples of its interval in the file's
-        numbers, and the last."""
-        k = np.arange(len(self.motion.time))
-        return np.flatnonzero(((k + self.first) % interval == 0) | (k == 0) | (k == len(k) - 1))
+    def note_table(
+        self, outputs: Outputs, analysis: Analysis, table: str, columns: "Mapping[str, Array] | pd.DataFrame",
+        title: str, in_degrees: bool = False,
+    ) -> None:  # fmt: skip
+        """Note a table of columns (t,) of an analysis."""
+        outputs.table(self.file(analysis, table), over_time(self.time, columns), title, in_degrees)
+
+
+def result_file(setup: Any, ending: str) -> Path:
+    """A file of a setup's results; ModelError for a name that no file can have."""
+    place: Path = setup.results / file_name(f"{setup.name}_{ending}")
+    return place
 
 
 def unbounded(model: Model) -> Model:
@@ -305,8 +312,7 @@ def tell_undriven(model: Model, motion: Motion, path: Path, consequence: str) ->
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     """The motion that a setup asks for, cut to its times."""
     model = load_model(setup.model, rotations)
-    own = actuators_of(model, setup.force_sets)
-    model = replace(model, actuators=tuple(own.values()), inputs=())
+    model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()), inputs=())
     if setup.states is None:
         assert setup.coordinates is not None
         whole = filtered_motion(setup.coordinates, model, setup.cutoff)
@@ -316,30 +322,33 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         assert whole.u is not None
         bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
         rows, motion = cut_motion(replace(whole, udot=bends), setup.times, setup.path)
-        return Moving(setup, model, motion, loads_at(setup.loads, motion.time), rows.start)
-    rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
-    motion = assembled_motion(model, motion, setup.states)
-    if motion.u is None:
-        raise ModelError("the file of states holds no speeds", file=setup.states)
-    table = load_table(setup.states)
-    try:
-        states = muscle_states_from_motion(model, table)
-    except ValueError as error:
-        raise in_file(error, setup.states) from None
-    activation, fibers = (None if x is None else x[rows] for x in states)
-    acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
-    return Moving(
-        setup, model, motion, loads_at(setup.loads, motion.time), rows.start, activation, fibers, actuation=acting
-    )
+        activation, fibers, acting = None, None, dict[str, Array]()
+    else:
+        rows, motion = cut_motion(loaded_motion(setup.states, model, in_degrees=False), setup.times, setup.path)
+        motion = assembled_motion(model, motion, setup.states)
+        if motion.u is None:
+            raise ModelError("the file of states holds no speeds", file=setup.states)
+        with errors_in(setup.states):
+            states = muscle_states_from_motion(model, table := load_table(setup.states))
+        activation, fibers = (None if x is None else x[rows] for x in states)
+        acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
+    time, known = motion.time, model.control_names
+    controls = np.zeros((len(time), len(known)))  # where controllers say nothing
+    said: dict[str, Array] = {}
+    for path in setup.controls:
+        table = read_controls(path)
+        said |= {name: table[name].at(time) for name in known if name in table}
+    for name, values in (said | acting).items():
+        controls[:, known.index(name)] = values
+    return Moving(setup, model, motion, loads_at(setup.loads, time), controls, activation, fibers, rows.start)
 
 
 def state_columns(system: ArticulatedSystem, q: Array, u: Array) -> dict[str, Array]:
     """Value and speed of every coordinate by OpenSim's path, of a system whose velocities are rates of coordinates."""
-    found: dict[str, Array] = {}
-    names = [(name, body.joint_name or body.name) for body in system.bodies for name in body.names_of_coordinates]
-    for k, (name, joint) in enumerate(names):
-        found |= {f"/jointset/{joint}/{name}/value": q[:, k], f"/jointset/{joint}/{name}/speed": u[:, k]}
-    return found
+    joints = [body.joint_name or body.name for body in system.bodies for _ in body.names_of_coordinates]
+    names = zip(joints, system.coordinate_names, strict=True)
+    labels = [f"/jointset/{joint}/{name}/{part}" for joint, name in names for part in ("value", "speed")]
+    return labelled(labels, np.stack([q, u], axis=-1).reshape(len(q), -1))
 
 
 def start_activation(muscle: Muscle) -> float:

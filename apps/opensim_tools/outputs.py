@@ -22,9 +22,15 @@ __all__ = ["Outputs"]
 @dataclass
 class Outputs:
     """What is to be written where: each file goes into a folder beside its place first; all are moved at the end.
-    For a report, `tables` are those among the files, and `sections` make what comes before them."""
+    For a report, `tables` are those among the files, and `sections` make what comes before them.
+
+    tell       called with every line about the progress
+    rotations  of ball joints meanwhile
+    """
 
     overwrite: bool
+    tell: Callable[[str], None] = lambda line: None
+    rotations: str = "file"
     files: list[tuple[Path, Callable[[Path], object]]] = field(default_factory=list)
     tables: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
     sections: list[Callable[[], Sequence[Numbers | Drawn]]] = field(default_factory=list)
@@ -37,7 +43,7 @@ class Outputs:
             check_output(path, self.overwrite)
         self.files.append((path, write))
 
-    def table(self, path: Path | None, frame: pd.DataFrame, name: str, in_degrees: bool) -> None:
+    def table(self, path: Path | None, frame: pd.DataFrame, name: str, in_degrees: bool = False) -> None:
         """A .mot or .sto file of a table."""
         if path is not None:
             self.tables.append((path, frame))

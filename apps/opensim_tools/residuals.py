@@ -1,10 +1,8 @@
 """RRATool: the motion that is consistent with its ground reactions, with the files that OpenSim's tool writes."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.motion.smoothing import natural_spline
@@ -18,6 +16,7 @@ from myoquat.apps.opensim_tools.moving import (
     filtered_motion,
     loads_at,
     note,
+    result_file,
     state_columns,
     tell_missing_times,
     unbounded,
@@ -26,10 +25,11 @@ from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
 from myoquat.core.typing import Array
 from myoquat.data import load_model
-from myoquat.data.files import file_name, write_text
+from myoquat.data.files import write_text
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.setups import RraSetup
 from myoquat.data.setups.control import control_set_text
+from myoquat.data.tables import labelled, over_time
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import acting_torques
 from myoquat.muscle.model import Model
@@ -43,19 +43,17 @@ RESIDUALS = ("FX", "FY", "FZ", "MX", "MY", "MZ")
 MAX_UNACTUATED = 1e-6  # of the greatest generalized force: beyond it actuators are missing
 
 
-def run_rra(setup: RraSetup, outputs: Outputs, tell: Callable[[str], None]) -> None:
+def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     """Make the motion of a setup consistent and note the files of its kinematics, actuators, errors and model."""
-    for name in setup.left_out:
-        note(f"{name} is left out: it is not known here")
     whole = load_model(setup.model, "file")
     model = replace(whole, muscles=(), groups=(), actuators=(), inputs=(), forces=(), limits=())
     actuators = tuple(actuators_of(model, setup.force_sets).values())
     motion = _frames(setup, model)
-    tell_missing_times(motion.time, setup.times, tell)
+    tell_missing_times(motion.time, setup.times, outputs.tell)
     loads = loads_at(setup.loads, motion.time)
     options = ResidualOptions(BOUND, BOUND, body=setup.body, weights=_weights(setup, model, motion), shift=0.05)
     found = dynamically_consistent(model, motion, loads, options=options)
-    tell(summary_of(found))
+    outputs.tell(summary_of(found))
     if not found.success:
         note(f"the residual exceeds {options.force:g} N or {options.torque:g} N m in some frames")
     if setup.output is not None:
@@ -63,12 +61,12 @@ def run_rra(setup: RraSetup, outputs: Outputs, tell: Callable[[str], None]) -> N
         changed = tuple(replace(b, center_of_mass=bodies[b.name].center_of_mass) for b in whole.system.bodies)
         adjusted = replace(whole, system=replace(whole.system, bodies=changed))
         shift = ", ".join(f"{1000 * x:.2f}" for x in found.shift)
-        tell(f"center of mass of {setup.body} shifted by {shift} mm")
+        outputs.tell(f"center of mass of {setup.body} shifted by {shift} mm")
         outputs.add(setup.output, lambda to: adjusted.save(to, overwrite=True))
     acting = unbounded(replace(found.model, actuators=actuators))
     controls = _controls(acting, found, loads)
-    _note_files(setup, acting, found, loads, controls, outputs)
-    analyse(Moving(setup, acting, found.motion, loads, 0, None, None, controls), outputs, tell)
+    _note_files(setup, acting, found, controls, outputs)
+    analyse(Moving(setup, acting, found.motion, loads, controls), outputs)
 
 
 def _frames(setup: RraSetup, model: Model) -> Motion:
@@ -103,20 +101,12 @@ def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Ar
     motion, count = found.motion, len(model.control_names)
     assert motion.u is not None
     torque = inverse_dynamics_of_motion(found.model, motion, loads).torque
-    still = np.zeros((len(motion.time), count))
-    none = acting_torques(model, motion.q, motion.u, motion.time, controls=still)
-    columns = []
-    for k in range(count):
-        one = still.copy()
-        one[:, k] = 1.0
-        columns.append(acting_torques(model, motion.q, motion.u, motion.time, controls=one) - none)
+    tried = [np.zeros(count), *np.eye(count)]  # none, and a unit of each
+    moment = [acting_torques(model, motion.q, motion.u, motion.time, controls=np.tile(row, (len(torque), 1)))
+              for row in tried]  # fmt: skip
     names, C = free_velocities(found.model, motion.q)
-    A = (
-        np.einsum("tij,tik->tjk", C, np.stack(columns, axis=-1))
-        if columns
-        else np.zeros((len(motion.time), len(names), 0))
-    )
-    b = np.einsum("tij,ti->tj", C, torque - none)
+    columns = np.stack(moment, axis=-1)[..., 1:] - moment[0][..., None]
+    A, b = np.einsum("tij,tik->tjk", C, columns), np.einsum("tij,ti->tj", C, torque - moment[0])
     controls: Array = np.einsum("tkj,tj->tk", np.linalg.pinv(A), b)
     missing = np.abs(np.einsum("tjk,tk->tj", A, controls) - b).max(axis=0, initial=0.0)
     rows = np.flatnonzero(missing > MAX_UNACTUATED * np.abs(b).max(initial=0.0))
@@ -125,24 +115,19 @@ def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Ar
     return controls
 
 
-def _note_files(
-    setup: RraSetup, model: Model, found: ConsistentMotion, loads: Forces | None, controls: Array, outputs: Outputs
-) -> None:
-    motion, recorded = found.motion, found.recorded
+def _note_files(setup: RraSetup, model: Model, found: ConsistentMotion, controls: Array, outputs: Outputs) -> None:
+    motion, names = found.motion, model.system.coordinate_names
     assert motion.u is not None
-    index, names = pd.Index(motion.time, name="time"), model.system.coordinate_names
-    place = setup.results
-    table = pd.DataFrame(controls, index, list(model.control_names))
-    outputs.table(place / file_name(f"{setup.name}_controls.sto"), table, "controls", False)
-    outputs.xml(place / file_name(f"{setup.name}_controls.xml"), lambda: control_set_text(table))
     tracked = [name for name in setup.weights if name in names]
-    errors = (recorded.q - motion.q)[:, [names.index(name) for name in tracked]]
-    outputs.table(
-        place / file_name(f"{setup.name}_pErr.sto"), pd.DataFrame(errors, index, tracked), "PositionErrors", False
-    )
-    columns = state_columns(model.system, motion.q, motion.u)
-    outputs.table(place / file_name(f"{setup.name}_states.sto"), pd.DataFrame(columns, index), "states", False)
-    means = found.residual.mean(axis=0)
-    lines = [f"{name} average = {mean:.6g}" for name, mean in zip(RESIDUALS, means, strict=True)]
-    text = "Average Residuals:\n\n" + "\n".join(lines) + "\n"
-    outputs.add(place / file_name(f"{setup.name}_avgResiduals.txt"), lambda to: write_text(to, text))
+    errors = (found.recorded.q - motion.q)[:, [names.index(name) for name in tracked]]
+    tables = {
+        "controls": over_time(motion.time, labelled(model.control_names, controls)),
+        "PositionErrors": over_time(motion.time, labelled(tracked, errors)),
+        "states": over_time(motion.time, state_columns(model.system, motion.q, motion.u)),
+    }
+    for title, table in tables.items():
+        outputs.table(result_file(setup, f"{title.replace('PositionErrors', 'pErr')}.sto"), table, title)
+    outputs.xml(result_file(setup, "controls.xml"), lambda: control_set_text(tables["controls"]))
+    means = zip(RESIDUALS, found.residual.mean(axis=0), strict=True)
+    text = "Average Residuals:\n\n" + "".join(f"{name} average = {mean:.6g}\n" for name, mean in means)
+    outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))

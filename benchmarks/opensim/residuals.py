@@ -52,7 +52,7 @@ def run() -> list[dict[str, Any]]:
 def _ours(file: Path, results: Path) -> None:
     setup, outputs = read_setup(file), Outputs(True)
     assert isinstance(setup, RraSetup)
-    run_rra(replace(setup, results=results, output=None), outputs, lambda line: None)
+    run_rra(replace(setup, results=results, output=None), outputs)
     outputs.write()
 
 

@@ -246,7 +246,7 @@ class Motion(Shown):
         return cls(system, data["time"].values, **given)
 
 
-def selected_frames(motion: Motion, rows: Array) -> Motion:
+def selected_frames(motion: Motion, rows: Array | slice) -> Motion:
     """Some frames of a motion, without residuals of a fit."""
     u, udot = (None if x is None else x[rows] for x in (motion.u, motion.udot))
     return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)

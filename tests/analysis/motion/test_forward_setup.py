@@ -205,8 +205,9 @@ def test_springs_and_what_has_no_column(tmp_path):
     model = mq.Model(mq.ArticulatedSystem((hinge,)), forces=forces)
     q, u = np.random.default_rng(0).normal(size=(2, 5, 1))
     moving = Moving(
-        SimpleNamespace(results=tmp_path, name="swing"), model, Motion(model.system, np.arange(5.0), q, u), None, 0
-    )
+        SimpleNamespace(results=tmp_path, name="swing"), model, Motion(model.system, np.arange(5.0), q, u), None,
+        np.zeros((5, 0)),
+    )  # fmt: skip
     outputs = Outputs(True)
     with pytest.warns(MotionWarning) as messages:
         force_reporter(moving, ForceReporterSetup("forces", 1, True, True), outputs)
