@@ -7,6 +7,8 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import click
 import numpy as np
@@ -28,9 +30,18 @@ from myoquat.analysis.studies import (
     to_table,
 )
 from myoquat.analysis.studies.export import units_of
-from myoquat.apps.report import Drawn, Numbers, Section, summary_of, write_report
+from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.core.figures import TITLES as TITLES_OF_MOTION
-from myoquat.core.figures import Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
+from myoquat.core.figures import (
+    Panel,
+    Picture,
+    curve_styles,
+    draw_panels,
+    legend_above,
+    legend_beside,
+    plain_axis,
+    small_axes,
+)
 from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_text
@@ -38,12 +49,10 @@ from myoquat.kernels import Outcome
 
 __all__ = [
     "band_figure",
-    "chosen_curves",
     "curves",
     "inline_picture",
     "inline_svg",
     "inputs_named",
-    "store",
     "uncertain_sections",
     "write_comparison_report",
     "write_study_report",
@@ -52,6 +61,7 @@ __all__ = [
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size
 SHARED = ("N", "N m", "mm")  # units of axes with one scale
+NO_AXES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 TITLES = TITLES_OF_MOTION | {
     "N": "forces",
     "N m": "moments",
@@ -61,41 +71,32 @@ TITLES = TITLES_OF_MOTION | {
 }
 
 
-def curves(table: pd.DataFrame, units: Mapping[str, str], title: str = "") -> str:
-    """Curves of the columns over the index time [s] as SVG, and the names of columns that are not drawn.
+def curves(
+    table: pd.DataFrame, units: Mapping[str, str], title: str = "", axes: Mapping[str, Mapping[str, str]] = NO_AXES
+) -> str:
+    """Curves of the columns over the index time [s] as SVG, and the names of what is not drawn.
 
     Columns of one unit are together, at most eight on an axis, and their axes share a scale. The heading is the title
-    or a word for the unit.
+    or a word for the unit. With `axes` each title has one axis. They hold its columns, all of one unit, with the names
+    that the legend shows.
     """
-    left_out = [html.escape(str(name)) for name in table.columns[MAX_DRAWN_COLUMNS:]]
-    table = table.iloc[:, :MAX_DRAWN_COLUMNS]
-    note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
-    if not len(table.columns) or len(table) < 2:
+    names = [str(name) for name in table.columns]
+    if axes:
+        count = np.cumsum([len(columns) for columns in axes.values()])
+        groups = [row for row, last in zip(axes.items(), count, strict=True) if last <= MAX_DRAWN_COLUMNS]
+        left_out = list(axes)[len(groups) :]
+    else:
+        shown, left_out = names[:MAX_DRAWN_COLUMNS], names[MAX_DRAWN_COLUMNS:]
+        groups = [(title or TITLES.get(unit, ""), {name: name for name in shown if units[name] == unit})
+                  for unit in dict.fromkeys(units[name] for name in shown)]  # fmt: skip
+    note = f"<p>Not drawn: {html.escape(', '.join(left_out))}</p>" if left_out else ""
+    if not groups or len(table) < 2:
         return note
-    panels = [_panel(table, unit, units, title) for unit in dict.fromkeys(units[str(name)] for name in table.columns)]
-    return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
-
-
-def chosen_curves(table: pd.DataFrame, units: Mapping[str, str], axes: Mapping[str, Mapping[str, str]]) -> str:
-    """Curves over the index time [s] as SVG, and the titles of axes that are not drawn.
-
-    Each title has one axis. `axes` holds its columns, all of one unit, with the names that the legend shows.
-    """
-    count = np.cumsum([len(columns) for columns in axes.values()])
-    drawn = [title for title, columns in zip(axes, count, strict=True) if columns <= MAX_DRAWN_COLUMNS]
     panels = []
-    for title in drawn:
-        unit, values = units[next(iter(axes[title]))], table[list(axes[title])].to_numpy(dtype=float)
-        panels.append(Panel(title, unit, tuple(axes[title].values()), values, shared=unit in SHARED))
-    left_out = [html.escape(title) for title in axes if title not in drawn]
-    note = f"<p>Not drawn: {', '.join(left_out)}</p>" if left_out else ""
+    for heading, columns in groups:
+        unit, values = units[next(iter(columns))], table[list(columns)].to_numpy(dtype=float)
+        panels.append(Panel(heading, unit, tuple(columns.values()), values, shared=unit in SHARED))
     return inline_svg(draw_panels(table.index.to_numpy(dtype=float), panels)) + note
-
-
-def _panel(table: pd.DataFrame, unit: str, units: Mapping[str, str], title: str) -> Panel:
-    names = tuple(str(name) for name in table.columns if units[str(name)] == unit)
-    values = table[list(names)].to_numpy(dtype=float)
-    return Panel(title or TITLES.get(unit, ""), unit, names, values, shared=unit in SHARED)
 
 
 def inline_svg(figure: Figure) -> str:
@@ -178,10 +179,8 @@ def _worst(found: ModelComparison) -> list[tuple[str, str, str]]:
 
 
 def _curves(found: ModelComparison, worst: list[tuple[str, str, str]]) -> Figure:
-    rows = -(-len(worst) // AXES_PER_ROW)
-    figure = Picture(figsize=(15, 3.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
-    for axis, (muscle, quantity, over) in zip(axes, worst, strict=False):
+    figure, axes = small_axes(len(worst), AXES_PER_ROW, 15, 3.4)
+    for axis, (muscle, quantity, over) in zip(axes, worst, strict=True):
         values = np.linspace(*found.ranges[over], CURVE_POINTS)
         turns = found.units[over] == "rad"
         x = np.degrees(values) if turns else values
@@ -193,13 +192,10 @@ def _curves(found: ModelComparison, worst: list[tuple[str, str, str]]) -> Figure
         axis.set_ylabel(f"{quantity} [{UNITS[quantity]}]")
         axis.set_title(figure_label(muscle), loc="left")
         legend_beside(axis)
-    for axis in axes[len(worst) :]:
-        axis.set_visible(False)
     return figure
 
 
 MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
-PANELS_PER_ROW = 3
 FINAL = ("q_final.", "u_final.")  # columns of final coordinates and velocities
 
 
@@ -236,15 +232,11 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
 
 def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
     effects = main_effects(results, outputs)
-    rows = -(-len(outputs) // PANELS_PER_ROW)
-    figure = Picture(figsize=(15, 3.2 * rows), layout="constrained")
-    axes = figure.subplots(rows, PANELS_PER_ROW, squeeze=False).ravel()
-    for axis, name in zip(axes, outputs, strict=False):
+    figure, axes = small_axes(len(outputs), AXES_PER_ROW, 15, 3.2)
+    for axis, name in zip(axes, outputs, strict=True):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
         plot_tornado(column, 6, axes=axis)
-    for axis in axes[len(outputs) :]:
-        axis.set_visible(False)
     return figure
 
 
@@ -259,16 +251,12 @@ def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> 
 
 def _bands(results: xr.Dataset) -> Figure:
     names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
-    rows = -(-len(names) // PANELS_PER_ROW)
-    figure = Picture(figsize=(15, 3.0 * rows), layout="constrained")
-    axes = figure.subplots(rows, PANELS_PER_ROW, squeeze=False).ravel()
-    for k, (axis, name) in enumerate(zip(axes, names, strict=False)):
+    figure, axes = small_axes(len(names), AXES_PER_ROW, 15, 3.0)
+    for k, (axis, name) in enumerate(zip(axes, names, strict=True)):
         plot_bands(axis, results, name)
         axis.get_legend().remove()
-        if (k + 1) % PANELS_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
+        if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
             legend_beside(axis)
-    for axis in axes[len(names) :]:
-        axis.set_visible(False)
     return figure
 
 
@@ -281,33 +269,25 @@ CURVES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands
 WHOLE_NUMBERS = ("samples", "seed", "frames")
 
 
-def inputs_named(changes: Iterable[str]) -> UncertainInputs:
-    """The uncertain inputs with changes NAME=NUMBER; BadParameter for an unknown name or no number."""
+def inputs_named(changes: Iterable[tuple[str, float]]) -> UncertainInputs:
+    """The uncertain inputs with changes (name, number); BadParameter for an unknown name."""
     known = [field.name for field in fields(UncertainInputs)]
-    given: dict[str, float] = {}
-    for text in changes:
-        name, _, value = text.partition("=")
+    for name, _ in changes:
         if name not in known:
-            raise click.BadParameter(f"--uncertain is NAME=NUMBER with one of {', '.join(known)}, not {text!r}")
-        try:
-            given[name] = int(value) if name in WHOLE_NUMBERS else float(value)
-        except ValueError:
-            raise click.BadParameter(f"--uncertain {name} takes a number, not {value!r}") from None
-    return UncertainInputs(**given)  # type: ignore[arg-type]
+            raise click.BadParameter(f"--uncertain is NAME=NUMBER with one of {', '.join(known)}, not {name!r}")
+    given: dict[str, Any] = {name: int(x) if name in WHOLE_NUMBERS and x == int(x) else x for name, x in changes}
+    return UncertainInputs(**given)
 
 
-def store(found: UncertainCurves, output: Path, overwrite: bool) -> None:
-    """Write OUTPUT_bands.csv and OUTPUT_shares.csv beside the output, and say how the samples went."""
+def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs, output: Path, overwrite: bool) -> list[Shown]:
+    """Bands of the curves, and the share of each source in their variance, written as OUTPUT_bands.csv and
+    OUTPUT_shares.csv beside the output too."""
     click.echo(f"uncertainty: {summary_of(found)}")
     for name, table in (("bands", found.to_dataframe()), ("shares", found.shares())):
         path = output.with_name(f"{output.stem}_{name}.csv")
         check_output(path, overwrite)
         write_text(path, table.to_csv(lineterminator="\n"))
         click.echo(f"wrote {path}")
-
-
-def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs) -> list[Section | Numbers | Drawn]:
-    """Bands of the curves, and the share of each source in their variance."""
     drawn, rest = found.names[:MAX_CURVES], found.names[MAX_CURVES:]
     deviations = ", ".join(f"{name} {getattr(inputs, name):g}" for name in found.sources)
     words = [f"{found.level:.0%} of the samples lie in the bands. Standard deviations: {deviations}."]
@@ -319,18 +299,16 @@ def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs) -> list[
     ]
 
 
-def band_figure(found: UncertainCurves) -> Figure:
-    """A small axis for each curve with its band."""
-    rows = -(-len(found.names) // CURVES_PER_ROW)
-    figure = Picture(figsize=(12.0, 0.4 + 1.9 * rows), layout="constrained")
-    axes = figure.subplots(rows, CURVES_PER_ROW, squeeze=False).ravel()
-    for axis, name in zip(axes, found.names, strict=False):
+def band_figure(found: UncertainCurves, time: Array | None = None, measured: Array | None = None) -> Figure:
+    """A small axis for each curve with its band, and with measured values (k, n) at other times (k,) [s]."""
+    figure, axes = small_axes(len(found.names), CURVES_PER_ROW, 12.0, 1.9, 0.4)
+    for axis, name in zip(axes, found.names, strict=True):
         found.draw(axis, name)
         axis.tick_params(labelsize=8)
         axis.set_xlabel("")
-    for axis in axes[max(len(found.names) - CURVES_PER_ROW, 0) : len(found.names)]:
+    for axis in axes[-CURVES_PER_ROW:]:
         axis.set_xlabel("time [s]", fontsize=8)
-    for axis in axes[len(found.names) :]:
-        axis.set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    for axis, column in zip(axes, () if measured is None else measured.T, strict=False):
+        axis.plot(time, column, color="black", linewidth=2, linestyle=":", label="measured")
+    legend_above(figure)
     return figure

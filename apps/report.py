@@ -18,7 +18,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.tables import column_units
 
-__all__ = ["Drawn", "Numbers", "Said", "Section", "check_report", "summary_of", "write_report"]
+__all__ = ["Drawn", "Numbers", "Said", "Section", "Shown", "check_report", "summary_of", "write_report"]
 
 STYLE = """
 :root{--ink:#1d2733;--soft:#5b6b7c;--line:#dfe5eb;--band:#f6f8fa;--link:#0b62a8}
@@ -83,12 +83,7 @@ class Section:
             numbers = self.table.T.set_axis(["value"], axis=1).assign(unit=[units[str(n)] for n in self.table.columns])
             return [_table(numbers)]
         drawing = importlib.import_module(DRAWING)
-        drawn = (
-            drawing.chosen_curves(self.table, units, self.axes)
-            if self.axes
-            else drawing.curves(self.table, units, self.title)
-        )
-        return [drawn, _extremes(self.table, units)]
+        return [drawing.curves(self.table, units, self.title, self.axes), _extremes(self.table, units)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +126,9 @@ class Drawn:
         return [shown, f"<p>{html.escape(self.words)}</p>"]
 
 
+Shown = Section | Numbers | Drawn | Said
+
+
 def summary_of(result: object) -> str:
     """The words of the representation '<Class words>' of a result."""
     return repr(result).removeprefix("<").removesuffix(">").partition(" ")[2]
@@ -145,9 +143,7 @@ def check_report(path: Path | None, overwrite: bool) -> None:
     check_output(path, overwrite)
 
 
-def write_report(
-    path: Path, title: str, lines: Sequence[str], sections: Sequence[Section | Numbers | Drawn | Said]
-) -> None:
+def write_report(path: Path, title: str, lines: Sequence[str], sections: Sequence[Shown]) -> None:
     """Write the page: the lines of the summary, then each section. Texts are escaped."""
     parts = [f"<h1>{html.escape(title)}</h1>", "<ul>", *(f"<li>{html.escape(line)}</li>" for line in lines), "</ul>"]
     for section in sections:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.studies import UncertainCurves
-from myoquat.core.figures import Picture, curve_styles
+from myoquat.core.figures import Picture, curve_styles, legend_above, small_axes
 from myoquat.core.labels import figure_label
 from myoquat.core.typing import Array
 from validation.belli_shoulder import Abduction, most_active
@@ -15,11 +15,11 @@ from validation.emg_driven_leg import JOINTS, LegData, measured, part, published
 from validation.instrumented_shoulder import Comparison, Trial
 from validation.leg_bands import JointForces
 
-__all__ = ["activation_figure", "band_figure", "force_figures", "joint_force_figure", "last_seconds", "moment_figure"]
+__all__ = ["activation_figure", "force_figures", "joint_force_figure", "last_seconds", "moment_figure"]
 
 AXES_PER_ROW = 4
 SHOWN_SECONDS = 5.0  # [s] of a trial
-AXES = ("forward", "upward", "lateral")
+LABELS = ("glenohumeral force [N]", "forward [N]", "upward [N]", "lateral [N]")
 
 
 def force_figures(trial: Trial, compared: Sequence[Comparison], bands: UncertainCurves | None = None) -> list[Figure]:
@@ -28,55 +28,33 @@ def force_figures(trial: Trial, compared: Sequence[Comparison], bands: Uncertain
     time = trial.motion.time[: len(compared[0].force)] - trial.motion.time[0]
     styles = [*curve_styles(len(compared))[1:], {"color": "0.5", "linestyle": "-"}]  # black is what was measured
     magnitude = Picture(figsize=(8.0, 4.2), layout="constrained")
-    axis = magnitude.subplots()
-    if bands is not None:
-        bands.fill(axis, bands.names[0])
-    axis.plot(time, np.linalg.norm(compared[0].measured, axis=-1), color="black", linewidth=3, label="measured")
-    for each, style in zip(compared, styles, strict=True):
-        axis.plot(time, np.linalg.norm(each.force, axis=-1), label=each.name, **style)
-    axis.set_ylabel("glenohumeral force [N]")
     parts = Picture(figsize=(8.0, 7.0), layout="constrained")
-    for k, ax in enumerate(parts.subplots(3, sharex=True)):
+    axes = [magnitude.subplots(), *parts.subplots(3, sharex=True)]
+    for k, (axis, label) in enumerate(zip(axes, LABELS, strict=True)):
         if bands is not None:
-            bands.fill(ax, bands.names[1 + k])
-        ax.plot(time, compared[0].measured[:, k], color="black", linewidth=3, label="measured")
+            bands.fill(axis, bands.names[k])
+        axis.plot(time, _shown(compared[0].measured, k), color="black", linewidth=3, label="measured")
         for each, style in zip(compared, styles, strict=True):
-            ax.plot(time, each.force[:, k], label=each.name, **style)
-        ax.set_ylabel(f"{AXES[k]} [N]")
-    for ax in (magnitude.axes[0], parts.axes[2]):
-        ax.set_xlabel("time [s]")
-    for ax in (magnitude.axes[0], parts.axes[0]):
-        ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    for ax in (*magnitude.axes, *parts.axes):
-        ax.grid(True, color="0.9")
+            axis.plot(time, _shown(each.force, k), label=each.name, **style)
+        axis.set_ylabel(label)
+        axis.grid(True, color="0.9")
+    for axis in (axes[0], axes[3]):
+        axis.set_xlabel("time [s]")
+    for axis in axes[:2]:
+        axis.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return [magnitude, parts]
 
 
-def band_figure(found: UncertainCurves, time: Array | None = None, measured: Array | None = None) -> Figure:
-    """Curves with their bands in small axes; of a force its magnitude and parts, with the measured ones at times (t,),
-    (t, 3)."""
-    rows = -(-len(found.names) // AXES_PER_ROW)
-    figure = Picture(figsize=(11.0, 0.4 + 2.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
-    for axis, name in zip(axes, found.names, strict=False):
-        found.draw(axis, name)
-    if time is not None and measured is not None:
-        values = np.concatenate([np.linalg.norm(measured, axis=-1, keepdims=True), measured], axis=-1)
-        for axis, column in zip(axes, values.T, strict=False):
-            axis.plot(time, column, color="black", linewidth=2, linestyle=":", label="measured")
-    for axis in axes[len(found.names) :]:
-        axis.set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
-    return figure
+def _shown(force: Array, k: int) -> Array:
+    """(t,) magnitudes, or a part, of forces (t, 3)."""
+    return np.linalg.norm(force, axis=-1) if k == 0 else force[:, k - 1]
 
 
 def activation_figure(trial: Abduction, bands: UncertainCurves | None = None) -> Figure:
     """Activations with the cone of the most active muscles, here and published, with bands of the same muscles."""
     names, case = most_active(trial), "with cone"
-    rows = -(-len(names) // AXES_PER_ROW)
-    figure = Picture(figsize=(11.0, 0.4 + 2.2 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
-    for axis, name in zip(axes, names, strict=False):
+    figure, axes = small_axes(len(names), AXES_PER_ROW, 11.0, 2.2, 0.4)
+    for axis, name in zip(axes, names, strict=True):
         k = trial.model.muscle_names.index(name)
         if bands is not None:
             bands.fill(axis, f"{name}.activation")
@@ -87,9 +65,7 @@ def activation_figure(trial: Abduction, bands: UncertainCurves | None = None) ->
         axis.set_xlabel("time [s]", fontsize=8)
         axis.set_ylabel("activation [-]", fontsize=8)
         axis.tick_params(labelsize=8)
-    for axis in axes[len(names) :]:
-        axis.set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    legend_above(figure)
     return figure
 
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.studies import UncertainCurves
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.core.figures import Picture
+from myoquat.core.figures import legend_above, small_axes
 from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -95,11 +95,9 @@ def table_of(compared: list[Beside]) -> pd.DataFrame:
 def difference_figure(beside: Beside, bands: UncertainCurves | None = None) -> Figure:
     """The columns with the greatest differences, among those with bands where there are some: expected and found."""
     worst = beside.worst(beside.names if bands is None else bands.names)
-    rows = -(-len(worst) // AXES_PER_ROW)
-    figure = Picture(figsize=(11.0, 0.5 + 2.3 * rows), layout="constrained")
-    axes = figure.subplots(rows, AXES_PER_ROW, squeeze=False).ravel()
+    figure, axes = small_axes(len(worst), AXES_PER_ROW, 11.0, 2.3, 0.5)
     unit = beside.row["unit"]
-    for axis, name in zip(axes, worst, strict=False):
+    for axis, name in zip(axes, worst, strict=True):
         k = beside.names.index(name)
         if bands is not None:
             bands.fill(axis, name)
@@ -110,9 +108,7 @@ def difference_figure(beside: Beside, bands: UncertainCurves | None = None) -> F
         axis.set_xlabel("time [s]", fontsize=8)
         axis.set_ylabel(f"[{unit if bands is None else bands.unit(name)}]", fontsize=8)
         axis.tick_params(labelsize=8)
-    for axis in axes[len(worst) :]:
-        axis.set_visible(False)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    legend_above(figure)
     return figure
 
 

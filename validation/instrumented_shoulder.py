@@ -68,6 +68,7 @@ __all__ = [
     "setup_of",
     "study_model",
     "table_of",
+    "with_magnitude",
 ]
 
 JOINT = "GlenoHumeral"
@@ -258,13 +259,13 @@ def force_with_bands(trial: Trial, name: str, inputs: UncertainInputs) -> Uncert
     wanted = LoadsWanted(reserves, cones, joints=[JOINT], on="parent", frame="parent")
     found = uncertain_loads(trial.model, trial.markers, None, inputs, trial.steps, wanted)
     own = found.of([column for column in found.names if column.endswith(("_fx", "_fy", "_fz"))])
-    values, samples = (_with_magnitude(x @ glenoid_axes(glenoid).T) for x in (own.values, own.samples))
+    values, samples = (with_magnitude(x @ glenoid_axes(glenoid).T) for x in (own.values, own.samples))
     return replace(
         own, time=own.time - own.time[0], names=FORCE_NAMES, units=("N",) * 4, values=values, samples=samples
     )
 
 
-def _with_magnitude(force: Array) -> Array:
+def with_magnitude(force: Array) -> Array:
     """(..., 4) magnitudes and parts of forces (..., 3)."""
     return np.concatenate([np.linalg.norm(force, axis=-1, keepdims=True), force], axis=-1)
 

@@ -1,6 +1,5 @@
 """`myoquat derive`."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +12,8 @@ from myoquat.muscle.derivation import JACOBIANS, LANGUAGES
 __all__ = ["command"]
 
 
-@click.command("derive")
-@click.argument("model")
+@options.command("derive")
+@options.model
 @click.option("--jacobian", type=click.Choice(JACOBIANS), required=True, help="Which Jacobian to derive.")
 @click.option("--language", type=click.Choice(LANGUAGES), default="python", show_default=True)
 @click.option(
@@ -26,11 +25,14 @@ __all__ = ["command"]
 )
 @options.rotations
 @click.option("--forces/--no-forces", default=True, show_default=True, help="Also derive forces and torques.")
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="The file; its stem names the function.")
-@click.option("--overwrite", "--force", is_flag=True, help="Replace the output if it exists.")
-def command(model: str, rotations: str, output: Path, **options: Any) -> None:
+@click.option("--output", type=options.Written(), required=True, help="The file; its stem names the function.")
+@click.option("--overwrite", "--force", "force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
+def command(given: Any) -> None:
     """Derive lengths, Jacobian, forces and torques of MODEL with SymPy and write them as a function file."""
-    loaded = load_model(model, rotations)
-    click.echo(f"deriving {len(loaded.muscles)} muscles with SymPy, some seconds each", err=True)
-    derivation = write_derivation(loaded, path=output, **options)
-    click.echo(f"wrote {output} ({len(derivation.common)} common subexpressions)")
+    model = load_model(given.model, given.rotations)
+    click.echo(f"deriving {len(model.muscles)} muscles with SymPy, some seconds each", err=True)
+    found = write_derivation(
+        model, path=given.output, jacobian=given.jacobian, language=given.language, eliminated=given.eliminated,
+        forces=given.forces, overwrite=given.force,
+    )  # fmt: skip
+    click.echo(f"wrote {given.output} ({len(found.common)} common subexpressions)")

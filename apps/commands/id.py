@@ -1,7 +1,7 @@
 """`myoquat id`."""
 
 from fnmatch import fnmatchcase
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,12 +9,10 @@ from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, loa
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.commands import options
-from myoquat.apps.commands.options import Uncertainty, uncertainty_options
 from myoquat.apps.opensim_tools.sections import angle_units
-from myoquat.apps.report import Section, check_report, summary_of, write_report
+from myoquat.apps.report import Section, summary_of
 from myoquat.core.arguments import indices_of
-from myoquat.data import load_model, save_table
-from myoquat.data.files import check_output
+from myoquat.data import load_model
 from myoquat.muscle.model import Model
 
 __all__ = ["command"]
@@ -23,10 +21,10 @@ MOTOR = """A coordinate or velocity that is driven, or a pattern such as 'should
 constraints and locks carry the rest."""
 
 
-@click.command("id")
-@click.argument("model")
-@click.argument("motion", type=click.Path(path_type=Path))
-@click.argument("output", type=click.Path(path_type=Path))
+@options.command("id")
+@options.model
+@click.argument("motion", type=options.FILE)
+@click.argument("output", type=options.TABLE)
 @options.external_loads
 @options.cutoff
 @options.angles
@@ -34,70 +32,57 @@ constraints and locks carry the rest."""
 @options.ignore
 @options.rotations_meanwhile
 @click.option("--motor", "motors", multiple=True, metavar="NAME", help=MOTOR)
-@click.option("--constraints", type=click.Path(path_type=Path), help="With --motor: store the forces [N] and moments "
+@click.option("--constraints", type=options.TABLE, help="With --motor: store the forces [N] and moments "
               "[N m] of the model's constraints on the bodies, .sto, .csv.")  # fmt: skip
-@click.option("--report", type=click.Path(path_type=Path), help="Show angles and torques: .html, one page by itself.")
-@uncertainty_options
+@options.page("Show angles and torques")
+@options.uncertainty
 @options.force
-def command(
-    model: str, motion: Path, output: Path, loads: Path | None, cutoff: float, angles: bool,
-    degrees: bool | None, ignore: tuple[str, ...], rotations: str, motors: tuple[str, ...],
-    constraints: Path | None, report: Path | None, uncertainty: bool, uncertain: tuple[str, ...], force: bool,
-) -> None:  # fmt: skip
+def command(given: Any) -> None:
     """Find the joint torques of MODEL in MOTION (.mot, .sto) and write them as OUTPUT (.sto, .csv).
 
     Without --motor all coordinates are driven, locked and coupled ones too, as in OpenSim's tool. With --motor the
     couplers, constraints and locks of MODEL carry what the named coordinates do not have to give. With --uncertainty
     markers (those of MODEL, moved at the poses of MOTION) and inertias are varied: OUTPUT_bands.csv, OUTPUT_shares.csv.
     """
-    check_output(output, force)
-    if constraints is not None:
-        check_output(constraints, force)
-        if not motors:
-            raise click.BadParameter("--constraints needs --motor: a motion alone does not determine their forces")
-    if motors and uncertainty:
+    if given.constraints is not None and not given.motors:
+        raise click.BadParameter("--constraints needs --motor: a motion alone does not determine their forces")
+    if given.motors and given.uncertain is not None:
         raise click.BadParameter("--uncertainty takes all coordinates as driven; leave --motor out")
-    check_report(report, force)
-    bands, loaded = Uncertainty(uncertainty, uncertain), load_model(model, rotations)
-    recorded = load_motion(motion, loaded, in_degrees=degrees, start=loaded.start, ignore=ignore)
-    frequency = None if cutoff < 0 else cutoff
-    moving = smooth_angles(recorded, frequency) if angles else smooth(recorded, frequency, model=loaded)
-    external, driven = None if loads is None else load_forces(loads), _driven(loaded, motors)
-    torques = inverse_dynamics_of_motion(loaded, moving, external, motors=driven)
+    model = load_model(given.model, given.rotations)
+    recorded = load_motion(given.motion, model, in_degrees=given.degrees, start=model.start, ignore=given.ignore)
+    moving = smooth_angles(recorded, given.cutoff) if given.angles else smooth(recorded, given.cutoff, model=model)
+    loads = None if given.loads is None else load_forces(given.loads)
+    driven = _driven(model, given.motors) if given.motors else None
+    torques = inverse_dynamics_of_motion(model, moving, loads, motors=driven)
     click.echo(summary_of(torques))
     if driven is not None:
-        rest = sorted({*range(loaded.system.nu)} - {velocity_row(loaded.system, name) for name in driven})
+        rest = sorted({*range(model.system.nu)} - {velocity_row(model.system, name) for name in driven})
         worst = float(abs(torques.torque[:, rest]).max(initial=0.0))
         click.echo(f"{len(driven)} motors; beside them and the constraints the motion needs {worst:.3g} N m, N at most")
-    save_table(torques.of_coordinates(), output, overwrite=force)
-    click.echo(f"wrote {output}")
-    if constraints is not None and torques.constraints is not None:
-        save_table(torques.constraints.to_dataframe(), constraints, overwrite=force)
-        click.echo(f"wrote {constraints}")
-    more = []
-    if bands.inputs is not None:
-        studies = bands.studies
-        steps = studies.MotionSteps(cutoff=frequency, method="angles" if angles else "rotations")
-        found = studies.uncertain_torques(loaded, recorded, external, bands.inputs, steps)
-        more = bands.sections(found, output, force)
-    if report is not None:
-        sections = [Section("Generalized forces", torques.of_coordinates()),
-                    Section("Power of the joints", torques.power(), "W"),
-                    Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(loaded))]  # fmt: skip
-        title = f"Inverse dynamics of {loaded.name}, {motion.name}"
-        write_report(report, title, [summary_of(torques)], [*sections, *more])
-        click.echo(f"wrote {report}")
+    options.store(given, given.output, torques.of_coordinates())
+    if torques.constraints is not None:
+        options.store(given, given.constraints, torques.constraints.to_dataframe())
+
+    def varied(studies: Any, inputs: Any) -> Any:
+        steps = studies.MotionSteps(cutoff=given.cutoff, method="angles" if given.angles else "rotations")
+        return studies.uncertain_torques(model, recorded, loads, inputs, steps)
+
+    more = options.bands(given, varied)
+    title = f"Inverse dynamics of {model.name}, {given.motion.name}"
+    options.store_page(given, title, [summary_of(torques)], lambda: [
+        Section("Generalized forces", torques.of_coordinates()),
+        Section("Power of the joints", torques.power(), "W"),
+        Section("Coordinates", moving.angles(in_degrees=True), units=angle_units(model)),
+        *more,
+    ])  # fmt: skip
 
 
-def _driven(model: Model, motors: tuple[str, ...]) -> list[str] | None:
-    """The velocities and coordinates that names and patterns fit; None without any. ValueError for one that fits
-    nothing."""
-    if not motors:
-        return None
+def _driven(model: Model, patterns: tuple[str, ...]) -> list[str]:
+    """The velocities and coordinates that names and patterns fit; ValueError for one that fits nothing."""
     system, found = model.system, dict[str, None]()
     rates = [name for name in system.coordinate_names if len(system.indices.velocities_of_coordinate(name)) == 1]
     known = [*rates, *(name for name in system.velocity_names if name.removesuffix("_dot") not in rates)]
-    for pattern in motors:
+    for pattern in patterns:
         fitting = [name for name in known if fnmatchcase(name, pattern) or fnmatchcase(f"{name}_dot", pattern)]
         if not fitting:
             indices_of("coordinate or velocity", [pattern], known)

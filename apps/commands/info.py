@@ -25,28 +25,30 @@ __all__ = ["command"]
 UNREAD = UnsupportedElements.opening
 
 
-@click.command("info")
+@options.command("info")
 @click.argument("model", required=False)
 @options.rotations
 @click.option("--kernels", "show_kernels", is_flag=True, help="Show lanes, threads, cache and processor.")
-def command(model: str | None, rotations: str, show_kernels: bool) -> None:
+def command(given: Any) -> None:
     """Show the joints, coordinates and muscles of MODEL; without it, the models of the library.
 
     With --rotations quaternion: which joints became ball joints, by what angles, and why the others did not.
     """
-    if show_kernels:
+    if given.show_kernels:
         for key, value in kernels.info().items():
             click.echo(f"{key:<18}{_listed(value)}")
-    if model is not None:
-        with warnings.catch_warnings(record=True) as messages:
-            warnings.simplefilter("always")
-            found = load_model(model, rotations)
-        _describe(found)
-        _tell([warning for warning in messages if not _is_of_the_file(warning)])
-        for line in _left_out(filter(_is_of_the_file, messages)):
-            click.echo(printable(line))
-    elif not show_kernels:
-        click.echo("Models of the library: " + ", ".join(library_models()))
+    if given.model is None:
+        if not given.show_kernels:
+            click.echo("Models of the library: " + ", ".join(library_models()))
+        return
+    with warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always")
+        model = load_model(given.model, given.rotations)
+    of_file = [w for w in messages if issubclass(w.category, (UnsupportedWarning, ImplausibleWarning))]
+    for line in (*_lines(model), *_left_out(of_file)):
+        click.echo(printable(line))  # its names may come from a stranger's file
+    for warning in (w for w in messages if w not in of_file):
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _listed(value: Any) -> str:
@@ -54,16 +56,6 @@ def _listed(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item}" for key, item in value.items())
     return " ".join(value) if isinstance(value, list) else str(value)
-
-
-def _is_of_the_file(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, (UnsupportedWarning, ImplausibleWarning))
-
-
-def _tell(others: Iterable[warnings.WarningMessage]) -> None:
-    """Pass on warnings that are not reported below."""
-    for warning in others:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _left_out(messages: Iterable[warnings.WarningMessage]) -> Iterator[str]:
@@ -76,17 +68,7 @@ def _left_out(messages: Iterable[warnings.WarningMessage]) -> Iterator[str]:
         yield "left out of the file:"
         for part in rest.split("; "):
             tag = re.match(r"\d+ ([\w.]+) \(", part)
-            yield f"  {part}" + (f": {_change_of(tag[1])}" if tag else "")
-
-
-def _change_of(tag: str) -> str:
-    return urdf.CHANGES.get(tag) or change_of(tag)
-
-
-def _describe(model: Model) -> None:
-    """All that the model holds, every line free of control characters: its names may come from a stranger's file."""
-    for line in _lines(model):
-        click.echo(printable(line))
+            yield f"  {part}" + (f": {urdf.CHANGES.get(tag[1]) or change_of(tag[1])}" if tag else "")
 
 
 def _lines(model: Model) -> Iterator[str]:

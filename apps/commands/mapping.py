@@ -1,6 +1,5 @@
 """`myoquat mapping`."""
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,19 +8,19 @@ import click
 
 from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.apps.commands import options
-from myoquat.apps.report import Drawn, Numbers, Said, check_report, write_report
+from myoquat.apps.report import Drawn, Numbers, Said, Shown, write_report
 from myoquat.data import load_model
-from myoquat.data.files import check_output, write_text
+from myoquat.data.files import write_text
 
 __all__ = ["command"]
 
 
-@click.command("mapping")
-@click.argument("model")
+@options.command("mapping")
+@options.model
 @click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
 @options.rotations
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all tables to this file.")
+@click.option("--json", "json_file", type=options.Written(), help="Write all tables to this file.")
 @click.option(
     "--figures",
     "folder",
@@ -30,42 +29,32 @@ __all__ = ["command"]
 )
 @click.option("--muscle", help="The muscle of the figures; by default the second one.")
 @click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True)
-@click.option("--report", "page", type=click.Path(path_type=Path), help="Write one page with all of it: .html.")
+@click.option("--report", type=options.PAGE, help="Write one page with all of it: .html.")
 @options.force
-def command(
-    model: str, samples: int, seed: int, rotations: str, json_file: Path | None, folder: Path | None,
-    muscle: str | None, suffix: str, page: Path | None, force: bool,
-) -> None:  # fmt: skip
+def command(given: Any) -> None:
     """Compare all mappings between the muscle Jacobians of MODEL (the name of a library model, or a file).
 
     Exit code 1 if a mapping that should hold does not.
     """
-    if folder is None and page is None and (muscle is not None or suffix != "png"):
+    folder, suffix = given.folder, given.suffix
+    if folder is given.report is None and (given.muscle is not None or suffix != "png"):
         folder = Path("figures")
-    loaded = load_model(model, rotations)
-    if muscle is not None and muscle not in loaded.muscle_names:
-        raise click.BadParameter(f"--muscle is one of {', '.join(loaded.muscle_names)}, not {muscle!r}")
-    if json_file is not None:
-        check_output(json_file, force)
-    check_report(page, force)
+    model = load_model(given.model, given.rotations)
+    if given.muscle is not None and given.muscle not in model.muscle_names:
+        raise click.BadParameter(f"--muscle is one of {', '.join(model.muscle_names)}, not {given.muscle!r}")
     # matplotlib takes half a second to import: only for those who want figures
-    figures = None if folder is page is None else importlib.import_module("myoquat.analysis.mapping.figures")
-    if figures is not None and folder is not None:
-        figures.check_folder(folder, force, suffix)
-    report = mapping_analysis(loaded, samples, seed, progress=None)
+    figures: Any = None if folder is given.report is None else options.imported("analysis.mapping.figures")
+    if folder is not None:
+        figures.check_folder(folder, given.force, suffix)
+    report = mapping_analysis(model, given.samples, given.seed, progress=None)
     click.echo(report.to_text())
-    if json_file is not None:
-        write_text(json_file, report.to_json())
-        click.echo(f"wrote {json_file}")
+    options.store(given, given.json_file, lambda path: write_text(path, report.to_json()))
     if figures is not None:
-        drawn = figures.draw_figures(loaded, report, muscle)
-        for path in () if folder is None else figures.save_figures(drawn, folder, suffix, overwrite=force):
+        drawn = figures.draw_figures(model, report, given.muscle)
+        for path in () if folder is None else figures.save_figures(drawn, folder, suffix, overwrite=given.force):
             click.echo(f"wrote {path}")
-        if page is not None:
-            _write_page(page, report, drawn)
-            click.echo(f"wrote {page}")
-    if not report.holds:
-        raise click.exceptions.Exit(1)
+        options.store(given, given.report, lambda path: _write_page(path, report, drawn))
+    options.exit_unless(report.holds)
 
 
 SHOWN = {
@@ -104,7 +93,7 @@ def _write_page(path: Path, report: MappingReport, figures: Mapping[str, Any]) -
         "J = dl/d(rotation), J_Q = dl/dQ, J*_Q = dl/dQ* (Q0 eliminated) and J_phi = dl/dphi are four separate "
         "differentiations of the muscle lengths l.",
     ]
-    sections: list[Drawn | Numbers | Said] = [
+    sections: list[Shown] = [
         Said("The published analysis", (PUBLISHED,)),
         Numbers("Mappings of the study", published[[*SHOWN, "expected"]].rename(columns=SHOWN)),
         *(Drawn(heading, figure) for heading, figure in zip(ALONG, along, strict=True)),

@@ -1,31 +1,151 @@
-"""Options that several commands share, and what the options of uncertain inputs mean."""
+"""What commands share: types of values, options, the record of both that a command gets, and files that it writes."""
 
+import functools
 import importlib
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import numpy as np
 
-from myoquat.apps.report import Drawn, Numbers, Section
+from myoquat.apps.report import Shown, check_report, write_report
+from myoquat.data import load_model, save_table
+from myoquat.data.files import check_output
 
 __all__ = [
-    "Uncertainty",
+    "FILE",
+    "FOLDER",
+    "MOTION",
+    "NUMBERED",
+    "PAGE",
+    "PICTURE",
+    "TABLE",
+    "Listed",
+    "Named",
+    "Written",
     "angles",
     "axes",
+    "bands",
+    "command",
     "cutoff",
     "degrees",
     "end",
+    "exit_unless",
     "external_loads",
     "force",
+    "geometry",
     "ignore",
+    "imported",
+    "model",
+    "no_filter",
+    "number",
+    "page",
     "rotations",
     "rotations_meanwhile",
+    "shown",
     "start",
-    "uncertainty_options",
+    "store",
+    "store_page",
+    "uncertainty",
 ]
 
+
+def command(name: str) -> Callable[[Callable[[Any], None]], click.Command]:
+    """A command of this name; its function gets arguments and options as one record."""
+
+    def made(function: Callable[[Any], None]) -> click.Command:
+        @functools.wraps(function)
+        def called(**given: Any) -> None:
+            function(SimpleNamespace(**given))
+
+        return click.command(name)(called)
+
+    return made
+
+
+# ---- types -----------------------------------------------------------------------------------------------------
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class Written(click.ParamType):  # type: ignore[type-arg]
+    """A file that is written, whose ending is one of some; --force replaces one that exists."""
+
+    name = "path"
+
+    def __init__(self, *endings: str, check: Callable[[Path, bool], object] = check_output) -> None:
+        self.endings, self.check = endings, check
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(value)
+        if self.endings and path.suffix.lower() not in self.endings:
+            assert param is not None
+            self.fail(f"{param.opts[-1]} must end in {', '.join(self.endings)}, not {path.suffix or 'nothing'}", param)
+        self.check(path, bool(ctx and ctx.params.get("force")))
+        return path
+
+
+TABLE = Written(".sto", ".csv", ".mot", ".xlsx", ".mat", ".parquet")
+MOTION = Written(".mot", ".sto", ".bvh")
+PICTURE = Written(".png", ".pdf", ".svg", ".jpg", ".jpeg")
+PAGE = Written(check=check_report)
+
+
+class Listed(click.ParamType):  # type: ignore[type-arg]
+    """Words between commas, `count` of them if it is given, each as `read` takes it; `more` describes them."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any] = str, count: int = 0, more: str = "") -> None:
+        self.read, self.count, self.more = read, count, more
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        assert isinstance(param, click.Option)
+        try:
+            found = tuple(self.read(word.strip()) for word in value.split(","))
+        except ValueError:
+            found = ()
+        if not found or (self.count and len(found) != self.count):
+            self.fail(f"{param.opts[0]} is {param.metavar}{self.more}, not {value!r}", param)
+        return found
+
+
+class Named(click.ParamType):  # type: ignore[type-arg]
+    """A=B: the name and what `read` makes of the rest; `more` follows the message for other texts."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any] = str, more: str = "") -> None:
+        self.read, self.more = read, more
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        assert isinstance(param, click.Option)
+        name, equals, rest = value.rpartition("=") if self.read is number else value.partition("=")
+        try:
+            if name and equals and rest:
+                return name, self.read(rest)
+        except ValueError:
+            pass
+        self.fail(f"{param.opts[0]} is {param.metavar}, not {value!r}{self.more}", param)
+
+
+def number(text: str) -> float:
+    """A finite number; ValueError for others."""
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError(text)
+    return found
+
+
+NUMBERED = Named(number)
+
+# ---- options ---------------------------------------------------------------------------------------------------
+
+model = click.argument("model")
 rotations = click.option(
     "--rotations",
     default="file",
@@ -38,11 +158,18 @@ rotations_meanwhile = click.option(
     show_default=True,
     help="Ball joints during the computation: 'file' or 'quaternion'.",
 )
-force = click.option("--force", is_flag=True, help="Replace output files that exist.")
-external_loads = click.option(
-    "--loads", type=click.Path(path_type=Path), help="External loads: OpenSim's ExternalLoads, .xml."
+force = click.option("--force", is_flag=True, is_eager=True, help="Replace output files that exist.")
+external_loads = click.option("--loads", type=FILE, help="External loads: OpenSim's ExternalLoads, .xml.")
+
+
+def no_filter(ctx: click.Context, param: click.Parameter, value: float) -> float | None:
+    """The cutoff; None for a negative one."""
+    return None if value < 0 else value
+
+
+cutoff = click.option(
+    "--cutoff", default=6.0, show_default=True, callback=no_filter, help="Low-pass filter [Hz]; negative for none."
 )
-cutoff = click.option("--cutoff", default=6.0, show_default=True, help="Low-pass filter [Hz]; negative for none.")
 angles = click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
 degrees = click.option(
     "--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none."
@@ -53,37 +180,75 @@ ignore = click.option(
 axes = click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
 start = click.option("--start", type=float, default=-np.inf, help="First time [s].")
 end = click.option("--end", type=float, default=np.inf, help="Last time [s].")
+geometry = click.option("--geometry", multiple=True, type=FOLDER, help="A folder with geometry files.")
+
+
+def page(words: str) -> Callable[..., Any]:
+    """The option of a report that shows something."""
+    return click.option("--report", type=PAGE, help=f"{words}: .html, one page by itself.")
+
 
 UNCERTAIN = """A deviation, or samples, seed, level, frames, in place of its default: marker_placement=0.01,
 marker_noise [m], strengths, attachments [m], inertias."""
 
 
-def uncertainty_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --uncertainty and --uncertain to a command, which gets one `uncertainty` for both."""
-    command = click.option("--uncertain", "uncertain", multiple=True, metavar="NAME=NUMBER", help=UNCERTAIN)(command)
+def _inputs(ctx: click.Context, param: click.Parameter, changes: Sequence[tuple[str, float]]) -> Any:
+    """The inputs that --uncertainty varies; None without it."""
+    if ctx.params["uncertainty"]:
+        return imported("apps.drawing").inputs_named(changes)
+    if changes:
+        raise click.BadParameter("--uncertain changes what --uncertainty varies; give both")
+    return None
+
+
+def uncertainty(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --uncertainty and --uncertain to a command, which gets one `uncertain` for both: the inputs, or None."""
     words = "Vary markers, muscles and bodies together: bands and shares beside OUTPUT, and in the report."
-    return click.option("--uncertainty", is_flag=True, help=words)(command)
+    function = click.option("--uncertainty", is_flag=True, is_eager=True, help=words)(function)
+    return click.option("--uncertain", multiple=True, type=NUMBERED, metavar="NAME=NUMBER", help=UNCERTAIN,
+                        callback=_inputs)(function)  # fmt: skip
 
 
-class Uncertainty:
-    """What the two options ask for; `studies` and matplotlib are imported when they ask for something."""
+# ---- outputs ---------------------------------------------------------------------------------------------------
 
-    def __init__(self, wanted: bool, changes: Sequence[str]) -> None:
-        if changes and not wanted:
-            raise click.BadParameter("--uncertain changes what --uncertainty varies; give both")
-        self.inputs = self._page.inputs_named(changes) if wanted else None
 
-    @property
-    def _page(self) -> Any:
-        return importlib.import_module("myoquat.apps.drawing")
+def imported(name: str) -> Any:
+    """A module of this package that only some calls need, above all one that draws."""
+    return importlib.import_module(f"myoquat.{name}")
 
-    @property
-    def studies(self) -> Any:
-        """The package with the functions."""
-        return importlib.import_module("myoquat.analysis.studies")
 
-    def sections(self, found: Any, output: Path, overwrite: bool) -> list[Section | Numbers | Drawn]:
-        """Store the tables, and return the sections of the report."""
-        self._page.store(found, output, overwrite)
-        shown: list[Section | Numbers | Drawn] = self._page.uncertain_sections(found, self.inputs)
-        return shown
+def shown(given: Any) -> tuple[Any, list[Path]]:
+    """The model that is shown, and the folders of its geometry."""
+    file = Path(given.model)
+    return load_model(given.model, given.rotations), [*given.geometry, *([file.parent] if file.suffix else [])]
+
+
+def store(given: Any, path: Path | None, what: Any, **options: Any) -> None:
+    """Write a table, or what a function of the path writes, and say so; nothing without a path."""
+    if path is None:
+        return
+    what(path) if callable(what) else save_table(what, path, overwrite=given.force, **options)
+    click.echo(f"wrote {path}")
+
+
+def store_page(given: Any, title: str, lines: Sequence[str], sections: Callable[[], Sequence[Shown]]) -> None:
+    """Write the report that was asked for."""
+    store(given, given.report, lambda path: write_report(path, title, lines, sections()))
+
+
+def bands(given: Any, vary: Callable[[Any, Any], Any]) -> list[Shown]:
+    """Store the curves with bands that --uncertainty asks for, and return their sections.
+
+    vary(studies, inputs) computes them with the package `studies`.
+    """
+    if given.uncertain is None:
+        return []
+    found, make = vary(imported("analysis.studies"), given.uncertain), imported("apps.drawing").uncertain_sections
+    sections: list[Shown] = make(found, given.uncertain, given.output, given.force)
+    return sections
+
+
+def exit_unless(good: object) -> None:
+    """Exit code 1 where something is not as it should be."""
+    if not good:
+        raise click.exceptions.Exit(1)

@@ -1,8 +1,9 @@
 """What texts of commands name: markers and their weights, reserves, stability rules."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -19,34 +20,9 @@ from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model
 
-__all__ = [
-    "MARKER_FILES",
-    "fit_markers",
-    "fit_remarks",
-    "markers_between",
-    "named_numbers",
-    "named_weights",
-    "reserves_named",
-    "rule_of",
-]
+__all__ = ["MARKER_FILES", "fit_markers", "fit_remarks", "markers_between", "reserves_named", "rule_of"]
 
 Named = Sequence[tuple[str, float]]
-
-
-def named_numbers(option: str, given: Iterable[str]) -> list[tuple[str, float]]:
-    """(name, number) of texts NAME=NUMBER; BadParameter for others."""
-    found = []
-    for text in given:
-        name, equals, value = text.rpartition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = np.nan
-        if not equals or not name or not np.isfinite(number):
-            more = "; --reserve-torque [N m] and --reserve-force [N] set all others" if option == "--reserve" else ""
-            raise click.BadParameter(f"{option} is NAME=NUMBER, not {text!r}{more}")
-        found.append((name, number))
-    return found
 
 
 def reserves_named(
@@ -59,12 +35,22 @@ def reserves_named(
     ValueError for a name or pattern that fits no velocity, coordinate or angle, or only such as locks, couplers or
     constraints drive.
     """
-    rows = _rows(model, q, [name for name, _ in (*strengths, *weights)])
+    patterns = [pattern for pattern, _ in (*strengths, *weights)]
+    rows = _rows(model, q, patterns)
     known = [name for row in rows for name in row[:2]]
-    for pattern, _ in (*strengths, *weights):
+    for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in known):
             indices_of("free coordinate or velocity", [pattern], known)
-    return [_reserve(model, row, strengths, weights, defaults) for row in rows]
+    found: list[Reserve | ReserveActuator] = []
+    for name, other, unit in rows:
+        strength, weight = (
+            next((x for pattern, x in reversed(given) if any(fnmatchcase(n, pattern) for n in (name, other))), default)
+            for given, default in ((strengths, defaults[unit != "N m"]), (weights, 1.0))
+        )
+        on_velocity = name in model.system.velocity_names
+        actuator = CoordinateActuator(name, name, optimal_force=strength)
+        found.append(Reserve(name, strength, weight) if on_velocity else ReserveActuator(actuator, weight))
+    return found
 
 
 def _rows(model: Model, q: Array, patterns: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -85,22 +71,6 @@ def _rows(model: Model, q: Array, patterns: Sequence[str]) -> list[tuple[str, st
     return rows
 
 
-def _reserve(
-    model: Model, row: tuple[str, str, str], strengths: Named, weights: Named, defaults: tuple[float, float]
-) -> Reserve | ReserveActuator:
-    name, _, unit = row
-    strength = _last(strengths, row, defaults[0] if unit == "N m" else defaults[1])
-    weight = _last(weights, row, 1.0)
-    if name in model.system.velocity_names:
-        return Reserve(name, strength, weight)
-    return ReserveActuator(CoordinateActuator(name, name, optimal_force=strength), weight)
-
-
-def _last(given: Named, row: tuple[str, str, str], default: float) -> float:
-    fitting = [number for pattern, number in given if any(fnmatchcase(name, pattern) for name in row[:2])]
-    return fitting[-1] if fitting else default
-
-
 def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
     """The stability rule that a text describes.
 
@@ -110,32 +80,25 @@ def rule_of(model: Model, text: str, name: str = "rim") -> StabilityRule:
     joint, _, rest = text.partition("=")
     parts = rest.split(",")
     if joint and len(parts) == 3:
-        head, centre, rim = parts
-        return SocketMarkers.of(model, joint, head, centre, rim).rules(joint)[name]
-    if joint and len(parts) == 4:
-        try:
-            x, y, z, angle = map(float, parts)
-        except ValueError:
-            pass
-        else:
-            return JointCone(joint, (x, y, z), float(np.radians(angle)))
-    raise click.BadParameter(f"--cone is JOINT=HEAD,CENTRE,RIM or JOINT=X,Y,Z,DEGREES, not {text!r}")
+        return SocketMarkers.of(model, joint, *parts).rules(joint)[name]
+    try:
+        x, y, z, angle = map(float, parts)
+        return JointCone(joint, (x, y, z), float(np.radians(angle)))
+    except ValueError:
+        raise click.BadParameter(f"--cone is JOINT=HEAD,CENTRE,RIM or JOINT=X,Y,Z,DEGREES, not {text!r}") from None
 
 
 MARKER_FILES = (".trc", ".c3d")
 MAX_RMS_MM, MAX_ERROR_MM = 20.0, 40.0
 
 
-def fit_markers(
-    model: Model, path: Path, weights: tuple[str, ...], axes: str | None, interval: tuple[float, float],
-    constraint_weight: float = np.inf,
-) -> FittedMotion:  # fmt: skip
-    """The motion that fits a file of markers from the first to the last time [s] of an interval; weights: 'NAME=W'."""
-    seen = markers_between(path, axes, interval)
-    fit = inverse_kinematics(model, seen, named_weights(weights), constraint_weight=constraint_weight)
+def fit_markers(model: Model, path: Path, given: Any, constraint_weight: float = np.inf) -> FittedMotion:
+    """The motion that fits a file of markers, with weights, axes and times of a command."""
+    fit = inverse_kinematics(
+        model, markers_between(path, given), dict(given.weights), constraint_weight=constraint_weight
+    )
     click.echo("\n".join([summary_of(fit), *fit_remarks(fit)]))
-    open_ = fit.undetermined()
-    if open_:
+    if open_ := fit.undetermined():
         click.echo(f"nothing that was seen determines {', '.join(open_)}")
     return fit
 
@@ -153,23 +116,9 @@ def fit_remarks(fit: FittedMotion) -> list[str]:
     ]
 
 
-def markers_between(path: Path, axes: str | None, interval: tuple[float, float]) -> Markers:
-    """The markers of a file from the first to the last time [s]; BadParameter for no frame."""
-    start, end = interval
-    seen = load_markers(path, axes).between(start, end)
+def markers_between(path: Path, given: Any) -> Markers:
+    """The markers of a file from the first to the last time of a command; BadParameter for no frame."""
+    seen = load_markers(path, given.axes).between(given.start, given.end)
     if not len(seen.time):
-        raise click.BadParameter(f"no frame of {path} lies from {start:g} to {end:g} s")
+        raise click.BadParameter(f"no frame of {path} lies from {given.start:g} to {given.end:g} s")
     return seen
-
-
-def named_weights(weights: tuple[str, ...]) -> dict[str, float]:
-    """The numbers of texts 'NAME=W'."""
-    return dict(map(_weight, weights))
-
-
-def _weight(text: str) -> tuple[str, float]:
-    name, _, value = text.rpartition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise click.BadParameter(f"a marker's weight is NAME=W with a number W, not {text!r}") from None

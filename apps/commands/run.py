@@ -1,52 +1,45 @@
 """`myoquat run`."""
 
-import sys
 import warnings
-from pathlib import Path
+from typing import Any
 
 import click
 
+from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools import run_setup
 
 __all__ = ["command"]
 
 
-@click.command("run")
-@click.argument("setup", type=click.Path(path_type=Path))
-@click.option("--model", type=click.Path(path_type=Path), help="The model, in place of the <model_file> of SETUP.")
+@options.command("run")
+@click.argument("setup", type=options.FILE)
+@click.option("--model", type=options.FILE, help="The model, in place of the <model_file> of SETUP.")
 @click.option(
     "--rotations", default="file", show_default=True, help="Ball joints during the computation: 'file' or 'quaternion'."
 )
 @click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
 @click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
-@click.option("--report", type=click.Path(path_type=Path), help="Show what was computed: .html, one page by itself.")
+@click.option("--report", type=click.Path(), help="Show what was computed: .html, one page by itself.")
 @click.option("--quiet", is_flag=True, help="Print only warnings and errors.")
-def command(
-    setup: Path, model: Path | None, rotations: str, keep: bool, anywhere: bool, report: Path | None, quiet: bool
-) -> None:
+def command(given: Any) -> None:
     """Run SETUP (.xml), of OpenSim's ScaleTool, InverseKinematicsTool, InverseDynamicsTool, AnalyzeTool, CMCTool,
     RRATool, ForwardTool, IMUPlacer or IMUInverseKinematicsTool, and write the files that it names. All are written or
     none. Or solve SETUP, a problem of Moco (.omoco), and write its solution beside it. Unsupported elements are left
     out, and reported on the error stream."""
 
     def tell(line: str) -> None:
-        if not quiet:
+        if not given.quiet:
             click.echo(line)
 
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         try:
             written = run_setup(
-                setup,
-                model=model,
-                rotations=rotations,
-                overwrite=not keep,
-                anywhere=anywhere,
-                tell=tell,
-                report=report,
-            )
+                given.setup, model=given.model, rotations=given.rotations, overwrite=not given.keep,
+                anywhere=given.anywhere, tell=tell, report=given.report,
+            )  # fmt: skip
         finally:
             for warning in messages:
-                print(f"warning: {warning.message}", file=sys.stderr)
+                click.echo(f"warning: {warning.message}", err=True)
     for path in written:
         tell(f"wrote {path}")

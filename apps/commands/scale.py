@@ -1,37 +1,42 @@
 """`myoquat scale`."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import click
 
 from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
 from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.sections import scaling_sections
-from myoquat.apps.report import check_report, summary_of, write_report
+from myoquat.apps.report import summary_of
 from myoquat.data import load_model
-from myoquat.data.files import check_output
 
 __all__ = ["command"]
 
-STRETCH = "--stretch is NAME=BODY,BODY:XY,..."
+
+def _factor(text: str) -> float | list[float]:
+    """One number, or several."""
+    numbers = list(map(float, text.split(",")))
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
-class _Masses(TypedDict):
-    mass: float | None
-    keep_masses: bool
+def _axes_by_body(text: str) -> dict[str, str]:
+    """The axes by body of BODY or BODY:AXES, all of them where none are said."""
+    pairs = [word.partition(":") for word in text.split(",")]
+    return {body: axes or "XYZ" for body, _, axes in pairs}
 
 
-@click.command("scale")
-@click.argument("model")
-@click.argument("output", type=click.Path(path_type=Path))
-@click.option("--factor", "factors", multiple=True, metavar="BODY=S", help="One factor, or three: femur_r=1.1,1,1.")
-@click.option("--measure", multiple=True, metavar="A,B=BODY,...", help="The ratio of two markers scales these bodies.")
-@click.option("--marker-set", type=click.Path(path_type=Path), help="A <MarkerSet> file (.xml) of markers of MODEL.")
-@click.option("--markers", type=click.Path(path_type=Path), help="The static trial (.trc, .c3d) of --measure.")
-@click.option("--trial", type=click.Path(path_type=Path), help="A moving trial: sizes and markers by their joints.")
-@click.option("--stretch", multiple=True, metavar="NAME=BODY,...", help="A factor of --trial, of BODY or BODY:XY.")
+@options.command("scale")
+@options.model
+@click.argument("output", type=options.Written(".osim", ".toml"))
+@click.option("--factor", "factors", multiple=True, type=options.Named(_factor), metavar="BODY=S",
+              help="One factor, or three: femur_r=1.1,1,1.")  # fmt: skip
+@click.option("--measure", multiple=True, type=options.Named(), metavar="A,B=BODY,...",
+              help="The ratio of two markers scales these bodies.")  # fmt: skip
+@click.option("--marker-set", type=options.FILE, help="A <MarkerSet> file (.xml) of markers of MODEL.")
+@click.option("--markers", type=options.FILE, help="The static trial (.trc, .c3d) of --measure.")
+@click.option("--trial", type=options.FILE, help="A moving trial: sizes and markers by their joints.")
+@click.option("--stretch", multiple=True, type=options.Named(_axes_by_body), metavar="NAME=BODY,...",
+              help="A factor of --trial, of BODY or BODY:XY.")  # fmt: skip
 @click.option("--noise", default=0.003, show_default=True, help="Standard deviation of the markers of --trial [m].")
 @click.option(
     "--priors",
@@ -44,63 +49,35 @@ class _Masses(TypedDict):
 @options.axes
 @click.option("--mass", type=float, help="Mass of the person [kg].")
 @click.option("--keep-masses", is_flag=True, help="Masses keep their proportions, whatever the sizes.")
-@click.option(
-    "--report", type=click.Path(path_type=Path), help="Show sizes, masses, errors of markers, the model: .html."
-)
+@click.option("--report", type=options.PAGE, help="Show sizes, masses, errors of markers, the model: .html.")
 @options.force
-def command(
-    model: str, output: Path, factors: tuple[str, ...], measure: tuple[str, ...], marker_set: Path | None,
-    markers: Path | None, trial: Path | None, stretch: tuple[str, ...], noise: float, priors: tuple[float, float],
-    axes: str | None, mass: float | None, keep_masses: bool, report: Path | None, force: bool,
-) -> None:  # fmt: skip
+def command(given: Any) -> None:
     """Scale MODEL to a person and write it as OUTPUT (.osim, .toml).
 
     With --trial, what --factor and --measure give is where the estimate from the moving trial starts; exit code 1 if it
     did not converge. What was found is stored.
     """
-    check_output(output, force)
-    check_report(report, force)
-    static = None if markers is None else load_markers(markers, axes)
-    measurements = [_measurement(text) for text in measure]
-    given = {name: [float(x) for x in words] if len(words) > 1 else float(words[0])
-             for name, words in (_split(text, "--factor is BODY=S or BODY=SX,SY,SZ") for text in factors)}  # fmt: skip
-    masses: _Masses = {"mass": mass, "keep_masses": keep_masses}
-    generic = load_model(model, marker_set=marker_set)
-    person, converged = scale_model(generic, static, measurements, factors=given, **masses), True
-    if trial is not None:
-        wanted = {name: _axes_by_body(bodies) for name, bodies in (_split(text, STRETCH) for text in stretch)} or None
-        found = estimate_scale(person, load_markers(trial, axes), wanted, noise=noise, factor_deviation=priors[0],
-                               offset_deviation=priors[1], **masses)  # fmt: skip
+    static = None if given.markers is None else load_markers(given.markers, given.axes)
+    measurements = []
+    for pair, bodies in given.measure:
+        names = pair.split(",")
+        if len(names) != 2:
+            raise click.BadParameter(f"--measure needs two markers before '=', not {pair!r}")
+        axes = dict.fromkeys(bodies.split(","), "XYZ")
+        measurements.append(Measurement(f"{pair}={bodies}", ((names[0], names[1]),), axes))
+    masses: dict[str, Any] = {"mass": given.mass, "keep_masses": given.keep_masses}
+    generic = load_model(given.model, marker_set=given.marker_set)
+    person, converged = scale_model(generic, static, measurements, factors=dict(given.factors), **masses), True
+    if given.trial is not None:
+        factor, offset = given.priors
+        found = estimate_scale(
+            person, load_markers(given.trial, given.axes), dict(given.stretch) or None, noise=given.noise,
+            factor_deviation=factor, offset_deviation=offset, **masses,
+        )  # fmt: skip
         click.echo(f"{summary_of(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
         person, converged = found.model, found.converged
-    person.save(output, overwrite=force)
-    total = sum(body.mass for body in person.system.bodies)
-    click.echo(f"{total:.6g} kg; wrote {output}")
-    if report is not None:
-        write_report(
-            report, f"Scaling of {generic.name}", [f"{total:.6g} kg"], scaling_sections(generic, person, static)
-        )
-        click.echo(f"wrote {report}")
-    if not converged:
-        raise click.exceptions.Exit(1)
-
-
-def _axes_by_body(words: Sequence[str]) -> dict[str, str]:
-    """The axes by body of BODY or BODY:AXES, all of them where none are said."""
-    pairs = [word.partition(":") for word in words]
-    return {body: axes or "XYZ" for body, _, axes in pairs}
-
-
-def _measurement(text: str) -> Measurement:
-    pair, bodies = _split(text, "--measure is MARKER,MARKER=BODY,BODY,...")
-    names = pair.split(",")
-    if len(names) != 2:
-        raise click.BadParameter(f"--measure needs two markers before '=', not {pair!r}")
-    return Measurement(text, ((names[0], names[1]),), dict.fromkeys(bodies, "XYZ"))
-
-
-def _split(text: str, rule: str) -> tuple[str, Sequence[str]]:
-    name, equals, rest = text.partition("=")
-    if not equals or not name or not rest:
-        raise click.BadParameter(f"{rule}, not {text!r}")
-    return name, rest.split(",")
+    total = f"{sum(body.mass for body in person.system.bodies):.6g} kg"
+    click.echo(total)
+    options.store(given, given.output, lambda path: person.save(path, overwrite=given.force))
+    options.store_page(given, f"Scaling of {generic.name}", [total], lambda: scaling_sections(generic, person, static))
+    options.exit_unless(converged)

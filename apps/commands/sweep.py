@@ -1,6 +1,5 @@
 """`myoquat sweep`."""
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,13 @@ from myoquat.analysis.studies import results as verification
 from myoquat.analysis.studies.export import check_export, export
 from myoquat.analysis.studies.study import ANY_CODE, RunOptions, Study, compute
 from myoquat.apps.commands import options
-from myoquat.apps.report import check_report
 from myoquat.kernels import Outcome
 
 __all__ = ["command"]
 
 
-@click.command("sweep")
-@click.argument("study", type=click.Path(path_type=Path))
+@options.command("sweep")
+@click.argument("study", type=options.FILE)
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Zarr store for the results.")
 @click.option("--resume", is_flag=True, help="Continue the store, if it exists and belongs to this study.")
 @click.option(
@@ -29,12 +27,12 @@ __all__ = ["command"]
 @click.option("--block", type=int, help="Samples per block; by default about 30 s of work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
-@click.option("--table", type=click.Path(path_type=Path), help="Also write a row per sample: .csv or .parquet.")
-@click.option("--report", "page", type=click.Path(path_type=Path), help="Show results and what moves them: .html.")
+@click.option(
+    "--table", type=options.Written(check=check_export), help="Also write a row per sample: .csv or .parquet."
+)
+@click.option("--report", type=options.PAGE, help="Show results and what moves them: .html.")
 @options.force
-def command(
-    study: Path, output: Path, verify: bool, table: Path | None, page: Path | None, force: bool, **options: Any
-) -> None:
+def command(given: Any) -> None:
     """Run the study in the TOML file STUDY.
 
     \b
@@ -55,16 +53,15 @@ def command(
 
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """
-    if verify:
-        _tell_verification(verification.verify(Study.load(study), output))
+    study, output = Study.load(given.study), given.output
+    if given.verify:
+        _tell_verification(verification.verify(study, output))
         return
-    if table is not None:
-        check_export(table, force)
-    check_report(page, force)
-    if options.pop("any_code"):
-        options["resume"] = ANY_CODE
     try:
-        results, report = compute(Study.load(study), output, RunOptions(**options))
+        results, report = compute(study, output, RunOptions(
+            resume=ANY_CODE if given.any_code else given.resume, repair=given.repair, threads=given.threads,
+            block=given.block, scheduler=given.scheduler, timeout=given.timeout,
+        ))  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"interrupted; the blocks in {output} stay, and the same command with --resume goes on", err=True)
         raise
@@ -77,15 +74,10 @@ def command(
         if (status == outcome).any():
             click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
-    if table is not None:
-        export(found, table, overwrite=force)
-        click.echo(f"wrote {table}")
-    if page is not None:
-        write = importlib.import_module("myoquat.apps.drawing").write_study_report  # matplotlib
-        write(found, page, f"Study {study.name}")
-        click.echo(f"wrote {page}")
-    if (status > Outcome.COMPLETED).any():
-        raise click.exceptions.Exit(1)
+    options.store(given, given.table, lambda path: export(found, path, overwrite=given.force))
+    options.store(given, given.report, lambda path: options.imported("apps.drawing").write_study_report(
+        found, path, f"Study {given.study.name}"))  # fmt: skip
+    options.exit_unless(not (status > Outcome.COMPLETED).any())
 
 
 def _tell_verification(found: verification.Verification) -> None:
@@ -96,5 +88,4 @@ def _tell_verification(found: verification.Verification) -> None:
         click.echo(f"the labels {name!r} are damaged")
     good = found.blocks - len(found.damaged) - len(found.missing)
     click.echo(f"{good} of {found.blocks} blocks are intact, {len(found.missing)} are not there")
-    if not (found.intact and found.complete):
-        raise click.exceptions.Exit(1)
+    options.exit_unless(found.intact and found.complete)

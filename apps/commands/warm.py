@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from typing import Any
 
 import click
 import numpy as np
@@ -19,10 +20,10 @@ __all__ = ["command"]
 STEP_S = 1e-4  # [s] short enough for stiff tendons; results are not used
 
 
-@click.command("warm")
-@click.argument("model")
+@options.command("warm")
+@options.model
 @options.rotations
-def command(model: str, rotations: str) -> None:
+def command(given: Any) -> None:
     """Compile what MODEL's lengths, moment arms, torques and simulations need into the cache of kernels.
 
     Later processes then load their machine code instead of compiling it.
@@ -34,7 +35,7 @@ def command(model: str, rotations: str) -> None:
     if obstacle is not None:
         raise click.UsageError(f"the cache of kernels keeps nothing: {obstacle}; MYOQUAT_CACHE names another folder")
     began = time.perf_counter()
-    found = load_model(model, rotations)
+    found = load_model(given.model, given.rotations)
     _paths(found)
     _motion(found)
     size = Cache(folder).size() / 2**20

@@ -132,6 +132,22 @@ def draw_panels(
     return figure
 
 
+def small_axes(count: int, per_row: int, width: float, height: float, above: float = 0.0) -> tuple[Figure, list[Any]]:
+    """A figure of equal axes in rows that are `height` high [inch], with more space `above`, and these axes."""
+    rows = -(-count // per_row)
+    figure = Picture(figsize=(width, above + height * rows), layout="constrained")
+    axes = list(figure.subplots(max(rows, 1), per_row, squeeze=False).ravel())
+    for axis in axes[count:]:
+        axis.set_visible(False)
+    return figure, axes[:count]
+
+
+def legend_above(figure: Figure) -> None:
+    """One legend for all axes, which show the same curves."""
+    shown = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*shown, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+
+
 def plain_axis(axis: Any) -> None:
     """Numbers of ticks as they are, without a factor or an offset beside the axis; a light grid behind the curves."""
     for direction in (axis.xaxis, axis.yaxis):

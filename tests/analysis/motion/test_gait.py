@@ -313,7 +313,7 @@ def test_wrong_options_of_the_command_are_one_sentence(tmp_path, capsys):
         (["--right", "RHEE"], "--right is HEEL,TOE, not 'RHEE'"),
         (["--direction", "x"], "--direction is X,Y,Z with numbers, not 'x'"),
         (["--cycles", str(tmp_path / "c.csv")], "give both"),
-        (["--motion", "walk.mot"], "not from both"),
+        (["--motion", str(tmp_path / "walk.trc")], "not from both"),
         ([], "a heel, a toe and a marker of the pelvis are needed"),
     ):
         with pytest.raises(SystemExit) as stop:
