@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from myoquat.apps.viewer.offscreen import Colored, Painter
-from myoquat.apps.viewer.scene import frames
+from myoquat.apps.viewer.offscreen import Painter
+from myoquat.apps.viewer.scene import Look, frames
 from myoquat.apps.viewer.sources import opened
 from myoquat.core.arguments import check_type, check_types, real_array
 from myoquat.core.typing import Array, ArrayLike
@@ -265,7 +265,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         unknown = np.full((self.num_envs, len(self.task.model.muscles)), np.nan)
         shown = activation if activation.shape[-1] else unknown
         return tuple(
-            self._painter.picture(frame, Colored(values, 0.0, 1.0, np.full(len(values), np.nan)))
+            self._painter.picture(Look(frame, values, 1.0, np.full(len(values), np.nan)))
             for frame, values in zip(frames(self.task.model, q), shown, strict=True)
         )
 

@@ -233,5 +233,5 @@ def _picture(model: Model, fit: FittedMotion, geometry: tuple[Path, ...]) -> Dra
     opening, offscreen = (importlib.import_module(f"{viewer}.{name}") for name in ("sources", "offscreen"))
     scene, films, _ = opening.opened(model, [fit], (), None, geometry, None)
     painter = offscreen.Painter(scene, *SIZE, films[0].q, model.name, markers=True)
-    pixels = offscreen.Reels(painter, films, "activation", None).picture(float(films[0].time[0]))
+    pixels = painter.picture(opening.Reels(scene, films).look(float(films[0].time[0]), "activation"))
     return Drawn("Model and markers", pixels, "The scaled model in the pose of the static trial, with its markers.")

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.apps.viewer.offscreen import Painter, Reels
-from myoquat.apps.viewer.sources import Loads, MotionSource, check_frames, opened
+from myoquat.apps.viewer.offscreen import Painter
+from myoquat.apps.viewer.sources import MotionSource, Reels, check_frames, opened
 from myoquat.core.arguments import check_types, options_of
 from myoquat.core.lazy_imports import NO_ENCODER
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
+from myoquat.data.motions import Forces
 from myoquat.muscle import Model
 
 __all__ = ["RATE", "FilmOptions", "can_encode", "check_film", "check_picture", "film", "write_film"]
@@ -53,17 +54,11 @@ def write_film(path: Path, pictures: Iterator[Array], rate: float) -> None:
         write_bytes(path, made.read_bytes())
 
 
-def _gif(path: Path, pictures: Iterator[Array], rate: float) -> None:
+def _pillow(path: Path, pictures: Iterator[Array], rate: float) -> None:
     pillow = importlib.import_module("PIL.Image")
     images: Iterator[Any] = (pillow.fromarray(picture) for picture in pictures)
-    next(images).save(path, save_all=True, append_images=images, duration=round(1000 / rate), loop=0)
-
-
-def _webp(path: Path, pictures: Iterator[Array], rate: float) -> None:
-    pillow = importlib.import_module("PIL.Image")
-    images: Iterator[Any] = (pillow.fromarray(picture) for picture in pictures)
-    options = {"duration": round(1000 / rate), "loop": 0, "quality": 60, "method": 4}
-    next(images).save(path, save_all=True, append_images=images, **options)
+    options = {} if path.suffix == ".gif" else {"quality": 60, "method": 4}
+    next(images).save(path, save_all=True, append_images=images, duration=round(1000 / rate), loop=0, **options)
 
 
 def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
@@ -79,7 +74,7 @@ def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
     stream.close()
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _gif, ".webp": _webp, ".mp4": _mp4}
+_WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _pillow, ".webp": _pillow, ".mp4": _mp4}
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,7 @@ def film(
     compare: MotionSource | None = None,
     run: int | tuple[int, ...] = (),
     geometry: str | Path | Sequence[str | Path] = (),
-    loads: Loads | str | Path | None = None,
+    loads: Forces | str | Path | None = None,
     color: str = "activation",
     speed: float = 1.0,
     rate: int = RATE,
@@ -156,6 +151,8 @@ def film(
     if scene.missing_geometry_message:
         warnings.warn(scene.missing_geometry_message, stacklevel=2)
     painter = Painter(scene, *options.size, films[0].q, scene.model.name)
-    drawn = Reels(painter, films, options.color, recorded).pictures(options.rate, options.speed)
-    write_film(path, drawn, options.rate)
+    reels, clock = Reels(scene, films, recorded), len(films[0].time) > 1  # one pose has no course of time
+    pictures = (painter.picture(reels.look(t, options.color), f"{t:.2f} s" if clock else "")
+                for t in reels.times(options.speed / options.rate))  # fmt: skip
+    write_film(path, pictures, options.rate)
     return path

@@ -5,49 +5,37 @@ distance (painter's algorithm) and filled by matplotlib.
 """
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from myoquat.apps.viewer.scene import (
+    ARROW,
     BONE,
     FIELD,
     GHOST,
     Frame,
-    FrameCache,
+    Look,
     Scene,
     camera_of,
     floor_lines,
-    frames,
     shades,
+    spread,
     widths,
 )
-from myoquat.apps.viewer.sources import Film, Loads, arrow_ends, arrow_unit
-from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 
-__all__ = ["Colored", "Painter", "Reels"]
+__all__ = ["Painter"]
 
 DPI = 100
 PARTS_PER_PIECE = 6  # of a straight piece of a muscle: short parts are sorted correctly among bones
 STRIPS = ((-1.0, -0.45, 0.62), (-0.45, 0.3, 0.95), (0.3, 1.0, 0.74))  # across a muscle: from, to, lightness
 EDGE_LIGHTNESS = 0.42  # of a triangle that is seen from its edge
-ARROW = (60, 170, 90)
 SHOWN_POSES = 40  # of a motion: all of them are within the frame
-MIN_ARROW = 0.005  # of the figure's size: shorter ones are not drawn
 MARGIN = 1.12  # of the frame around the figure
-
-
-@dataclass(frozen=True)
-class Colored:
-    """What colours the muscles: values (m,) between two bounds, and their relative forces (m,), NaN if not known."""
-
-    values: Array
-    low: float
-    high: float
-    force: Array
+Polygons = tuple[Array, Array, Array]  # corners (n, 4, 2), colours (n, 4), distances (n,)
 
 
 class Painter:
@@ -58,9 +46,9 @@ class Painter:
     ) -> None:
         self._parts = [*scene.bones, *(scene.marker_balls if markers else ()), *scene.ghosts]
         self.scene, self._name, self.size = scene, name, (width, height)
-        self._local = [part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position for part in self._parts]
-        few = scene.q[None] if poses is None else poses[:: max(1, len(poses) // SHOWN_POSES)]
-        self.eye, self.middle = self._camera(few, width / height)
+        seen = scene.points_at(scene.q[None] if poses is None else spread(poses, SHOWN_POSES), self._parts)
+        points = np.concatenate([seen, scene.points])
+        self.eye, self.middle = camera_of(points, scene.up, min(width / height, 1.0) / MARGIN)
         toward = self.eye - self.middle
         self.toward = toward / np.linalg.norm(toward)
         right = np.cross(scene.up, self.toward)
@@ -70,23 +58,6 @@ class Painter:
         self.light = light / np.linalg.norm(light)
         self.owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
         self._canvas(width, height)
-
-    def _camera(self, poses: Array, aspect: float) -> tuple[Array, Array]:
-        """(eye, middle) [m] from where every pose is seen."""
-        shown = [self._points(frame) for frame in frames(self.scene.model, poses)]
-        points = np.concatenate([*shown, self.scene.points])
-        return camera_of(points, self.scene.up, min(aspect, 1.0) / MARGIN)
-
-    def _points(self, frame: Frame) -> Array:
-        """(n, 3) joints and muscles of a frame, and the corners of a box around every bone."""
-        found = [np.array([p for _, p in frame.bodies.values()]), frame.pieces[0]]
-        for part, local in zip(self._parts, self._local, strict=True):
-            if part.body in frame.bodies:
-                Q, p = frame.bodies[part.body]
-                ends = np.stack([local.min(axis=0), local.max(axis=0)])
-                corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
-                found.append(corners @ rotation_matrix(Q).T + p)
-        return np.concatenate(found)
 
     def _canvas(self, width: int, height: int) -> None:
         figures, agg, collections = (
@@ -116,16 +87,14 @@ class Painter:
         scale = 1.0 / (np.maximum(far, 1e-6) * np.tan(FIELD / 2))
         return np.stack([from_eye @ self.right * scale, from_eye @ self.above * scale, far], axis=-1)
 
-    def picture(
-        self, frame: Frame, colored: Colored, clock: str = "", ghost: Frame | None = None, arrows: Array | None = None
-    ) -> Array:
-        """(height, width, 3) the pixels of a frame; arrows (n, 2, 3) [m] from points to tips."""
-        parts = [self._bones(frame, BONE, 1.0), self._muscles(frame, colored)]
-        if ghost is not None:
-            parts.append(self._bones(ghost, GHOST, 0.45))
-        if arrows is not None and len(arrows):
-            parts.append(self._arrows(arrows))
-        corners, colors, far = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    def picture(self, look: Look, clock: str = "") -> Array:
+        """(height, width, 3) the pixels of a look."""
+        parts = [self._bones(look.frame, BONE, 1.0), self._muscles(look)]
+        if look.ghost is not None:
+            parts.append(self._bones(look.ghost, GHOST, 0.45))
+        if look.arrows is not None:
+            parts.append(self._arrows(look.arrows))
+        corners, colors, far = _joined(parts)
         order = np.argsort(-far, kind="stable")
         self.polygons.set_verts(corners[order])
         self.polygons.set_facecolor(colors[order])
@@ -134,12 +103,12 @@ class Painter:
         self.canvas.draw()
         return np.array(self.canvas.buffer_rgba())[..., :3]
 
-    def _bones(self, frame: Frame, color: tuple[int, int, int], opacity: float) -> tuple[Array, Array, Array]:
-        """Corners (n, 4, 2), colours (n, 4) and distances (n,) of the triangles of the bodies."""
-        found: list[tuple[Array, Array, Array]] = [(np.zeros((0, 4, 2)), np.zeros((0, 4)), np.zeros(0))]
-        for part, local in zip(self._parts, self._local, strict=True):
+    def _bones(self, frame: Frame, color: tuple[int, int, int], opacity: float) -> Polygons:
+        """The triangles of the bodies."""
+        found = [NOTHING]
+        for part in self._parts:
             Q, p = frame.bodies.get(part.body, (np.array([1.0, 0, 0, 0]), np.zeros(3)))
-            world = local @ rotation_matrix(Q).T + p
+            world = part.vertices @ rotation_matrix(Q).T + p
             seen, faces = self._seen(world), part.mesh.faces
             normal = np.cross(world[faces[:, 1]] - world[faces[:, 0]], world[faces[:, 2]] - world[faces[:, 0]])
             size = np.linalg.norm(normal, axis=-1)
@@ -150,23 +119,20 @@ class Painter:
             found.append((corners, np.hstack([rgb, alpha]), seen[faces][..., 2].mean(axis=1)))
         return _joined(found)
 
-    def _muscles(self, frame: Frame, colored: Colored) -> tuple[Array, Array, Array]:
+    def _muscles(self, look: Look) -> Polygons:
         """Quadrilaterals across the line of sight along every piece of a muscle, lighter in the middle."""
-        middle, Q, length = frame.pieces
+        middle, Q, length = look.frame.pieces
         if not len(middle):
-            return np.zeros((0, 4, 2)), np.zeros((0, 4)), np.zeros(0)
-        radius = widths(self.scene.radii, colored.force)[self.owner]
+            return NOTHING
+        radius = widths(self.scene.radii, look.force)[self.owner]
         half = 0.5 * (length + np.where(length > 0, 0.6 * radius, 0.0))[:, None] * rotation_matrix(Q)[..., :, 2]
         share = np.linspace(-1.0, 1.0, PARTS_PER_PIECE + 1)
         knots = middle[:, None] + share[:, None] * half[:, None]  # (n, PARTS_PER_PIECE + 1, 3)
         seen = self._seen(knots.reshape(-1, 3)).reshape(*knots.shape)
-        along = seen[:, -1, :2] - seen[:, 0, :2]
-        size = np.linalg.norm(along, axis=-1, keepdims=True)
-        along = np.divide(along, size, out=np.zeros_like(along), where=size > 0)
-        across = np.stack([-along[:, 1], along[:, 0]], axis=-1)
+        _, across, _ = _direction(seen[:, 0, :2], seen[:, -1, :2])
         across *= np.where(across[:, :1] < 0, -1.0, 1.0)  # the light comes from the left
         wide = across[:, None] * (radius[:, None] / (seen[..., 2] * np.tan(FIELD / 2)))[..., None]
-        rgb = shades(colored.values, colored.low, colored.high)[self.owner] / 255
+        rgb = shades(look.values, look.high)[self.owner] / 255
         found = []
         for first, last, lightness in STRIPS:
             low, high = seen[..., :2] + first * wide, seen[..., :2] + last * wide
@@ -177,14 +143,11 @@ class Painter:
             found.append((corners.reshape(-1, 4, 2)[kept], color.reshape(-1, 4)[kept], far.ravel()[kept]))
         return _joined(found)
 
-    def _arrows(self, ends: Array) -> tuple[Array, Array, Array]:
+    def _arrows(self, ends: Array) -> Polygons:
         """A shaft and a head for each load, as wide from everywhere."""
         seen = self._seen(ends.reshape(-1, 3)).reshape(-1, 2, 3)
         start, tip = seen[:, 0, :2], seen[:, 1, :2]
-        along = tip - start
-        size = np.linalg.norm(along, axis=-1, keepdims=True)
-        along = np.divide(along, size, out=np.zeros_like(along), where=size > 0)
-        across = np.stack([-along[:, 1], along[:, 0]], axis=-1)
+        along, across, size = _direction(start, tip)
         neck = tip - np.minimum(0.09, 0.5 * size) * along
         shaft = np.stack(
             [start - 0.011 * across, start + 0.011 * across, neck + 0.011 * across, neck - 0.011 * across], 1
@@ -195,44 +158,17 @@ class Painter:
         return np.concatenate([shaft, head]), color, near
 
 
-def _joined(parts: Sequence[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
+NOTHING: Polygons = np.zeros((0, 4, 2)), np.zeros((0, 4)), np.zeros(0)
+
+
+def _direction(start: Array, end: Array) -> tuple[Array, Array, Array]:
+    """Unit vectors (n, 2) along and across, zero where both points agree, and the lengths (n, 1)."""
+    way = end - start
+    size = np.linalg.norm(way, axis=-1, keepdims=True)
+    along = np.divide(way, size, out=np.zeros_like(way), where=size > 0)
+    return along, np.stack([-along[:, 1], along[:, 0]], axis=-1), size
+
+
+def _joined(parts: Sequence[Polygons]) -> Polygons:
     corners, colors, far = (np.concatenate([part[k] for part in parts]) for k in range(3))
     return corners, colors, far
-
-
-class Reels:
-    """Motions as a painter draws them, with what colours their muscles and the loads beside them."""
-
-    def __init__(self, painter: Painter, films: Sequence[Film], color: str, loads: Loads | None) -> None:
-        scene, self.painter, self.films, self.loads = painter.scene, painter, tuple(films), loads
-        self.frames = [FrameCache(scene.model, film.q) for film in films]
-        self.shares = films[0].shares(scene.strengths)
-        found = films[0].values.get(color)
-        self.values = np.full(self.shares.shape, np.nan) if found is None else found
-        finite = self.values[np.isfinite(self.values)]
-        self.high = 1.0 if color == "activation" else float(finite.max(initial=1e-9))
-        self.unit = 0.0 if loads is None else arrow_unit(loads, scene.size)
-
-    def picture(self, t: float) -> Array:
-        """(height, width, 3) the motion at a time t [s]."""
-        row = self.films[0].at(t)
-        frame = self.frames[0][row]
-        ghost = self.frames[1][self.films[1].at(t)] if len(self.films) > 1 else None
-        colored = Colored(self.values[row], 0.0, self.high, self.shares[row])
-        clock = f"{t:.2f} s" if len(self.films[0].time) > 1 else ""  # one pose has no course of time
-        return self.painter.picture(frame, colored, clock, ghost, self._arrows(frame, t))
-
-    def pictures(self, rate: float, speed: float) -> Iterator[Array]:
-        """Pictures of the motion, `rate` of them per second of watching."""
-        time = self.films[0].time
-        for t in np.arange(time[0], time[-1] + 1e-9, speed / rate):
-            yield self.picture(float(t))
-
-    def _arrows(self, frame: Frame, t: float) -> Array | None:
-        """(n, 2, 3) [m] the arrows of loads that were recorded then."""
-        loads = self.loads
-        if loads is None or not len(loads.time) or not loads.time[0] <= t <= loads.time[-1]:
-            return None
-        ends = arrow_ends(loads, frame, int(np.abs(loads.time - t).argmin()), self.unit)
-        long = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > MIN_ARROW * self.painter.scene.size
-        return np.asarray(ends[long])

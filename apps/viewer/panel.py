@@ -204,12 +204,11 @@ class Panel:
         if not isinstance(instance, int) or not 0 <= instance < viewer.stage.pieces:
             return
         i = viewer.stage.muscle_of(instance)
-        value = float(viewer.colored()[0][i])
+        value = float(viewer.values[i])
         self.named.content = f"**{widget_label(viewer.model.muscles[i].name)}**: {viewer.color} {value:.3g}"
 
     def _bounds(self) -> str:
-        _, low, high = self.viewer.colored()
-        return f"{self.viewer.color}: light {low:g}, dark {high:.4g}"
+        return f"{self.viewer.color}: light 0, dark {self.viewer.look().high:.4g}"
 
     def _add_visible(self) -> None:
         stage = self.viewer.stage

@@ -1,8 +1,8 @@
 """What the viewer shows of a model: bodies with what is fixed to them, muscles, and the frames of a motion."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from functools import cache, cached_property, singledispatch
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,24 @@ import numpy as np
 
 from myoquat.core.labels import printable
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.library import load_model
 from myoquat.data.meshes import MESH_FILES, Mesh, fans, read_mesh
-from myoquat.joints.multibody.body import Shape
+from myoquat.joints.multibody.body import Body, Shape
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.muscle import Model
 from myoquat.muscle.display import farthest_point, polylines, up_of
-from myoquat.muscle.wrapping import Wrap, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
+from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
+    "ARROW",
     "BONE",
     "FIELD",
     "GHOST",
     "MARKER",
     "Frame",
     "FrameCache",
+    "Look",
     "Part",
     "Scene",
     "Stage",
@@ -37,7 +39,9 @@ __all__ = [
     "pieces",
     "shades",
     "shape_mesh",
+    "solid",
     "sphere",
+    "spread",
     "surface",
     "tube",
     "tubes",
@@ -70,63 +74,48 @@ def tube() -> Mesh:
     return _turned(height, np.array([0.0, 1.0, 1.0, 0.0]), sides=6)
 
 
-def sphere(radii: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Mesh:
+def sphere(*radii: float) -> Mesh:
     """An ellipsoid about the origin."""
     angle = np.linspace(0, np.pi, 11)
     ball = _turned(-np.cos(angle), np.sin(angle))
-    return Mesh(ball.vertices * np.array(radii), ball.faces)
+    return Mesh(ball.vertices * radii, ball.faces)
 
 
-@singledispatch
+def solid(name: str, *sizes: float) -> Mesh:
+    """A solid in its own frame, by the sizes of `Shape` and of wrapping surfaces; TypeError for another one."""
+    if name in ("sphere", "ellipsoid"):
+        return sphere(*np.broadcast_to(sizes, 3))
+    if name == "box":
+        corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * sizes
+        sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+        return Mesh(corners, fans(np.array(sides).ravel(), np.arange(0, 4 * len(sides), 4)))
+    if name == "torus":
+        (ring, tube), angle = sizes[:2], np.linspace(0, 2 * np.pi, SIDES + 1)
+        return _turned(-tube * np.sin(angle), ring - tube * np.cos(angle))
+    if name == "cylinder":
+        return _turned(sizes[1] * np.array([-0.5, -0.5, 0.5, 0.5]), sizes[0] * np.array([0.0, 1, 1, 0]))
+    if name == "capsule":
+        angle = np.linspace(-np.pi / 2, np.pi / 2, 12)
+        ends = np.where(angle < 0, -sizes[1] / 2, sizes[1] / 2)
+        return _turned(ends + sizes[0] * np.sin(angle), sizes[0] * np.cos(angle))
+    raise TypeError(f"the viewer has no shape for a {name}")
+
+
 def surface(wrap: Wrap, size: float) -> Mesh:
     """A surface that muscles wrap, in its own frame; a cylinder without end is drawn `size` [m] long."""
-    raise TypeError(f"the viewer has no shape for a {wrap.kind}")
-
-
-@surface.register
-def _(wrap: WrapSphere, size: float) -> Mesh:
-    return sphere((wrap.radius,) * 3)
-
-
-@surface.register
-def _(wrap: WrapEllipsoid, size: float) -> Mesh:
-    return sphere(wrap.radii)
-
-
-@surface.register
-def _(wrap: WrapCylinder, size: float) -> Mesh:
-    half = (wrap.length if np.isfinite(wrap.length) else size) / 2
-    return _turned(np.array([-half, half]), np.full(2, wrap.radius))
-
-
-@surface.register
-def _(wrap: WrapTorus, size: float) -> Mesh:
-    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
-    return _turned(-wrap.tube_radius * np.sin(angle), wrap.ring_radius - wrap.tube_radius * np.cos(angle))
+    return solid(wrap.kind, *(x if np.isfinite(x) else size for x in wrap.sizes().values()))
 
 
 def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:
     """A shape of a body in its own frame. None for a mesh whose file is in none of the folders, or of a format that is
     not read."""
-    sizes = shape.sizes
-    if shape.kind == "mesh":
-        found = find_mesh(shape.file, folders)
-        if found is None or found.suffix.lower() not in MESH_FILES:
-            return None
-        mesh = read_mesh(found)
-        return Mesh(mesh.vertices * np.array(sizes or (1.0, 1.0, 1.0)), mesh.faces)
-    if shape.kind == "sphere":
-        return sphere((sizes[0],) * 3)
-    if shape.kind == "ellipsoid":
-        return sphere((sizes[0], sizes[1], sizes[2]))
-    if shape.kind == "box":
-        return _box(np.array(sizes))
-    half = sizes[1] / 2
-    if shape.kind == "cylinder":
-        return _turned(np.array([-half, -half, half, half]), sizes[0] * np.array([0.0, 1, 1, 0]))
-    angle = np.linspace(-np.pi / 2, np.pi / 2, 12)
-    ends = np.where(angle < 0, -half, half)
-    return _turned(ends + sizes[0] * np.sin(angle), sizes[0] * np.cos(angle))
+    if shape.kind != "mesh":
+        return solid(shape.kind, *shape.sizes)
+    found = find_mesh(shape.file, folders)
+    if found is None or found.suffix.lower() not in MESH_FILES:
+        return None
+    mesh = read_mesh(found)
+    return Mesh(mesh.vertices * np.array(shape.sizes or (1.0, 1.0, 1.0)), mesh.faces)
 
 
 def find_mesh(name: str, folders: tuple[Path, ...]) -> Path | None:
@@ -155,12 +144,6 @@ def _turned(height: Array, radius: Array, sides: int = SIDES) -> Mesh:
     return Mesh(vertices.reshape(-1, 3), np.concatenate(faces))
 
 
-def _box(size: Array) -> Mesh:
-    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * size
-    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return Mesh(corners, fans(np.array(sides).ravel(), np.arange(0, 4 * len(sides), 4)))
-
-
 def pieces(lines: list[Array]) -> tuple[Array, Array, Array]:
     """`tubes` of all straight pieces of lines (..., k, 3), one line after the other."""
     if not lines:
@@ -178,6 +161,11 @@ def tubes(start: Array, end: Array) -> tuple[Array, Array, Array]:
     norm = np.linalg.norm(Q, axis=-1, keepdims=True)
     turned = np.divide(Q, norm, out=np.broadcast_to((0.0, 1.0, 0.0, 0.0), Q.shape).copy(), where=norm > 1e-9)
     return (start + end) / 2, turned, length
+
+
+def spread(q: Array, count: int) -> Array:
+    """About so many of the poses q (t, nq), evenly."""
+    return q[:: max(1, len(q) // count)]
 
 
 BLOCK_POSES, MAX_BLOCKS = 64, 40  # poses that are computed together, and blocks that are kept
@@ -215,20 +203,15 @@ class FrameCache:
     """The frames of q (t, nq); a block is computed when one of its frames is needed."""
 
     def __init__(self, model: Model, q: Array) -> None:
-        self.model, self.q = model, q
-        self._blocks: dict[int, list[Frame]] = {}
+        self.q = q
+        self._block = lru_cache(MAX_BLOCKS)(lambda k: frames(model, q[k * BLOCK_POSES : (k + 1) * BLOCK_POSES]))
 
     def __getitem__(self, row: int) -> Frame:
-        block = row // BLOCK_POSES
-        if block not in self._blocks:
-            while len(self._blocks) >= MAX_BLOCKS:
-                self._blocks.pop(next(iter(self._blocks)))
-            self._blocks[block] = frames(self.model, self.q[block * BLOCK_POSES : (block + 1) * BLOCK_POSES])
-        return self._blocks[block][row % BLOCK_POSES]
+        return self._block(row // BLOCK_POSES)[row % BLOCK_POSES]
 
 
 LIMB_RADIUS = 0.06  # of a limb's length
-MARKER = (235, 80, 140)
+MARKER, ARROW = (235, 80, 140), (60, 170, 90)
 FIELD = np.radians(40)  # vertical field of view
 FIGURE_HEIGHT = 0.92  # of the frame's height
 FIGURE_HALF_WIDTH = 0.6  # of that height, to either side, so that controls cover none of it
@@ -278,10 +261,16 @@ class Part:
 
     body: str
     mesh: Mesh
-    position: Array
-    orientation: Array
-    color: tuple[int, int, int] | None = None
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0)
+    color: tuple[int, ...] | None = None
     opacity: float = 1.0
+
+    @cached_property
+    def vertices(self) -> Array:
+        """(n, 3) [m] in the frame of the body."""
+        local: Array = self.mesh.vertices @ rotation_matrix(np.asarray(self.orientation)).T + np.asarray(self.position)
+        return local
 
 
 # By the bone of the library's shoulder that bears the key: the one that it carries
@@ -345,26 +334,25 @@ class Scene:
     @cached_property
     def points(self) -> Array:
         """(n, 3) [m] of bodies and paths at the start."""
-        bodies = self.model.system.bodies
-        points = [np.stack([self.poses[b.name][1] for b in bodies]) if bodies else np.zeros((1, 3)), *self.lines]
-        points += [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
-        return np.concatenate([*points, self._corners(self.poses)])
+        ends = [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
+        return np.concatenate([self.points_at(self.q[None]), *ends])
+
+    def points_at(self, q: Array, parts: Sequence[Part] | None = None) -> Array:
+        """(n, 3) [m] bodies and paths at poses q (t, nq), and corners of boxes around their parts, bones by default."""
+        poses = self.model.system.poses(q)
+        origins = [poses[body.name][1] for body in self.model.system.bodies] or [np.zeros(3)]
+        found = [np.reshape(x, (-1, 3)) for x in (*origins, *polylines(self.model, q, poses))]
+        for part in self.bones if parts is None else parts:
+            R, p = poses[part.body]
+            ends = np.stack([part.vertices.min(axis=0), part.vertices.max(axis=0)])
+            corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
+            found.append((np.einsum("...ij,kj->...ki", R, corners) + np.asarray(p)[..., None, :]).reshape(-1, 3))
+        return np.concatenate(found)
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
         """Lowest and highest corner [m] of bodies and paths."""
         return self.points.min(axis=0), self.points.max(axis=0)
-
-    def _corners(self, poses: dict[str, tuple[Array, Array]]) -> Array:
-        """(n, 3) [m] the corners of a box around each bone at poses."""
-        found = [np.zeros((0, 3))]
-        for part in self.bones:
-            R, p = poses[part.body]
-            local = part.mesh.vertices @ rotation_matrix(part.orientation).T + part.position
-            ends = np.stack([local.min(axis=0), local.max(axis=0)])
-            corners = np.array([[ends[b][k] for k, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
-            found.append((np.einsum("...ij,kj->...ki", R, corners) + np.asarray(p)[..., None, :]).reshape(-1, 3))
-        return np.concatenate(found)
 
     @cached_property
     def size(self) -> float:
@@ -379,10 +367,9 @@ class Scene:
     @cached_property
     def camera(self) -> tuple[Array, Array]:
         """(eye, middle) [m] of the window, whose controls cover one side."""
-        if self.motion is None:
-            return camera_of(self.points, self.up, FIGURE_HALF_WIDTH)
-        poses = self.model.system.poses(self.motion[:: max(1, len(self.motion) // SEEN_POSES)])
-        return camera_of(np.concatenate([self.points, self._corners(poses)]), self.up, FIGURE_HALF_WIDTH)
+        moved = np.zeros((0, self.model.system.nq)) if self.motion is None else spread(self.motion, SEEN_POSES)
+        points = np.concatenate([self.points, self.points_at(moved)]) if len(moved) else self.points
+        return camera_of(points, self.up, FIGURE_HALF_WIDTH)
 
     @cached_property
     def bones(self) -> list[Part]:
@@ -415,7 +402,7 @@ class Scene:
             if scale:
                 scales[name], mesh = scale, atlas()[0][bone]
                 scaled = Mesh(scale * mesh.vertices, mesh.faces)
-                found[name] = [Part(name, scaled, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))]
+                found[name] = [Part(name, scaled)]
         return found
 
     def _scale(self, name: str, bone: str) -> float:
@@ -455,19 +442,18 @@ class Scene:
                 self.missing.append(shape.file)
                 continue
             color = None if shape.color is None else tuple(int(255 * x) for x in shape.color[:3])
-            place = np.array(shape.position), np.array(shape.orientation)
-            parts.append(Part(body, mesh, *place, color))  # type: ignore[arg-type]
+            parts.append(Part(body, mesh, shape.position, shape.orientation, color))
         return parts
 
-    def _limbs(self, body: object) -> list[Part]:
+    def _limbs(self, body: Body) -> list[Part]:
         """A limb to every joint that the body carries, where that stands at the start."""
         parts = []
-        for end in self._ends(body.name):  # type: ignore[attr-defined]
+        for end in self._ends(body.name):
             length = float(np.linalg.norm(end))
             if length > MIN_LIMB_LENGTH:
                 _, Q, _ = tubes(np.zeros(3), end)
                 radius = min(LIMB_RADIUS * length, 0.04 * max(length, 1.0))
-                parts.append(Part(body.name, limb(length, radius), np.zeros(3), Q))  # type: ignore[attr-defined]
+                parts.append(Part(body.name, limb(length, radius), orientation=Q))
         return parts
 
     def _ends(self, name: str) -> Array:
@@ -488,9 +474,8 @@ class Scene:
     @cached_property
     def marker_balls(self) -> list[Part]:
         """A ball at every marker of the model."""
-        ball = sphere((0.006 * self.size,) * 3)
-        place = np.array([1.0, 0.0, 0.0, 0.0])
-        return [Part(m.body, ball, np.array(m.position, dtype=float), place, MARKER) for m in self.model.markers]
+        ball = solid("sphere", 0.006 * self.size)
+        return [Part(m.body, ball, m.position, color=MARKER) for m in self.model.markers]
 
     @cached_property
     def surfaces(self) -> list[Part]:
@@ -499,10 +484,7 @@ class Scene:
         for muscle in self.model.muscles:
             for wrap in muscle.wraps:
                 seen.setdefault((wrap.body, wrap.kind, wrap.position, wrap.orientation, *wrap.sizes().items()), wrap)
-        return [
-            Part(w.body, surface(w, 0.15 * self.size), np.array(w.position), np.array(w.orientation))
-            for w in seen.values()
-        ]
+        return [Part(w.body, surface(w, 0.15 * self.size), w.position, w.orientation) for w in seen.values()]
 
     @cached_property
     def strengths(self) -> Array:
@@ -526,10 +508,10 @@ FLOOR_SPACING_M = 0.5  # [m] between lines of the floor
 FLOOR_GREYS = (150, 215)  # of lines at whole metres, and between
 
 
-def shades(values: Array, low: float, high: float) -> Array:
-    """(..., 3) colours of numbers, reds from light at `low` to dark at `high` whose lightness falls evenly; grey where
+def shades(values: Array, high: float) -> Array:
+    """(..., 3) colours of numbers, reds from light at zero to dark at `high` whose lightness falls evenly; grey where
     they are no numbers."""
-    x = np.clip((values - low) / (high - low if high > low else 1.0), 0, 1)
+    x = np.clip(values / (high if high > 0 else 1.0), 0, 1)
     levels = np.linspace(0, 1, len(SCALE))
     color = np.stack([np.interp(np.nan_to_num(x), levels, SCALE[:, k]) for k in range(3)], axis=-1)
     return np.where(np.isfinite(values)[..., None], color, 128).astype(np.uint8)
@@ -562,6 +544,28 @@ def floor_lines(scene: Scene) -> tuple[Array, Array]:
     return ends.reshape(-1, 2, 3) + middle, colors.reshape(-1, 2, 3).astype(np.uint8)
 
 
+@dataclass(frozen=True)
+class Look:
+    """What is seen of a model at a time: a frame, a ghost beside it, and arrows (n, 2, 3) [m] from points to tips.
+
+    Values (m,) colour the muscles, from zero to `high`. Their widths follow `force` (m,), the shares of their greatest
+    forces, NaN if these are not known.
+    """
+
+    frame: Frame
+    values: Array
+    high: float
+    force: Array
+    ghost: Frame | None = None
+    arrows: Array | None = None
+
+    @classmethod
+    def plain(cls, frame: Frame, m: int) -> "Look":
+        """Grey muscles, all as thick as they are."""
+        unknown = np.full(m, np.nan)
+        return cls(frame, unknown, 1.0, unknown)
+
+
 class Stage:
     """One model in the scene of a viser server under a name; a ghost is a second one to compare with."""
 
@@ -584,10 +588,10 @@ class Stage:
             self._add(f"bone_{i}", part, part.color or self._bone, self._opacity)
         shown = bool(scene.ghosts)
         self.surfaces = [self._add(f"surface_{i}", p, SURFACE, 0.35, shown) for i, p in enumerate(scene.surfaces)]
-        self.markers = self._markers()
+        self.markers = [self._add(f"marker_{i}", p, MARKER, None, False) for i, p in enumerate(scene.marker_balls)]
         self._owner = np.repeat(np.arange(len(scene.lines)), [len(line) - 1 for line in scene.lines])
         self.muscles = self._muscles() if scene.lines else None
-        self.show(scene.start, np.full(len(scene.lines), np.nan), 0.0, 1.0)
+        self.show(Look.plain(scene.start, len(scene.lines)))
 
     def _path(self, body: str) -> str:
         return f"{self._root}/body_{self._numbers[body]}"  # names of bodies may hold anything, a slash included
@@ -600,24 +604,10 @@ class Stage:
             color=color,
             opacity=opacity,
             side="double",
-            wxyz=part.orientation,
-            position=part.position,
+            wxyz=np.array(part.orientation),
+            position=np.array(part.position, dtype=float),
             visible=visible,
         )
-
-    def _markers(self) -> list[Any]:
-        ball, radius = sphere(), 0.006 * self.scene.size
-        return [
-            self._server.scene.add_mesh_simple(
-                f"{self._path(marker.body)}/marker_{i}",
-                radius * ball.vertices,
-                ball.faces,
-                color=MARKER,
-                position=np.array(marker.position),
-                visible=False,
-            )
-            for i, marker in enumerate(self.scene.model.markers)
-        ]
 
     def _muscles(self) -> Any:
         """All pieces of all muscles as copies of one tube: a pose is one message."""
@@ -650,22 +640,20 @@ class Stage:
         for handle in self._frames.values():
             handle.show_axes = visible
 
-    def show(self, frame: Frame, values: Array, low: float, high: float, force: Array | None = None) -> None:
-        """Move to a frame, muscles coloured by values (m,) between two bounds, as thick as their share (m,) of their
-        greatest force says."""
+    def show(self, look: Look) -> None:
+        """Move to a frame, muscles coloured by values, as thick as they pull."""
         with self._server.atomic():
-            for body, (Q, p) in frame.bodies.items():
+            for body, (Q, p) in look.frame.bodies.items():
                 self._move(body, Q, p)
             if self.muscles is None:
                 return
-            middle, turned, length = frame.pieces
-            radii = self.scene.radii
-            width = (radii if force is None else widths(radii, force))[self._owner]
+            middle, turned, length = look.frame.pieces
+            width = widths(self.scene.radii, look.force)[self._owner]
             self.muscles.batched_positions = middle.astype(np.float32)
             self.muscles.batched_wxyzs = turned.astype(np.float32)
             scales = np.stack([width, width, length + np.where(length > 0, 0.6 * width, 0.0)], axis=-1)
             self.muscles.batched_scales = scales.astype(np.float32)
-            self.muscles.batched_colors = shades(np.asarray(values, dtype=float), low, high)[self._owner]
+            self.muscles.batched_colors = shades(look.values, look.high)[self._owner]
 
     def _move(self, body: str, Q: Array, p: Array) -> None:
         """Send the frame of a body, if it has moved."""

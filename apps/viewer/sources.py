@@ -1,64 +1,34 @@
 """What the viewer opens: models, motions, folders of geometry, and recorded loads as arrows."""
 
-import importlib
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
-from myoquat.apps.viewer.scene import Frame, Scene
+from myoquat.apps.viewer.scene import Frame, FrameCache, Look, Scene
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import load_model
-from myoquat.data.motions import MotionLike
+from myoquat.data.motions import Forces, MotionLike, load_forces, load_motion
+from myoquat.data.motions.coordinates import states_from_motion
+from myoquat.data.motions.motion import check_motion
+from myoquat.data.motions.series import check_run
+from myoquat.dynamics import Trajectory
+from myoquat.joints.conversion.branches import on_branches_of
+from myoquat.joints.conversion.convert import convert_coordinates
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.muscle import Model
 
-__all__ = [
-    "Arrows",
-    "Film",
-    "Loads",
-    "MotionSource",
-    "arrow_ends",
-    "arrow_unit",
-    "check_frames",
-    "installed_geometry",
-    "opened",
-]
+__all__ = ["Film", "MotionSource", "Reels", "check_frames", "film_of", "installed_geometry", "opened"]
 
-
-class Table(Protocol):
-    """A DataFrame: coordinates by name over the time."""
-
-    @property
-    def columns(self) -> Any: ...
-    @property
-    def index(self) -> Any: ...
-
-
-class Loads(Protocol):
-    """Recorded loads, above all `myoquat.data.Forces`: forces [N] and points [m] (t, n, 3) in the axes of frames."""
-
-    @property
-    def time(self) -> Array: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def force(self) -> Array: ...
-    @property
-    def point(self) -> Array: ...
-    @property
-    def force_frames(self) -> tuple[str, ...]: ...
-    @property
-    def point_frames(self) -> tuple[str, ...]: ...
-
-
-MotionSource: TypeAlias = MotionLike | Table | str | Path
+MotionSource: TypeAlias = Union[MotionLike, "pd.DataFrame", str, Path]  # pandas is not imported
 
 
 @dataclass(frozen=True)
@@ -75,8 +45,8 @@ class Film:
     name: str
     time: Array
     q: Array
-    values: dict[str, Array]
-    loads: Loads | None = None
+    values: dict[str, Array] = field(default_factory=dict)
+    loads: Forces | None = None
 
     def shares(self, strengths: Array) -> Array:
         """(t, m) tensions over the muscles' greatest (m,) [N], NaN where they are not known. A muscle without a bound
@@ -96,6 +66,62 @@ class Film:
         return i - 1 if i == len(self.time) or t - self.time[i - 1] <= self.time[i] - t else i
 
 
+def film_of(model: Model, motion: MotionSource, run: tuple[int, ...] = (), name: str = "motion") -> Film:
+    """A film of a `MotionLike` (one `run` of a batch), a table as `load_table` reads it, or a path of one.
+
+    States of the same bodies described otherwise are converted. Raises ValueError for a run that is not there or a
+    motion without a finite row, TypeError for anything else.
+    """
+    if isinstance(motion, (str, Path)):
+        path = Path(motion)
+        stored = path.suffix.lower() == ".npz"
+        loaded = Trajectory.load(path) if stored else load_motion(path, model, start=model.start)
+        return film_of(model, loaded, run, path.stem)
+    if isinstance(motion, pd.DataFrame):
+        q, _ = states_from_motion(model, motion)
+        return _film(model, name, model.system, motion.index.to_numpy(dtype=float), q, {})
+    found = check_motion(motion)
+    run = check_run(run, found.q.shape[:-2])
+    known = {"activation": found.activation, "force [N]": found.force}
+    values = {key: x[run] if x.ndim > 2 else x for key, x in known.items() if x is not None}
+    if found.system.body_names == model.system.body_names:
+        model = on_branches_of(model, found.system)
+    film = _film(model, name, found.system, found.time, found.q[run], values)
+    return film if found.loads is None else replace(film, loads=_loads(found, run))
+
+
+def _loads(motion: MotionLike, run: tuple[int, ...]) -> Forces | None:
+    """The loads of a motion on their central axes, in world axes; None where there are none."""
+    wrench = np.asarray(motion.loads)
+    wrench = wrench[run] if wrench.ndim > 3 else wrench
+    good = np.isfinite(wrench).all(axis=(1, 2)) & np.isfinite(motion.q[run]).all(axis=-1)
+    system, wrench, time = motion.system, wrench[good], motion.time[good]
+    force, torque = wrench[..., :3], wrench[..., 3:]
+    acting = np.flatnonzero(np.abs(force).max(axis=(0, 2), initial=0.0) > 0)
+    if not len(acting):
+        return None
+    poses = system.poses(motion.q[run][good])
+    origins = np.stack([np.broadcast_to(poses[name][1], (len(time), 3)) for name in system.body_names], axis=1)
+    square = (force**2).sum(axis=-1, keepdims=True)
+    arm = np.divide(np.cross(force, torque), square, out=np.zeros_like(force), where=square > 0)
+    names = tuple(system.body_names[i] for i in acting)
+    ground = (system.ground,) * len(names)
+    point = (origins + arm)[:, acting]
+    return Forces(time, names, names, force[:, acting], point, np.zeros_like(point), ground, ground)
+
+
+def _film(model: Model, name: str, system: Any, time: Array, q: Array, values: dict[str, Array]) -> Film:
+    good = np.atleast_1d(np.isfinite(q).all(axis=-1))  # rows after a stop are NaN
+    if not good.any():
+        raise ValueError(f"the motion {name!r} has no row to show")
+    return Film(
+        name,
+        np.asarray(time)[good],
+        convert_coordinates(system, model.system, q[good]),
+        {key: np.broadcast_to(x, (len(good), len(model.muscles)))[good] for key, x in values.items()},
+    )
+
+
 INSTALLED = (("opensim", "Geometry"), ("myo_sim", "models/meshes"), ("myosuite", "simhive/myo_sim/meshes"))
 
 
@@ -105,8 +131,8 @@ def opened(
     run: int | tuple[int, ...],
     q: ArrayLike | None,
     geometry: str | Path | Sequence[str | Path],
-    loads: Loads | str | Path | None,
-) -> tuple[Scene, list[Film], Loads | None]:
+    loads: Forces | str | Path | None,
+) -> tuple[Scene, list[Film], Forces | None]:
     """The scene of a model, its motions, and the loads beside the first, given or its own."""
     check_types(model=(model, (Model, *PATH)))
     folders = [Path(geometry)] if isinstance(geometry, (str, Path)) else [Path(folder) for folder in geometry]
@@ -118,9 +144,9 @@ def opened(
     folders += [folder / name for folder in folders for name in ("Geometry", "geometry")]
     folders += installed_geometry()
     run = (run,) if isinstance(run, int) else tuple(run)
-    films = [_film(model, motion, run) for motion in motions]
+    films = [film_of(model, motion, run) for motion in motions]
     start = model.start if q is None else np.asarray(model.system.check_q(q), dtype=float)
-    recorded = importlib.import_module("myoquat.data").load_forces(loads) if isinstance(loads, (str, Path)) else loads
+    recorded = load_forces(loads) if isinstance(loads, (str, Path)) else loads
     if recorded is None and films:
         recorded = films[0].loads
     motion = films[0].q if films else None
@@ -137,18 +163,7 @@ def installed_geometry() -> list[Path]:
     return [folder for folder in found if folder.is_dir()]
 
 
-def _film(model: Model, motion: MotionSource, run: tuple[int, ...]) -> Film:
-    """A motion to be played; what reads motions is imported when there is one."""
-    film: Film = importlib.import_module("myoquat.apps.viewer.films").film_of(model, motion, run)
-    return film
-
-
-COLOR = (60, 170, 90)
-MAX_ARROW = 0.5  # of the figure's size: the arrow of the greatest force of the record
-MIN_FORCE = 1e-6  # of the greatest force: smaller ones have no arrow
-
-
-def check_frames(forces: Loads, system: ArticulatedSystem) -> None:
+def check_frames(forces: Forces, system: ArticulatedSystem) -> None:
     """ValueError for loads in the axes of a body that the system lacks."""
     known = (system.ground, "ground", *system.body_names)
     for name in (*forces.force_frames, *forces.point_frames):
@@ -156,47 +171,48 @@ def check_frames(forces: Loads, system: ArticulatedSystem) -> None:
             raise ValueError(f"the loads are in the axes of {name!r}, which the model lacks")
 
 
-class Arrows:
-    """The arrows of loads in the scene of a viser server."""
-
-    def __init__(self, server: Any, forces: Loads, size: float) -> None:
-        self.forces, self.unit = forces, arrow_unit(forces, size)
-        self.handle = server.scene.add_arrows(
-            "/loads",
-            np.zeros((len(forces.names), 2, 3), dtype=np.float32),
-            COLOR,
-            shaft_radius=0.006 * size,
-            head_radius=0.016 * size,
-            head_length=0.04 * size,
-            visible=False,
-        )
-
-    def show(self, frame: Frame, t: float) -> None:
-        """Move to the time t [s] and a frame of the motion; nothing is shown at times that were not recorded."""
-        time = self.forces.time
-        recorded = bool(len(time)) and time[0] <= t <= time[-1]
-        if recorded:
-            ends = arrow_ends(self.forces, frame, int(np.abs(time - t).argmin()), self.unit)
-            seen = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > MIN_FORCE * self.unit * _greatest(self.forces)
-            recorded = bool(seen.any())
-            self.handle.points = ends[seen].astype(np.float32)
-        self.handle.visible = recorded
+MAX_ARROW = 0.5  # of the figure's size: the arrow of the greatest force of the record
+MIN_ARROW = 0.005  # shorter ones are not drawn
 
 
-def arrow_unit(forces: Loads, size: float) -> float:
-    """[m/N] the scale at which the greatest force's arrow is half as long as the figure."""
-    return MAX_ARROW * size / max(_greatest(forces), 1e-300)
+class Reels:
+    """Motions of a scene as they look over time: `unit` [m/N] is the length of the arrows of its loads."""
 
+    def __init__(self, scene: Scene, films: Sequence[Film], loads: Forces | None = None) -> None:
+        self.films, self.loads, self._size = tuple(films), loads, scene.size
+        self._frames = [FrameCache(scene.model, film.q) for film in films]
+        self._shares = films[0].shares(scene.strengths)
+        greatest = 0.0 if loads is None else float(np.linalg.norm(loads.force, axis=-1).max(initial=0.0))
+        self.unit = MAX_ARROW * scene.size / max(greatest, 1e-300)
 
-def arrow_ends(forces: Loads, frame: Frame, row: int, unit: float) -> Array:
-    """(n, 2, 3) [m] the ends of every load's arrow in world axes, `unit` metres per newton."""
-    found = []
-    for k, (force_frame, point_frame) in enumerate(zip(forces.force_frames, forces.point_frames, strict=True)):
-        R, _ = _pose(frame, force_frame)
-        R_point, p = _pose(frame, point_frame)
-        start = p + R_point @ forces.point[row, k]
-        found.append((start, start + unit * (R @ forces.force[row, k])))
-    return np.array(found).reshape(-1, 2, 3)
+    def look(self, t: float, color: str) -> Look:
+        """The motion at a time t [s], its muscles in the colours of what the film has under a name, else grey."""
+        film, frame = self.films[0], self._frames[0][row := self.films[0].at(t)]
+        ghost = self._frames[1][self.films[1].at(t)] if len(self.films) > 1 else None
+        share, known = self._shares[row], film.values.get(color)
+        if known is None:
+            return Look(frame, np.full(share.shape, np.nan), 1.0, share, ghost, self._arrows(frame, t))
+        finite = known[np.isfinite(known)]
+        high = 1.0 if color == "activation" else float(finite.max(initial=1e-9))
+        return Look(frame, known[row], high, share, ghost, self._arrows(frame, t))
+
+    def times(self, step: float) -> Iterator[float]:
+        """Times [s] of the motion, a step apart."""
+        time = self.films[0].time
+        yield from np.arange(time[0], time[-1] + 1e-9, step).tolist()
+
+    def _arrows(self, frame: Frame, t: float) -> Array:
+        """(n, 2, 3) [m] the arrows of loads in world axes; none at times that were not recorded."""
+        loads = self.loads
+        if loads is None or not len(loads.time) or not loads.time[0] <= t <= loads.time[-1]:
+            return np.zeros((0, 2, 3))
+        row, found = int(np.abs(loads.time - t).argmin()), []
+        for k, (force_frame, point_frame) in enumerate(zip(loads.force_frames, loads.point_frames, strict=True)):
+            (R, _), (R_point, p) = _pose(frame, force_frame), _pose(frame, point_frame)
+            start = p + R_point @ loads.point[row, k]
+            found.append((start, start + self.unit * (R @ loads.force[row, k])))
+        ends = np.array(found).reshape(-1, 2, 3)
+        return ends[np.linalg.norm(ends[:, 1] - ends[:, 0], axis=-1) > MIN_ARROW * self._size]
 
 
 def _pose(frame: Frame, name: str) -> tuple[Array, Array]:
@@ -204,7 +220,3 @@ def _pose(frame: Frame, name: str) -> tuple[Array, Array]:
         return np.eye(3), np.zeros(3)
     Q, p = frame.bodies[name]
     return np.asarray(rotation_matrix(Q)), p
-
-
-def _greatest(forces: Loads) -> float:
-    return float(np.linalg.norm(forces.force, axis=-1).max(initial=0.0))

@@ -7,6 +7,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import numpy as np
 
 from myoquat.apps.viewer.filming import RATE, check_film, check_picture, write_film
 from myoquat.apps.viewer.panel import Access, Panel, PoseControls
-from myoquat.apps.viewer.scene import FIELD, Frame, FrameCache, Scene, Stage, floor_lines, frames
-from myoquat.apps.viewer.sources import Arrows, Film, Loads, MotionSource, check_frames, opened
+from myoquat.apps.viewer.scene import ARROW, FIELD, Look, Scene, Stage, floor_lines, frames
+from myoquat.apps.viewer.sources import Film, MotionSource, Reels, check_frames, opened
 from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.data import Forces
 from myoquat.data.files import check_output, write_bytes, write_text
 from myoquat.muscle import Model
 from myoquat.muscle.evaluate import tensions_at_rest
@@ -37,7 +39,7 @@ def view(
     geometry: str | Path | Sequence[str | Path] = (),
     port: int = 8080,
     browser: bool = True,
-    loads: Loads | str | Path | None = None,
+    loads: Forces | str | Path | None = None,
 ) -> "Viewer":
     """Show a model in a browser window, or in Jupyter as the value of a cell.
 
@@ -85,7 +87,7 @@ class Viewer:
     >>> viewer.close()
     """
 
-    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080, loads: Loads | None = None) -> None:
+    def __init__(self, scene: Scene, films: Sequence[Film] = (), port: int = 8080, loads: Forces | None = None) -> None:
         if loads is not None and not films:
             raise ValueError("loads are shown beside a motion, and none was given")
         if loads is not None:
@@ -99,8 +101,7 @@ class Viewer:
         self.scene, self.films, self.model = scene, tuple(films), scene.model
         self.q, self.time, self.playing, self.speed = scene.q, films[0].time[0] if films else 0.0, False, 1.0
         self.color, self.activation = "activation", 0.0
-        self._frame_caches = [FrameCache(self.model, film.q) for film in self.films]
-        self._shares = films[0].shares(scene.strengths) if films else np.zeros((0, 0))
+        self.reels: Any = Reels(scene, films, loads) if films else None
         self._painter: Any = None
         self._lock, self._closed = threading.RLock(), False
         self.access = Access()
@@ -112,12 +113,13 @@ class Viewer:
         self._look()
         self.stage = Stage(self.server, scene, "model")
         self.ghost = Stage(self.server, scene, "ghost", True) if len(self.films) > 1 else None
-        self.arrows = None if loads is None else Arrows(self.server, loads, scene.size)
+        self.arrows = None if loads is None else self.server.scene.add_arrows(
+            "/loads", np.zeros((1, 2, 3), dtype=np.float32), ARROW, shaft_radius=0.006 * scene.size,
+            head_radius=0.016 * scene.size, head_length=0.04 * scene.size, visible=False,
+        )  # fmt: skip
         self.panel = Panel(self, PoseControls(self.model, scene.size))
-        if self.films:
-            self.seek(self.time)
-        else:
-            self.draw()
+        self.draw()
+        self.panel.follow()
         self._thread = threading.Thread(target=self._run, daemon=True)
         if self.films:
             self._thread.start()
@@ -145,34 +147,37 @@ class Viewer:
     @property
     def values(self) -> Array:
         """(m,) what colours the muscles."""
-        return self.colored()[0]
+        return self.look().values
 
-    def colored(self) -> tuple[Array, float, float]:
-        """(what colours the muscles (m,), the numbers at the ends of the colour scale)."""
-        film, m = self.films[0] if self.films else None, len(self.model.muscles)
-        if film is not None and self.color in film.values:
-            found = film.values[self.color]
-            return found[film.at(self.time)], 0.0, 1.0 if self.color == "activation" else _greatest(found)
+    def look(self) -> Look:
+        """What is shown: a frame of the motion, or the pose q. Where the motion does not say what colours the muscles,
+        their tensions at rest do, or the activation of the slider."""
+        still = not self.films
+        look = (
+            Look.plain(self.scene.start, len(self.model.muscles)) if still else self.reels.look(self.time, self.color)
+        )
+        known = self.scene.q if still else self.films[0].q[self.films[0].at(self.time)]
+        if not np.array_equal(self.q, known):
+            look = replace(look, frame=frames(self.model, self.q[None])[0])
+        if self.films and self.color in self.films[0].values:
+            return look
+        level = np.full(len(self.model.muscles), self.activation)
         if self.color == "activation":
-            return np.full(m, self.activation), 0.0, 1.0
-        forces = tensions_at_rest(self.model, self.q, np.full(m, self.activation))
-        return forces, 0.0, max([*self.scene.strengths, 1e-9])
+            return replace(look, values=level, high=1.0)
+        forces = tensions_at_rest(self.model, self.q, level)
+        return replace(look, values=forces, high=max([*self.scene.strengths, 1e-9]))
 
-    def draw(self, row: int | None = None) -> None:
-        """Send the pose q, or a row of the motion, to the windows."""
+    def draw(self) -> None:
+        """Send the pose q to the windows."""
         with self._lock:
-            frame = self._at_rest() if row is None else self._frame_caches[0][row]
-            self.stage.show(frame, *self.colored(), self.shares)
-            if self.arrows is not None:
-                self.arrows.show(frame, self.time)
-            if self.ghost is not None:
-                other = self.films[1].at(self.time)
-                self.ghost.show(self._frame_caches[1][other], np.full(len(self.model.muscles), np.nan), 0.0, 1.0)
-
-    def _at_rest(self) -> Frame:
-        """The frame of the pose q, which is known at the start."""
-        started = np.array_equal(self.q, self.scene.q)
-        return self.scene.start if started else frames(self.model, self.q[None])[0]
+            look = self.look()
+            self.stage.show(look)
+            if self.arrows is not None and look.arrows is not None:
+                self.arrows.visible = bool(len(look.arrows))
+                if self.arrows.visible:
+                    self.arrows.points = look.arrows.astype(np.float32)
+            if self.ghost is not None and look.ghost is not None:
+                self.ghost.show(Look.plain(look.ghost, len(self.model.muscles)))
 
     def show(self, q: ArrayLike) -> None:
         """Show the pose q (nq,). Raises ValueError as `ArticulatedSystem.check_q` does."""
@@ -194,9 +199,8 @@ class Viewer:
         with self._lock:
             film = self.films[0]
             self.time = float(np.clip(t, film.time[0], film.time[-1]))
-            row = film.at(self.time)
-            self.q = film.q[row]
-            self.draw(row)
+            self.q = film.q[film.at(self.time)]
+            self.draw()
 
     def play(self, speed: float | None = None) -> None:
         """Play the motion, over and over, at `speed` seconds of motion per second."""
@@ -263,8 +267,7 @@ class Viewer:
         if not self.films:
             raise ValueError("no motion was given")
         self.pause()
-        first, last = self.films[0].time[[0, -1]]
-        for t in np.arange(first, last + 1e-9, self.speed / rate):
+        for t in self.reels.times(self.speed / rate):
             self.seek(t)
             yield self.pixels(width, height, client)
 
@@ -283,16 +286,8 @@ class Viewer:
         if self._painter is None or self._painter.size != (width, height):
             poses = self.films[0].q if self.films else None
             self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
-        frame = frames(self.model, self.q[None])[0]
-        picture: Array = self._painter.picture(frame, offscreen.Colored(*self.colored(), self.shares))
+        picture: Array = self._painter.picture(self.look())
         return picture
-
-    @property
-    def shares(self) -> Array:
-        """(m,) the muscles' tensions over their greatest, NaN where they are not known."""
-        if not self.films:
-            return np.full(len(self.model.muscles), np.nan)
-        return np.asarray(self._shares[self.films[0].at(self.time)])
 
     def html(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the scene at this moment as a page of its own, which needs no server.
@@ -312,8 +307,3 @@ class Viewer:
         self._closed = True
         with contextlib.redirect_stdout(io.StringIO()):
             self.server.stop()
-
-
-def _greatest(values: Array) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.max(initial=1e-9))

@@ -10,10 +10,9 @@ pytest.importorskip("viser", reason="needs the extra view")
 
 import myoquat as mq
 from myoquat.apps.command import main
-from myoquat.apps.viewer.films import film_of
-from myoquat.apps.viewer.offscreen import Colored, Painter, Reels
-from myoquat.apps.viewer.scene import Scene, frames, widths
-from myoquat.apps.viewer.sources import installed_geometry, opened
+from myoquat.apps.viewer.offscreen import Painter
+from myoquat.apps.viewer.scene import Look, Scene, frames, widths
+from myoquat.apps.viewer.sources import film_of, installed_geometry, opened
 from myoquat.data import Motion
 
 MODEL = mq.load_model("two_link")
@@ -25,7 +24,7 @@ SIZE = 240, 180
 def drawn(values, force=None):
     painter = Painter(SCENE, *SIZE)
     share = np.full(6, np.nan) if force is None else np.asarray(force, dtype=float)
-    return painter, painter.picture(FRAME, Colored(np.asarray(values, dtype=float), 0.0, 1.0, share)).astype(float)
+    return painter, painter.picture(Look(FRAME, np.asarray(values, dtype=float), 1.0, share)).astype(float)
 
 
 def at(painter, image, point):
@@ -58,7 +57,7 @@ def test_what_is_nearer_covers_what_is_behind():
         system = replace(MODEL.system, shapes=(ball,))
         other = Painter(Scene(replace(MODEL, system=system, file=None), MODEL.start), *SIZE)
         other.eye, other.toward, other.right, other.above = painter.eye, painter.toward, painter.right, painter.above
-        image = other.picture(FRAME, Colored(np.zeros(6), 0.0, 1.0, np.full(6, np.nan))).astype(float)
+        image = other.picture(Look(FRAME, np.zeros(6), 1.0, np.full(6, np.nan))).astype(float)
         seen.append(at(painter, image, middle))
     assert seen[0][0] - seen[0][2] < 40 < seen[1][0] - seen[1][2]
 
@@ -171,16 +170,16 @@ def test_geometry_of_an_unread_format_is_not_called_missing(tmp_path):
     assert [part.mesh.vertices.tolist() for part in scene.bones] == [corners.tolist()]
 
 
-def test_a_single_pose_has_no_clock():
-    def clock(times):
+def test_a_single_pose_has_no_clock(tmp_path, monkeypatch):
+    def clocks(times):
+        said, picture = [], Painter.picture
+        monkeypatch.setattr(Painter, "picture", lambda self, look, clock="": said.append(clock) or picture(self, look))
         motion = Motion(MODEL, times, np.tile(MODEL.start, (len(times), 1)))
-        scene, films, _ = opened(MODEL, [motion], (), None, (), None)
-        painter = Painter(scene, 32, 24, films[0].q, "")
-        Reels(painter, films, "activation", None).picture(0.0)
-        return painter.clock.get_text()
+        mq.film(MODEL, motion, tmp_path / f"{len(times)}.gif", rate=10, size=(32, 24))
+        return said
 
-    assert clock([0.0]) == ""
-    assert clock([0.0, 0.1]) == "0.00 s"
+    assert clocks([0.0]) == [""]
+    assert clocks([0.0, 0.1]) == ["0.00 s", "0.10 s"]
 
 
 def test_geometry_of_an_installed_package_is_found(tmp_path, monkeypatch):

@@ -10,9 +10,9 @@ import pytest
 
 import myoquat as mq
 from myoquat.apps.viewer import view
-from myoquat.apps.viewer.films import film_of
 from myoquat.apps.viewer.panel import PoseControls
 from myoquat.apps.viewer.scene import FIELD, FrameCache, Scene, limb, pieces, sphere, surface, tube, tubes
+from myoquat.apps.viewer.sources import film_of
 from myoquat.data import Forces, load_model
 from myoquat.data.meshes import read_mesh
 from myoquat.data.motions import Motion
@@ -103,7 +103,7 @@ def test_pieces_run_from_point_to_point(rng):
     [
         limb(0.4, 0.02),
         tube(),
-        sphere((1.0, 2.0, 0.5)),
+        sphere(1.0, 2.0, 0.5),
         surface(WrapSphere(body="b", radius=0.1), 1.0),
         surface(WrapCylinder(body="b", radius=0.1), 1.0),
         surface(WrapEllipsoid(body="b", radii=(0.1, 0.2, 0.3)), 1.0),
@@ -258,14 +258,14 @@ def test_loads_are_arrows_where_they_act():
     loads = Forces([0.0, 1.0], ("floor", "hand"), ("A", "A"), push, point, 0 * push, ("ground", "A"), ("ground", "A"))
     viewer = view(model, Motion(model, [0.0, 0.5, 2.0], turned), loads=loads, browser=False, port=0)
     try:
-        scale = viewer.arrows.unit
+        scale = viewer.reels.unit
         R, p = model.system.poses(turned[0])["A"]
         wanted = [[[1, 0, 0], [1, 0, 30 * scale]], [p + R @ [0, 0, 0.5], p + R @ [10 * scale, 0, 0.5]]]
-        np.testing.assert_allclose(viewer.arrows.handle.points, wanted, atol=1e-6)
-        assert viewer.arrows.handle.visible
+        np.testing.assert_allclose(viewer.arrows.points, wanted, atol=1e-6)
+        assert viewer.arrows.visible
         viewer.seek(2.0)
         assert viewer.panel.clock.value == viewer.time  # the clock follows
-        assert not viewer.arrows.handle.visible
+        assert not viewer.arrows.visible
     finally:
         viewer.close()
     with pytest.raises(ValueError, match="beside a motion, and none was given"):
