@@ -3,7 +3,7 @@ tables.
 
 All formulas run on arrays (..., g, ...) of g variables: `columns` (..., g, r), rows of B^T. `fixed` (..., g, 6 or 7),
 `state` (..., g, 5) and `way` (..., g, 4) are the columns of the records of `convex.records`. What belongs to a whole
-program has no axis of the variables: multipliers (..., r), frames (..., c, d, d), aim and mu (...).
+program has no axis of the variables: multipliers (..., r), scales (..., c, d, d + 1), aim and mu (...).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -241,7 +241,7 @@ class Columns:
         }
 
     def prepared(self, columns: Array, fixed: Array, state: Array, multipliers: Array, about: Array, mu: Array,
-                 frames: Array) -> dict[str, Array]:  # fmt: skip
+                 scales: Array) -> dict[str, Array]:  # fmt: skip
         """The conditions linearized at a point: `way`, and sums over the variables.
 
         The sums are the lower triangle of B D^-1 B^T, the rows B x and the right side B D^-1 pull. There are also the
@@ -253,7 +253,7 @@ class Columns:
         stiff = bound / distance
         softness = 1.0 / (self._curvature(fixed, p, x, about, mu) + stiff[..., 0] + stiff[..., 1])
         pull = -stationary - bound[..., 0] + bound[..., 1]
-        turned = self._turned(columns, frames)
+        turned = self._turned(columns, scales)
         return {
             "way": to_columns(LinearizedConditions(stationary, softness, pull, price)),
             "matrix": lower_triangle(turned, softness),
@@ -279,7 +279,7 @@ class Columns:
         )
         return np.stack([np.sum(part, axis=-1) for part in parts], axis=-1)
 
-    def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array, frames: Array
+    def predicted(self, columns: Array, fixed: Array, state: Array, way: Array, turned: Array, scales: Array
                   ) -> dict[str, Array]:  # fmt: skip
         """The predictor step, towards products of zero.
 
@@ -291,7 +291,7 @@ class Columns:
         - the least ratio
         """
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
-        rotated = self._turned(columns, frames)
+        rotated = self._turned(columns, scales)
         dx = to.softness * (to.pull + _dot(rotated, turned))
         distance_change = _both(dx) * has
         multiplier_change = -has * (distance * bound + bound * _both(dx)) / distance
@@ -312,13 +312,13 @@ class Columns:
         }
 
     def aimed(self, columns: Array, fixed: Array, state: Array, way: Array, products: Array, second: Array,
-              aim: Array, frames: Array) -> dict[str, Array]:  # fmt: skip
+              aim: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
         """The corrector step towards products of `aim`: the `change` (..., g, 3) of x and of the bounds' multipliers,
         the changes of the cones' rows, and the least ratio."""
         has, (_, distance, bound), to = constants_of(fixed).has, state_of(state), conditions_of(way)
         wanted = aim[..., None, None] * has - distance * bound - products
         per_distance = wanted / distance
-        rotated = self._turned(columns, frames)
+        rotated = self._turned(columns, scales)
         g = -to.stationary + per_distance[..., 0] - per_distance[..., 1]
         dx = to.softness * (g + _dot(rotated, second))
         multiplier_change = has * (wanted - bound * _both(dx)) / distance
@@ -369,12 +369,12 @@ class Columns:
         result: Array = np.maximum(own, floor)
         return result
 
-    def _turned(self, columns: Array, frames: Array) -> Array:
+    def _turned(self, columns: Array, scales: Array) -> Array:
         """(..., g, r) columns of B, the rows of each cone along the axes of its scaling: there what it adds is
         diagonal."""
         e, c, d = self.shape.e, self.shape.c, self.shape.d
         cones = columns[..., e:].reshape(*columns.shape[:-1], c, d)
-        turned = vecmat(cones, frames[..., None, :, :, :]).reshape(*columns.shape[:-1], c * d)
+        turned = vecmat(cones, scales[..., None, :, :, :d]).reshape(*columns.shape[:-1], c * d)
         return np.concatenate([columns[..., :e], turned], axis=-1)
 
     def _moved(self, rotated: Array, dx: Array) -> Array:

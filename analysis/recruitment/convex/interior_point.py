@@ -65,6 +65,26 @@ MAX_RISE_OVER_MODEL = 0.5  # rise of the objective above its tangent along a ste
 UNKNOWN_DISTANCE = 1e299  # distance of a point from a solution where it is not finite
 
 
+class Record(NamedTuple):
+    """What is known of a program (...) in an iteration.
+
+    merit, best_bound  distance from a solution, and bound, of the best point
+    least              mean product so far
+    since, waited      steps since the best point, and since it or the mean product fell
+    status
+    steps, number      up to the end, and up to this one
+    """
+
+    merit: Any
+    least: Any
+    since: Any
+    waited: Any
+    status: Any
+    steps: Any
+    number: Any
+    best_bound: Any
+
+
 class Conditions:
     """The formulas for programs of one shape; rows (..., r) and s (..., cd) have the cones one after the other."""
 
@@ -78,17 +98,13 @@ class Conditions:
         unit = cones.identity(self.shape.d)
         s = np.maximum(np.sqrt(np.sum(cone * cone, axis=-1)), 1.0)[..., None] * unit
         z = max_weight[..., None, None] * unit + 0.0 * cone
-        begin = {
-            "merit": 10 * UNKNOWN_DISTANCE,
-            "least": UNKNOWN_DISTANCE,
-            "status": float(Status.UNSOLVED),
-            **dict.fromkeys(("since", "waited", "steps", "number", "best_bound"), 0.0),
-            **dict.fromkeys(("running", "mu"), 1.0),
-        }
         number = bounds[..., 0, 0]
         constants = ProgramConstants(number + self.shape.c, number, max_weight, SMALL_OBJECTIVE * max_weight, by)
+        record = Record(10 * UNKNOWN_DISTANCE, UNKNOWN_DISTANCE, 0.0, 0.0, float(Status.UNSOLVED), 0.0, 0.0, 0.0)
         return {
-            **{name: zero + value for name, value in begin.items()},
+            "running": 1.0 + zero,
+            "mu": 1.0 + zero,
+            "record": zero[..., None] + np.array(record),
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], self._flat(z)], axis=-1),
             "s": self._flat(s),
@@ -96,9 +112,9 @@ class Conditions:
         }
 
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
-        """The scalings of the cones: their axes (..., c, d, d) and widths (..., c, d)."""
+        """The `scales` (..., c, d, d + 1) of the cones: their axes, and the widths along these."""
         scale = cones.scaling(self._split(s), self._cones(multipliers))
-        return {"frames": scale.V, "widths": scale.values}
+        return {"scales": np.concatenate([scale.V, scale.values[..., None]], axis=-1)}
 
     def measured(self, values: Array, balance: Array, target: Array, multipliers: Array, s: Array, about: Array
                  ) -> dict[str, Array]:  # fmt: skip
@@ -124,9 +140,9 @@ class Conditions:
         }
 
     def recorded(self, off: Array, refuted: Array, running: Array, bound: Array, mu_here: Array, multipliers: Array,
-                 merit: Array, least: Array, since: Array, waited: Array, status: Array, steps: Array, number: Array,
-                 best_bound: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
+                 record: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
         """The best point of a program so far, and whether the iteration continues."""
+        merit, least, since, waited, status, steps, number, best_bound = from_columns(Record, record)
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         merit = np.where(better > 0, off, merit)
         since = np.where(better > 0, 0.0, since + 1)
@@ -135,61 +151,58 @@ class Conditions:
             (since < MAX_STALLED_STEPS_IF_ACCEPTABLE) | (merit > ACCEPTABLE_FACTOR)
         )
         go = (off > 1) & (off < UNKNOWN_DISTANCE) & not_stalled & (refuted < 1)
-        after = {
-            "merit": merit,
-            "least": np.minimum(mu_here, least),
-            "since": since,
-            "waited": waited,
-            "status": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
-            "steps": np.where(running > 0, number, steps),
-            "number": number + 1,
-            "running": running * np.where(go, 1.0, 0.0),
-            "best_bound": np.where(better > 0, bound, best_bound),
-            "best_multipliers": np.where(better[..., None] > 0, multipliers, best_multipliers),
+        status = np.where(running * refuted > 0, float(Status.INFEASIBLE), status)
+        steps, best_bound = np.where(running > 0, number, steps), np.where(better > 0, bound, best_bound)
+        after = Record(merit, np.minimum(mu_here, least), since, waited, status, steps, number + 1, best_bound)
+        return {
+            "better": better,
+            "running_next": running * np.where(go, 1.0, 0.0),
+            "record_next": to_columns(after),
+            "best_multipliers_next": np.where(better[..., None] > 0, multipliers, best_multipliers),
         }
-        return {"better": better, **{f"{name}_next": value for name, value in after.items()}}
 
-    def factored(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, frames: Array,
-                 widths: Array) -> dict[str, Array]:  # fmt: skip
+    def factored(self, matrix: Array, right: Array, residual: Array, multipliers: Array, s: Array, scales: Array
+                 ) -> dict[str, Array]:  # fmt: skip
         """The factors of the matrix, and the change of the multipliers in the predictor step, whose products are
         zero."""
-        factors = Factors(matrix_rows(matrix[..., 0, :], self.shape.rows, self._flat(widths * widths)))
-        scale = cones.Scaling(frames, widths)
+        scale = _scaling(scales)
+        factors = Factors(matrix_rows(matrix[..., 0, :], self.shape.rows, self._flat(scale.values * scale.values)))
         middle = scale.times(self._cones(multipliers))
-        wanted = -cones.product(middle, middle)
-        return {
-            **_kept(factors),
-            "turned": self._solved(factors, residual, right, s, scale, cones.divided(middle, wanted)),
-        }
+        turned = self._solved(factors, residual, right, s, scale, -cones.product(middle, middle), middle)
+        return {"factors": _kept(factors), "turned": turned}
 
-    def corrected(self, below: Array, ratios: Array, pivots: Array, turned: Array, balance: Array, mu_here: Array,
-                  about: Array, shrink: Array, ahead: Array, corrected: Array, per_aim: Array, shift: Array,
-                  residual: Array, multipliers: Array, s: Array, frames: Array, widths: Array
-                  ) -> dict[str, Array]:  # fmt: skip
-        """The target product of the corrector step, and its change of the multipliers."""
-        scale, z = cones.Scaling(frames, widths), self._cones(multipliers)
-        ds, dz = self._changes(residual, s, scale, shift, turned)
-        share = self._longest(shrink, s, z, ds, dz, 1.0)
-        to, sums = program_of(about), sums_of(balance[..., 0, :])
-        products = sums.products + share * (ahead[..., 0, 0] + share * ahead[..., 0, 1])
-        part = share[..., None, None]
-        products = products + np.sum(self._flat((self._split(s) + part * ds) * (z + part * dz)), axis=-1)
+    def tried(self, shrink: Array, shift: Array, turned: Array, residual: Array, multipliers: Array, s: Array,
+              scales: Array) -> dict[str, Array]:  # fmt: skip
+        """How far the predictor step can go, and the changes of s and z in it."""
+        share, ds, dz = self._step(shrink, shift, turned, residual, multipliers, s, scales, 1.0)
+        return {"reach": share, "ds_tried": ds, "dz_tried": dz}
+
+    def targeted(self, reach: Array, ds_tried: Array, dz_tried: Array, ahead: Array, balance: Array, about: Array,
+                 mu_here: Array, multipliers: Array, s: Array) -> dict[str, Array]:  # fmt: skip
+        """The target product of the corrector step."""
+        to, sums, part = program_of(about), sums_of(balance[..., 0, :]), reach[..., None, None]
+        products = sums.products + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
+        after = (self._split(s) + part * ds_tried) * (self._cones(multipliers) + part * dz_tried)
+        products = products + np.sum(self._flat(after), axis=-1)
         count = np.maximum(to.products, 1.0)
         mu = np.where(to.products > 0, mu_here, 1.0)  # programs without bounds have no products
         sigma = np.clip(products / count / mu, 0.0, 1.0) ** 3
-        aim = np.maximum(sigma * mu_here, to.balance * sums.unbalanced / count)
-        middle = scale.times(z)
-        wanted = aim[..., None, None] * cones.identity(self.shape.d) - cones.product(middle, middle)
-        wanted = wanted - cones.product(scale.divides(ds), scale.times(dz))
-        right = corrected + aim[..., None, None] * per_aim
-        factors = _factors(below, ratios, pivots)
-        return {"aim": aim, "second": self._solved(factors, residual, right, s, scale, cones.divided(middle, wanted))}
+        return {"aim": np.maximum(sigma * mu_here, to.balance * sums.unbalanced / count)}
 
-    def shared(self, second: Array, shrink_again: Array, shift_again: Array, residual: Array, multipliers: Array,
-               s: Array, frames: Array, widths: Array) -> dict[str, Array]:  # fmt: skip
+    def corrected(self, factors: Array, aim: Array, ds_tried: Array, dz_tried: Array, corrected: Array, per_aim: Array,
+                  residual: Array, multipliers: Array, s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
+        """The change of the multipliers in the corrector step."""
+        scale, part = _scaling(scales), aim[..., None, None]
+        middle = scale.times(self._cones(multipliers))
+        wanted = part * cones.identity(self.shape.d) - cones.product(middle, middle)
+        wanted = wanted - cones.product(scale.divides(ds_tried), scale.times(dz_tried))
+        kept, right = _factors(factors, self.shape.rows), corrected + part * per_aim
+        return {"second": self._solved(kept, residual, right, s, scale, wanted, middle)}
+
+    def shared(self, shrink_again: Array, shift_again: Array, second: Array, residual: Array, multipliers: Array,
+               s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
         """The step length along the corrected direction, and the directions of multipliers and s."""
-        ds, dz = self._changes(residual, s, cones.Scaling(frames, widths), shift_again, second)
-        share = self._longest(shrink_again, s, self._cones(multipliers), ds, dz, NEAR_BOUNDARY)
+        share, ds, dz = self._step(shrink_again, shift_again, second, residual, multipliers, s, scales, NEAR_BOUNDARY)
         change = np.concatenate([second[..., : self.shape.e], self._flat(dz)], axis=-1)
         return {"share": share, "dmultipliers": change, "ds": self._flat(ds)}
 
@@ -215,53 +228,50 @@ class Conditions:
         """(..., c, d) of rows (..., r) those of the cones."""
         return self._split(rows[..., self.shape.e :])
 
-    def _solved(self, factors: Factors, residual: Array, right: Array, s: Array, scale: cones.Scaling, pull: Array
-                ) -> Array:  # fmt: skip
-        """(..., r) the change of the multipliers in which W^-1 s + W z of the cones changes by pull (..., c, d)."""
-        lack = scale.along(scale.times(pull) - self._cones(residual) + self._split(s))
+    def _solved(self, factors: Factors, residual: Array, right: Array, s: Array, scale: cones.Scaling, wanted: Array,
+                middle: Array) -> Array:  # fmt: skip
+        """(..., r) the change of the multipliers in which products of W^-1 s and W z of the cones, `middle` both,
+        change by `wanted` (..., c, d)."""
+        lack = scale.along(scale.times(cones.divided(middle, wanted)) - self._cones(residual) + self._split(s))
         rows = np.concatenate([-residual[..., : self.shape.e], self._flat(lack)], axis=-1) - right[..., 0, :]
         found = factors.solve([rows[..., i] for i in range(self.shape.rows)])
         return np.stack(np.broadcast_arrays(*found, subok=True), axis=-1)
 
-    def _changes(self, residual: Array, s: Array, scale: cones.Scaling, shift: Array, turned: Array
-                 ) -> tuple[Array, Array]:  # fmt: skip
-        """(..., c, d) the changes of s and of the cones' multipliers; rows are along the axes of the scalings."""
-        ds = scale.back(self._split(shift[..., 0, :])) + self._cones(residual) - self._split(s)
-        return ds, scale.back(self._cones(turned))
+    def _step(self, shrink: Array, shift: Array, turned: Array, residual: Array, multipliers: Array, s: Array,
+              scales: Array, share: float) -> tuple[Array, Array, Array]:  # fmt: skip
+        """The longest step (...), at most 1, and the changes (..., c, d) of s and of the cones' multipliers. `shift`
+        and `turned` are along the axes of the scalings; `share` is the part of the way to the boundary that the step
+        may take."""
+        scale, at = _scaling(scales), self._split(s)
+        ds = scale.back(self._split(shift[..., 0, :])) + self._cones(residual) - at
+        dz = scale.back(self._cones(turned))
+        both = (np.concatenate(pair, axis=-2) for pair in ([at, self._cones(multipliers)], [ds, dz]))
+        cone = np.min(cones.longest_step(*both), axis=-1, initial=1.0 / share)
+        return share * np.minimum(-1.0 / np.minimum(shrink[..., 0], -share), cone), ds, dz
 
-    def _longest(self, shrink: Array, s: Array, z: Array, ds: Array, dz: Array, share: float) -> Array:
-        """(...) the longest step, at most 1; `share` is the part of the way to the boundary that it may take."""
-        at, change = np.concatenate([self._split(s), z], axis=-2), np.concatenate([ds, dz], axis=-2)
-        cone = np.min(cones.longest_step(at, change), axis=-1, initial=1.0 / share)
-        result: Array = share * np.minimum(-1.0 / np.minimum(shrink[..., 0], -share), cone)
-        return result
+
+def _scaling(scales: Array) -> cones.Scaling:
+    return cones.Scaling(scales[..., :-1], scales[..., -1])
 
 
-def _kept(factors: Factors) -> dict[str, Array]:
-    """Factors as arrays: the entries below the diagonal of the factored matrix, their ratios, and the pivots."""
+def _kept(factors: Factors) -> Array:
+    """Factors as one array: the entries below the diagonal of the factored matrix, their ratios, and the pivots."""
     below = [(i, j) for i in range(len(factors.pivots)) for j in range(i)]
-    pairs = {
-        "below": [factors.lower[i][j] for i, j in below],
-        "ratios": [factors.ratios[i][j] for i, j in below],
-        "pivots": factors.pivots,
-    }
-    zero = 0.0 * factors.pivots[0]
-    return {name: np.stack([*entries, zero], axis=-1) for name, entries in pairs.items()}
+    kept = [table[i][j] for table in (factors.lower, factors.ratios) for i, j in below]
+    return np.stack([*kept, *factors.pivots], axis=-1)
 
 
-def _factors(below: Array, ratios: Array, pivots: Array) -> Factors:
-    """The factors from these arrays."""
-    r = range(pivots.shape[-1] - 1)
-    lower, over = ([[entries[..., i * (i - 1) // 2 + j] for j in range(i)] for i in r] for entries in (below, ratios))
-    return Factors.of(lower, over, [pivots[..., i] for i in r])
+def _factors(kept: Array, r: int) -> Factors:
+    """The factors from this array."""
+    entries = iter([kept[..., k] for k in range(r * r)])
+    lower, ratios = ([[next(entries) for _ in range(i)] for i in range(r)] for _ in range(2))
+    return Factors.of(lower, ratios, list(entries))
 
 
 MAX_STEPS = 100
 MAX_HALVINGS = 10  # of a step along which the objective bends too much
 GROUP_SIZE = 2  # variables of one element of a table: sums are read and written once for them
-OUTPUTS = ("best", "best_multipliers", "best_bound", "status", "merit", "steps")
-_RECORDS = ("running", "merit", "least", "since", "waited", "status", "steps", "number", "best_bound",
-            "best_multipliers")  # fmt: skip
+OUTPUTS = ("best", "best_multipliers", "record")
 
 
 @lru_cache(maxsize=16)
@@ -272,7 +282,7 @@ def interior_point_program(shape: Shape) -> Program:
     Also the greatest weight (), and `by` (), the mean product that corresponds to residuals of gradients.
 
     Outputs: best (N, 2), x and price of the best point, N the variables up to a whole number of groups. Its
-    multipliers, bound and merit; status, and steps.
+    multipliers, and the `Record`.
     """
     n, r, cd = shape.n, shape.rows, shape.c * shape.d
     inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "max_weight": (), "by": (),
@@ -282,7 +292,7 @@ def interior_point_program(shape: Shape) -> Program:
     table = partial(over_groups, program, groups)
     _start(program, columns, groups.size)
     program.formula(conditions.opened)
-    with program.repeat(MAX_STEPS + 1, "running", {name: f"{name}_next" for name in _RECORDS}):
+    with program.repeat(MAX_STEPS + 1, "running", {k: f"{k}_next" for k in ("running", "record", "best_multipliers")}):
         # the distance of the point from a solution, and the conditions linearized there
         program.formula(conditions.framed)
         sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": width(ProgramSums)}
@@ -295,6 +305,8 @@ def interior_point_program(shape: Shape) -> Program:
             program.formula(conditions.factored)
             sums = {"ahead": 2, "corrected": r, "per_aim": r, "shift": cd}
             table(columns.predicted, new={"products": 2}, sums=sums, least="shrink")
+            program.formula(conditions.tried)
+            program.formula(conditions.targeted)
             program.formula(conditions.corrected)
             table(columns.aimed, new={"change": width(VariableChange)}, sums={"shift_again": cd}, least="shrink_again")
             program.formula(conditions.shared)
@@ -384,11 +396,11 @@ def solved_side_by_side(
         x = np.where(programs.lower == programs.upper, 0.0, np.clip(0.0, programs.lower, programs.upper))
         k = len(x)
         return Ends(x, np.zeros((k, 0)), 0 * x, programs.objective(x), np.full(k, int(Status.SOLVED)), np.zeros(k, int))
-    best, multipliers, bound, status, merit, steps = _solver(shape, backend)(
-        {**_given(programs, scale), "by": np.array([balance])}
-    )
-    status = np.where((status == Status.UNSOLVED) & (merit <= ACCEPTABLE_FACTOR), Status.SOLVED, status.astype(int))
-    return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], bound, status, steps.astype(int))
+    best, multipliers, record = _solver(shape, backend)({**_given(programs, scale), "by": np.array([balance])})
+    last = from_columns(Record, record)
+    is_near = (last.status == Status.UNSOLVED) & (last.merit <= ACCEPTABLE_FACTOR)
+    status = np.where(is_near, Status.SOLVED, last.status.astype(int))
+    return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], last.best_bound, status, last.steps.astype(int))
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
