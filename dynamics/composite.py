@@ -20,7 +20,18 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
-__all__ = ["Inertia", "composites", "dense", "mass", "matrix", "walked_matrix", "walks"]
+__all__ = [
+    "Inertia",
+    "composites",
+    "dense",
+    "force_columns",
+    "mass",
+    "matrix",
+    "to_parent_columns",
+    "walked_matrix",
+    "walks",
+    "work",
+]
 
 
 Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
@@ -48,8 +59,8 @@ def matrix(
     if rotors is not None and not may_be_nonzero(rotors):
         rotors = None
     if wrenches is None and walks(system.nu, tree.links, motion):
-        forces = [_forces(motion.subspaces[i], inertias[i]) for i in range(len(tree.links))]
-        own_blocks = [mirrored(_block(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
+        forces = [force_columns(inertias[i], motion.subspaces[i]) for i in range(len(tree.links))]
+        own_blocks = [mirrored(work(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
         if rotors is not None:
             own_blocks = [M + np.diag(rotors[link.u]) for M, link in zip(own_blocks, tree.links, strict=True)]
         return walked_matrix(tree.links, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
@@ -95,11 +106,11 @@ def _fill(
 ) -> None:
     """Add the blocks M_ji of link i and every link j that carries it, by their indices in u. M_ji is S_j^T of the force
     columns of joint i. Where there is a wrench W, S_i x* W / 2 is subtracted from these."""
-    n, f = _forces(motion.subspaces[i], inertia)
+    n, f = force_columns(inertia, motion.subspaces[i])
     j = i
     while True:
         S_omega, S_v = motion.subspaces[j]
-        block = _block((S_omega, S_v), (n, f))
+        block = work((S_omega, S_v), (n, f))
         place = tree.links[j].u.start, tree.links[i].u.start
         own = mirrored(block) if i == j else block
         blocks[place] = blocks[place] + own if place in blocks else own
@@ -108,27 +119,27 @@ def _fill(
         if i == j and wrench is not None:
             n = n + 0.5 * (row_cross(wrench[1], S_v) + row_cross(wrench[0], S_omega))
             f = f + 0.5 * row_cross(wrench[1], S_omega)
-        n, f = _carried_to_parent(motion.transforms[j], (n, f))
+        n, f = to_parent_columns(motion.transforms[j], (n, f))
         j = tree.links[j].parent
 
 
-def _forces(subspace: Pair, inertia: Inertia) -> Pair:
-    """The force columns I S of a joint."""
+def force_columns(inertia: Inertia, columns: Pair) -> Pair:
+    """(n, f) in columns of a composite inertia and columns of motions, such as I S of a joint."""
     m, h, I = inertia
-    S_omega, S_v = subspace
+    S_omega, S_v = columns
     return full(I) @ S_omega + row_cross(h, S_v), as_array(m)[..., None] * S_v - row_cross(h, S_omega)
 
 
-def _carried_to_parent(transform: Pair, force: Pair) -> Pair:
+def to_parent_columns(transform: Pair, force: Pair) -> Pair:
     """Forces in columns on a link as ones on its parent."""
     R, p = transform
     f = R @ force[1]
     return R @ force[0] + row_cross(p, f), f
 
 
-def _block(subspace: Pair, force: Pair) -> Array:
-    """S^T of force columns."""
-    return np.swapaxes(subspace[0], -1, -2) @ force[0] + np.swapaxes(subspace[1], -1, -2) @ force[1]
+def work(motions: Pair, forces: Pair) -> Array:
+    """(..., k, l) of columns of motions and of forces, such as S^T I S."""
+    return np.swapaxes(motions[0], -1, -2) @ forces[0] + np.swapaxes(motions[1], -1, -2) @ forces[1]
 
 
 def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:

@@ -16,11 +16,14 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import components, mirrored
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
+from myoquat.kernels.control_flow.table_loop import Rows
+from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
     "Factors",
     "ancestors",
     "ascended",
+    "columns_solved",
     "descended",
     "factor",
     "forward",
@@ -36,6 +39,8 @@ __all__ = [
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 MIN_LOOPED_ENTRIES = 100
+# entries of L from which its products with many columns are rows of a table: 16 ball joints in a chain have 1,176
+MIN_TABLED_ENTRIES = 1000
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
@@ -105,6 +110,24 @@ def pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:
 def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
     """(..., nu, n) M^-1 B from the factor F and B (..., nu, n)."""
     return ascended(order, F, descended(order, F, B))
+
+
+def columns_solved(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
+    """`solve` for many columns: in a kernel of a large system one code for all entries of F takes whole rows of B."""
+    (nu, n), entries = B.shape[-2:], pattern(order)
+    if len(entries[0]) < MIN_TABLED_ENTRIES or not becomes_loops(F):
+        return solve(order, F, B)
+    rows, row, one = Rows(), np.arange(n), np.arange(1)
+    rows.types["scaled"] = (lambda f, x: f * x), [one, row], [row]
+    rows.types["less"] = (lambda f, x, y: y - f * x), [one, row, row], [row]
+    at = {entry: 2 * nu * n + place for place, entry in enumerate(zip(*entries, strict=True))}
+    for k, above in reversed(order):  # the rows of B, which stand behind those of the result, become L^-T B
+        rows.add("less", [(at[k, i], nu * n + n * k, *[nu * n + n * i] * 2) for i in above])
+    for k, above in order:
+        rows.add("scaled", [(at[k, k], nu * n + n * k, n * k)])
+        rows.add("less", [(at[k, i], n * i, n * k, n * k) for i in above])
+    cells = [0.0] * (nu * n) + list(np.asarray(B).flat) + list(np.asarray(F)[entries])
+    return rows.looped(cells, nu * n).reshape(nu, n)
 
 
 def ascended(order: list[tuple[int, list[int]]], F: Array, X: Array) -> Array:

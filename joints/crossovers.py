@@ -26,7 +26,6 @@ class MinRows(IntEnum):
                     and trees takes up to a seventh longer by loops
     TREE_SCAN_TYPE  links of a type, on the average, from which they are
     CARRIED         velocities of a system from which the forces of its joints go to the ground in loops, for M
-    CROSSINGS       velocities of a system from which columns of forces cross its joints in loops, for derivatives
 
     >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
     (False, True)
@@ -38,7 +37,6 @@ class MinRows(IntEnum):
     PROGRAM = 50
     TREE_SCAN = 48
     TREE_SCAN_TYPE = 8
-    CROSSINGS = 32
     CARRIED = 64
 
     def reached_by(self, rows: float) -> bool:

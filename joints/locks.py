@@ -13,11 +13,9 @@ import numpy as np
 from myoquat.core.content import FOREIGN, BoundedTable
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.conversion.balls import rotation_angles
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.sequences import CONDITION_LIMIT
-from myoquat.joints.types import CustomJoint, FollowerJoint
-from myoquat.joints.types.angles import Angles, TurnsJoint
+from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint
 from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.kernels.symbolic.arrays import is_symbolic
@@ -150,7 +148,7 @@ def followed_joints(
         body = parents.get(carried.pop())
         if body is not None:
             carried.add(body.parent)
-            leaders |= {body.joint.leader} if isinstance(body.joint, FollowerJoint) else set()
+            leaders |= {body.joint.follows} - {None}
     named = {system.bodies[system.angle_names[name][0]].name for name in angles if name in system.angle_names}
     for body, span in zip(system.bodies, system.q_slices, strict=True):
         if body.name in leaders | named:
@@ -187,15 +185,13 @@ def _locks(system: ArticulatedSystem) -> _Locks:
 def _found(system: ArticulatedSystem) -> Iterator[_Lock]:
     followers: dict[str, list[str]] = {}
     for body in system.bodies:
-        if isinstance(body.joint, FollowerJoint) and (body.mass or any(body.inertia)):
-            followers.setdefault(body.joint.leader, []).append(repr(body.name))
+        if body.joint.follows is not None and (body.mass or any(body.inertia)):
+            followers.setdefault(body.joint.follows, []).append(repr(body.name))
     for body, span in zip(system.bodies, system.q_slices, strict=True):
-        joint, indices = body.joint, tuple(range(span.start, span.stop))
-        behind, regular = tuple(followers.get(body.name, ())), body.rotor_inertia > 0
-        if isinstance(joint, TurnsJoint):
-            yield _Lock(body.name, joint, joint.turns, indices, behind, True, regular)
-        elif isinstance(joint, CustomJoint) and (angles := rotation_angles(joint)) is not None:
-            own = tuple(span.start + joint.coordinates.index(name) for name in angles.names)
-            yield _Lock(body.name, joint, angles, own, behind, True, regular)
-        elif behind and not isinstance(joint, FollowerJoint):
+        joint, behind = body.joint, tuple(followers.get(body.name, ()))
+        if joint.own_angles is not None:
+            own = tuple(span.start + i for i in joint.turning)
+            yield _Lock(body.name, joint, joint.own_angles, own, behind, True, body.rotor_inertia > 0)
+        elif behind:
+            indices = tuple(range(span.start, span.stop))
             yield _Lock(body.name, joint, angles_of(joint), indices, behind, False, regular=True)

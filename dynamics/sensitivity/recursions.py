@@ -1,4 +1,4 @@
-"""Derivatives of inverse dynamics by recursions over the links.
+"""Derivatives of inverse and of forward dynamics by a recursion over the links.
 
 A small motion dq_k of a joint carries all links beyond it along its column Phi_k of the subspace. In the axes of these
 links, velocities then change by m and accelerations by n + m x v. The m and n are the same for all of them:
@@ -10,50 +10,31 @@ Here v_p and a_p are the motion of the parent. The d are derivatives in the axes
 of a constant subspace. I is the inertia of link i and all that it carries. B is their Coriolis matrix, which acts on
 the angular part of m alone. Their force changes by I n + 2 B m. It also turns with the links, by Phi x* f.
 
+Columns of motions (omega, v) and of forces (n, f) are pairs of (..., 3, k). The derivatives of forward dynamics are
+-M^-1 times those of inverse dynamics at the same motion.
+
 Sources: S. Singh, R. P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial
 vector algebra, IEEE Robot. Autom. Lett. 7, 2022 (joints of a constant subspace, in world axes); J. Carpentier, N.
 Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.dynamics import articulated
-from myoquat.dynamics.composite import Inertia, composites, dense
-from myoquat.dynamics.elimination import Elimination
-from myoquat.dynamics.inverse import link_forces, passive_force, rotor_inertia, transmitted
-from myoquat.dynamics.sensitivity.columns import (
-    AngularForce,
-    Columns,
-    columns_of,
-    columns_to_parent,
-    force_cross,
-    inertia_times_columns,
-    plus,
-    transposed,
-    turning_of,
-    work,
-)
-from myoquat.dynamics.sensitivity.responses import (
-    Carried,
-    Crossing,
-    Mobility,
-    Response,
-    response_of,
-    turned,
-)
-from myoquat.joints.motion import Pair, accelerations, kinematics
+from myoquat.dynamics import factor
+from myoquat.dynamics.composite import Inertia, composites, dense, force_columns, mass, to_parent_columns, work
+from myoquat.dynamics.inverse import inverse, link_forces, passive_force, rotor_inertia, transmitted
+from myoquat.joints.motion import Motion, Pair, accelerations, inertia_times, kinematics, to_child, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
-from myoquat.joints.vectors import joined_matrices, mirrored, skew
-from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
+from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, vecmat
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["Source", "has_recursion", "inverse_derivatives", "sources_of"]
+__all__ = ["forward_derivatives", "has_recursion", "inverse_derivatives"]
 
 
 Blocks = dict[tuple[int, int], Any]  # (first row, first column) -> block
@@ -61,8 +42,18 @@ AT_REST: Pair = (np.zeros(3), np.zeros(3))
 
 
 def has_recursion(system: ArticulatedSystem) -> bool:
-    """Whether the recursions hold for a system: no link follows the joint of another one."""
+    """Whether the recursion holds for a system: no link follows the joint of another one."""
     return not any(link.follows for link in system.tree.links)
+
+
+def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
+    """(..., nu, 3 nu) of udot by a small motion, by u and by tau, the last M^-1."""
+    nu, order = system.nu, factor.ancestors(system)
+    F = factor.factor(order, mass(system, q))
+    udot = factor.solve(order, F, (tau - inverse(system, q, u, None, f_ext))[..., None])[..., 0]
+    of_tau = inverse_derivatives(system, q, u, udot, f_ext)[..., : 2 * nu]
+    found = factor.columns_solved(order, F, joined_matrices([-of_tau, np.eye(nu)]))
+    return joined_matrices([found[..., : 2 * nu], mirrored(found[..., 2 * nu :])])
 
 
 def inverse_derivatives(
@@ -74,47 +65,41 @@ def inverse_derivatives(
         recursion.fill(i)
     by_q, by_u, M = (dense(system, blocks) for blocks in (recursion.by_q, recursion.by_u, recursion.M))
     M = M + np.diag(rotor_inertia(system))
-    own = passive_derivatives(system, q, u)
-    if own is not None:
-        by_q, by_u = by_q + own[..., : system.nu], by_u + own[..., system.nu :]
-    return joined_matrices([by_q, by_u, M])
-
-
-def passive_derivatives(system: ArticulatedSystem, q: Array, u: Array) -> Array | None:
-    """(..., nu, 2 nu) of the springs, dampers and rotors of the joints by a small motion and by u; None where there
-    are none."""
-    nu = system.nu
     acting = [x for body in system.bodies for x in (body.damping, body.stiffness, body.rotor_inertia)]
-    if not nu or not any(map(may_be_nonzero, acting)):
-        return None
-    return jacobian_at(
-        lambda d: passive_force(system, system.displaced(q, d[..., :nu]), u + d[..., nu:]), np.zeros(2 * nu), like=q
-    )
+    if nu := system.nu * any(map(may_be_nonzero, acting)):
+        own = jacobian_at(
+            lambda d: passive_force(system, system.displaced(q, d[..., :nu]), u + d[..., nu:]), np.zeros(2 * nu), like=q
+        )
+        by_q, by_u = by_q + own[..., :nu], by_u + own[..., nu:]
+    return joined_matrices([by_q, by_u, M])
 
 
 class _Recursion:
     """The derivatives of inverse dynamics in blocks, by the first indices of their rows and columns in u."""
 
     def __init__(self, system: ArticulatedSystem, q: Array, u: Array, udot: Array, f_ext: Array | None) -> None:
-        self.tree, self.q, self.u, self.udot = system.tree, q, u, udot
-        self.motion = kinematics(self.tree, q, u)
-        links, velocities = self.tree.links, self.motion.velocities
-        self.accelerations = accelerations(self.tree, self.motion, udot, system.gravity)
-        self.root = np.zeros(3), -as_array(system.gravity)
-        forces = link_forces(system, self.tree, self.motion, udot, f_ext)
-        self.forces = transmitted(self.tree, self.motion, forces)
+        self.tree = tree = system.tree
+        self.motion = motion = kinematics(tree, q, u)
+        links, velocities = tree.links, motion.velocities
+        forces = link_forces(system, tree, motion, udot, f_ext)
+        self.forces = transmitted(tree, motion, forces)
         own: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in links]
-        self.inertias = composites(self.tree, self.motion, own)
-        self.coriolis = self._composed(
-            [AngularForce.coriolis(link, velocity) for link, velocity in zip(links, velocities, strict=True)]
-        )
-        self.turning = None if f_ext is None else self._composed(turning_of(system, self.motion, f_ext))
-        self.columns = [self._columns(i) for i in range(len(links))]
+        self.inertias = composites(tree, motion, own)
+        self.coriolis = self._composed([AngularForce.coriolis(*pair) for pair in zip(links, velocities, strict=True)])
+        self.turning = None if f_ext is None else self._composed(turning_of(system, motion, f_ext))
+        moving = list(zip(velocities, accelerations(tree, motion, udot, system.gravity), strict=True))
+        root = AT_REST, (np.zeros(3), -as_array(system.gravity))
+        self.columns = []
+        for i, link in enumerate(links):
+            placed = motion.transforms[i], motion.subspaces[i]
+            state = q[..., link.q], u[..., link.u], udot[..., link.u]
+            parent = root if link.parent == WORLD else moving[link.parent]
+            self.columns.append(columns_of(link, placed, parent, velocities[i], state, self.forces[i]))
         self.by_q: Blocks = {}
         self.by_u: Blocks = {}
         self.M: Blocks = {}
 
-    def _composed(self, own: list[AngularForce]) -> list[AngularForce]:
+    def _composed(self, own: list["AngularForce"]) -> list["AngularForce"]:
         """Of every link and all that it carries."""
         total = list(own)
         for i in reversed(range(len(total))):
@@ -122,23 +107,14 @@ class _Recursion:
                 total[parent] = total[parent].plus(total[i].to_parent(self.motion.transforms[i]))
         return total
 
-    def _columns(self, i: int) -> Columns:
-        link, motion = self.tree.links[i], self.motion
-        parent = (AT_REST, self.root)
-        if link.parent != WORLD:
-            parent = motion.velocities[link.parent], self.accelerations[link.parent]
-        state = self.q[..., link.q], self.u[..., link.u], self.udot[..., link.u]
-        placed = motion.transforms[i], motion.subspaces[i]
-        return columns_of(link, placed, parent, motion.velocities[i], state, self.forces[i])
-
     def fill(self, i: int) -> None:
         """The blocks of link i and every link j that carries it."""
         link, own, coriolis = self.tree.links[i], self.columns[i], self.coriolis[i]
         if link.u.stop == link.u.start:
             return
-        of_q = plus(coriolis.times(own.m[0]), inertia_times_columns(self.inertias[i], own.n))
-        of_u = plus(coriolis.times(own.phi[0]), inertia_times_columns(self.inertias[i], own.n_of_u))
-        of_udot = inertia_times_columns(self.inertias[i], own.phi)
+        of_q = plus(coriolis.times(own.m[0]), force_columns(self.inertias[i], own.n))
+        of_u = plus(coriolis.times(own.phi[0]), force_columns(self.inertias[i], own.n_of_u))
+        of_udot = force_columns(self.inertias[i], own.phi)
         rows, turned_rows = coriolis.transposed_times(own.phi), None
         if self.turning is not None:
             of_q = plus(of_q, self.turning[i].times(own.phi[0]))
@@ -147,10 +123,10 @@ class _Recursion:
         self.by_q[at] = work(own.phi, of_q) + own.dS
         self.by_u[at] = work(own.phi, of_u)
         self.M[at] = mirrored(work(own.phi, of_udot))
-        carried = [plus(of_q, force_cross(own.phi, self.forces[i])), of_u, of_udot]
+        carried = [plus(of_q, _force_cross(own.phi, self.forces[i])), of_u, of_udot]
         while (parent := self.tree.links[i].parent) != WORLD:
             R, _ = transform = self.motion.transforms[i]
-            carried = [columns_to_parent(transform, columns) for columns in carried]
+            carried = [to_parent_columns(transform, columns) for columns in carried]
             rows = R @ rows
             turned_rows = None if turned_rows is None else R @ turned_rows
             self._fill_pair(link, parent, carried, (rows, turned_rows))
@@ -173,143 +149,161 @@ class _Recursion:
             self.by_q[down] = self.by_q[down] + transposed(rows[1]) @ columns.phi[0]
 
 
-# --------------------------------------------------------------------------------------------------------------
-#
-# The joints of a tree as sources of changes: what a small motion, a speed and a torque of each changes.
-#
-# The mathematics is in `myoquat.dynamics.sensitivity.forward_recursions`.
+class AngularForce(NamedTuple):
+    """A force (n, f) = (upper w, arm x w) that is linear in an angular velocity w: upper (..., 3, 3), arm (..., 3)."""
+
+    upper: Any
+    arm: Any
+
+    @classmethod
+    def coriolis(cls, link: Link, velocity: Pair) -> "AngularForce":
+        """2 B of a link: v x* I m + m x* I v - I (v x m), in which the linear part of m cancels."""
+        omega, v = velocity
+        I = full(as_array(link.inertia))
+        half_trace = (I[..., 0, 0] + I[..., 1, 1] + I[..., 2, 2])[..., None, None] / 2
+        upper = 2.0 * (row_cross(omega, I - half_trace * np.eye(3)) - row_cross(link.moment, skew(v)))
+        return cls(upper, -2.0 * inertia_times(link, velocity)[1])
+
+    def plus(self, other: "AngularForce") -> "AngularForce":
+        """Their sum."""
+        return AngularForce(self.upper + other.upper, self.arm + other.arm)
+
+    def times(self, omega: Array) -> Pair:
+        """(n, f), columns (..., 3, k), of angular velocities in columns (..., 3, k)."""
+        return self.upper @ omega, row_cross(self.arm, omega)
+
+    def transposed_times(self, motion: Pair) -> Array:
+        """(..., 3, k) the rows that give motion . (n, f), columns of motions (..., 3, k)."""
+        return transposed(self.upper) @ motion[0] - row_cross(self.arm, motion[1])
+
+    def to_parent(self, transform: Pair) -> "AngularForce":
+        """About the parent's origin, in its axes."""
+        R, p = transform
+        arm = matvec(R, self.arm)
+        return AngularForce(R @ self.upper @ transposed(R) + row_cross(p, skew(arm)), arm)
 
 
 @dataclass(frozen=True)
-class Source:
-    """A joint as a source of changes.
+class Columns:
+    """Of the small motions of one joint, columns (..., 3, k): Phi, and m and n of dq; n of du, whose m is Phi.
 
-    crossing  what forces from beyond it find.
-    own       (..., nu, nu) each: the entries of the joint itself by dq, du and torques.
-    passed    the forces that it passes on to its parent, about its own origin.
-    mobility  of its link.
-    origin    (..., 3) the joint's, on the parent.
+    dS: (..., k, k) what the change of the joint's own subspace adds to its torque."""
+
+    phi: Pair
+    m: Pair
+    n: Pair
+    n_of_u: Pair
+    dS: Any
+
+
+def columns_of(
+    link: Link, placed: tuple[Pair, Pair], parent: tuple[Pair, Pair], v: Pair, state: tuple[Array, Array, Array],
+    force: Pair,
+) -> Columns:  # fmt: skip
+    """The columns of a joint.
+
+    placed  its transform and subspace
+    parent  the velocity and acceleration of the link that carries it
+    v       the velocity of its own link
+    state   its q, u and udot
+    force   what it transmits
     """
+    transform, phi = placed
+    v_p, a_p = (to_child(transform, moving) for moving in parent)
+    own = _OwnChange.of(link, *state)
+    m, n = _motion_cross(v_p, phi), _motion_cross(a_p, phi)
+    n_of_u = plus(_motion_cross(v_p, phi), _motion_cross(v, phi))
+    dS: Any = 0.0
+    if own is not None:
+        m = plus(m, own.velocity)
+        n = plus(n, plus(_motion_cross(v, own.velocity), own.acceleration))
+        n_of_u = plus(n_of_u, own.drift_by_u)
+        dS = own.projected(force)
+    n = plus(n, _motion_cross(v_p, m))
+    return Columns(phi, m, n, n_of_u, dS)
 
-    link: Link
-    crossing: Crossing
-    own: tuple[Any, Any, Any]
-    passed: Carried
-    mobility: Mobility
-    origin: Any
 
-    @property
-    def indices(self) -> list[int]:
-        """Of its velocities in u."""
-        return list(range(self.link.u.start, self.link.u.stop))
+@dataclass(frozen=True)
+class _OwnChange:
+    """How a joint's own subspace and drift change with its small motions, in the child's axes: columns (..., 3, k)."""
+
+    velocity: Pair  # of S u
+    acceleration: Pair  # of S udot + c
+    drift_by_u: Pair  # of c by u
+    subspace: Any  # (..., 6, k, k) of S, rows, columns, motions
 
     @classmethod
-    def of(
-        cls, response: Response, columns: Columns, placed: tuple[Link, Pair], P: Pair, above: Mobility | None,
-        loads: tuple[Pair, Any, Any],
-    ) -> "Source":  # fmt: skip
-        """The source of a joint.
+    def of(cls, link: Link, q: Array, u: Array, udot: Array) -> "_OwnChange | None":
+        """None for a subspace and a drift that are constant."""
+        joint, k = link.joint, link.joint.nu
+        if not k:
+            return None
 
-        placed  link and transform
-        above   the parent's mobility, None for the ground
-        loads   what the joint transmits, and the derivatives t of its own torques by dq and du
-        """
-        (link, transform), (force, *own_torques) = placed, loads
-        nu, a, phi = link.joint.nu, P[0].shape[-1], columns.phi
-        ws = _stacked(columns.m[0], phi[0], a), _stacked(phi[0], np.zeros((3, nu)), a)
-        found = []
-        for n, w, t in zip((columns.n, columns.n_of_u), ws, own_torques, strict=True):
-            coriolis = P[0] @ w, P[1] @ w
-            yielded = response.yielded(response.along(coriolis) + response.torque_along(t))
-            beta = response.moved(n, yielded)
-            found.append((response.udot(n, yielded), beta, response.transmitted(beta, coriolis, t)))
-        (du_q, beta_q, F_q), (du_u, beta_u, F_u) = found
-        forces = plus(F_q, force_cross(phi, force)), F_u, response.W
-        yielded_by_w = response.yielded(response.along(P))
-        V = response.moved(None, response.yielded(response.torque_along(-np.eye(nu))))
-        R = None if above is None else transform[0]
-        crossing = Crossing(R, response.yields, yielded_by_w, (beta_q, beta_u), ws, V)
-        own = du_q, du_u, mirrored(response.D_inverse)
-        hung = None if above is None else above.in_child(transform)
-        if hung is not None:
-            crossing, own = _with_parent(response, crossing, own, [hung.times(F) for F in forces], forces)
-        q, u, tau = ((transform[0] @ n, transform[0] @ f) for n, f in forces)
-        rows = turned(transform[0], -transposed(response.udot(None, yielded_by_w)))
-        return cls(link, crossing, own, Carried(q, u, tau, rows), response.mobility(hung), transform[1])
+        def entries(d: Array) -> Array:
+            moved, faster = joint.displaced(q, d[..., :k]), u + d[..., k:]
+            S = joined_matrices(joint.subspace(moved), -2)
+            c = joined(joint.drift(moved, faster))
+            parts = [matvec(S, u), matvec(S, udot) + c, c, S.reshape((*S.shape[:-2], 6 * k))]
+            batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts), d.shape[:-1])
+            whole = [np.broadcast_to(part, (*batch, part.shape[-1]), subok=True) for part in parts]
+            return np.concatenate(whole, axis=-1)
 
+        S, c = joint.subspace(q), joint.drift(q, u)
+        if is_symbolic(q) and not any(is_symbolic(x) and not _constant(x) for x in (*S, *c)):
+            return None
+        found = jacobian_at(entries, np.zeros((*np.broadcast_shapes(q.shape[:-1], u.shape[:-1]), 2 * k)), like=q)
+        by_q, by_u = found[..., :k], found[..., k:]
+        return cls(
+            (by_q[..., :3, :], by_q[..., 3:6, :]), (by_q[..., 6:9, :], by_q[..., 9:12, :]),
+            (by_u[..., 12:15, :], by_u[..., 15:18, :]), by_q[..., 18:, :].reshape((*by_q.shape[:-2], 6, k, k)),
+        )  # fmt: skip
 
-def _with_parent(
-    response: Response, crossing: Crossing, own: tuple[Any, Any, Any], back: Sequence[Pair], forces: Sequence[Pair]
-) -> tuple[Crossing, tuple[Any, Any, Any]]:
-    """A joint and its own entries where the forces that it passes on accelerate its parent by the negative of
-    `back`."""
-    moved = []
-    for a, (b_omega, b_v) in zip((*crossing.beta, crossing.V), back, strict=True):
-        nothing = np.zeros((response.along((b_omega, b_v)).shape[-2], b_omega.shape[-1]))
-        moved.append(plus(a, response.moved((-b_omega, -b_v), nothing)))
-    q, u, tau = (entries + work(back[2], F) for entries, F in zip(own, forces, strict=True))
-    return crossing._replace(beta=(moved[0], moved[1]), V=moved[2]), (q, u, mirrored(tau))
+    def projected(self, force: Pair) -> Array:
+        """(..., k, k) dS^T f of a force (n, f)."""
+        n, f = force
+        dS = self.subspace
+        return np.sum(dS[..., :3, :, :] * n[..., :, None, None], axis=-3) + np.sum(
+            dS[..., 3:, :, :] * f[..., :, None, None], axis=-3
+        )
 
 
-def sources_of(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None) -> list[Source]:
-    """All joints, root first."""
-    tree, motion = system.tree, kinematics(system.tree, q, u)
-    found = articulated.eliminations_of(system, q, u, tau - passive_force(system, q, u), f_ext)
-    eliminations = [elimination for elimination in found if elimination is not None]
-    udots, accelerations = zip(*articulated.accelerated(system, found), strict=True)
-    responses = [response_of(elimination) for elimination in eliminations]
-    P = _coriolis(system, q, u, responses, None if f_ext is None else turning_of(system, motion, f_ext))
-    torques = _own_torques(system, q, u)
-    sources: list[Source] = []
-    for i, link in enumerate(tree.links):
-        p, above = link.parent, None
-        parent = AT_REST, (np.zeros(3), -as_array(system.gravity))
-        if p != WORLD:
-            parent, above = (motion.velocities[p], accelerations[p]), sources[p].mobility
-        placed = motion.transforms[i], motion.subspaces[i]
-        force = _transmitted(eliminations[i], accelerations[i])
-        state = q[..., link.q], u[..., link.u], udots[i]
-        columns = columns_of(link, placed, parent, motion.velocities[i], state, force)
-        t_q, t_u = torques[i]
-        loads = force, t_q + columns.dS, t_u
-        sources.append(Source.of(responses[i], columns, (link, placed[0]), P[i], above, loads))
-    return sources
+def _constant(x: Array) -> bool:
+    return all(isinstance(entry, float) for entry in np.asarray(x).flat)
 
 
-def _own_torques(system: ArticulatedSystem, q: Array, u: Array) -> list[tuple[Array, Array]]:
-    """The derivatives (..., nu, nu) of each joint's springs and dampers by its own small motion and speed."""
-    own, nu = passive_derivatives(system, q, u), system.nu
-    if own is None:
-        return [(np.zeros((link.joint.nu, link.joint.nu)),) * 2 for link in system.tree.links]
-    rows = [(own[..., link.u, :], link.u) for link in system.tree.links]
-    return [(block[..., :nu][..., own], block[..., nu:][..., own]) for block, own in rows]
+def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[AngularForce]:
+    """The change of f_ext in the axes of the links when they turn by w: (w x n, w x f) at each body's origin. The
+    wrenches keep their world axes."""
+    tree = system.tree
+    poses = world_poses(tree, motion)
+    total = [AngularForce(np.zeros((3, 3)), np.zeros(3)) for _ in tree.links]
+    for i, name in enumerate(system.body_names):
+        link, _, origin = tree.frames[name]
+        if link == WORLD:
+            continue
+        R, _ = poses[link]
+        n, f = vecmat(f_ext[..., i, 3:], R), vecmat(f_ext[..., i, :3], R)
+        total[link] = total[link].plus(AngularForce(-skew(n) - row_cross(origin, skew(f)), -f))
+    return total
 
 
-def _transmitted(elimination: Elimination, acceleration: Pair) -> Pair:
-    """(n, f) that a joint transmits."""
-    n, f = elimination.body.times(acceleration)
-    return n + elimination.body.n, f + elimination.body.f
+# ---- columns of motions and forces ----------------------------------------------------------------------------
 
 
-def _coriolis(
-    system: ArticulatedSystem, q: Array, u: Array, responses: Sequence[Response], turning: list[AngularForce] | None
-) -> list[Pair]:
-    """P of every link, (..., 3, a) each; a = 3 or, with wrenches that keep their axes as the links turn, 6."""
-    tree, motion = system.tree, kinematics(system.tree, q, u)
-    found: list[Pair] = []
-    for i, link in enumerate(tree.links):
-        own = [AngularForce.coriolis(link, motion.velocities[i])] + ([] if turning is None else [turning[i]])
-        found.append((joined_matrices([x.upper for x in own]), joined_matrices([skew(x.arm) for x in own])))
-    for i in reversed(range(len(found))):
-        parent = tree.links[i].parent
-        if parent != WORLD:
-            R = motion.transforms[i][0]
-            moved = columns_to_parent(motion.transforms[i], responses[i].passed(found[i]))
-            n, f = (transposed(turned(R, transposed(part))) for part in moved)
-            found[parent] = plus(found[parent], (n, f))
-    return found
+def plus(a: Pair, b: Pair) -> Pair:
+    return a[0] + b[0], a[1] + b[1]
 
 
-def _stacked(first: Any, second: Any, a: int) -> Any:
-    """(..., a, k) w: the first three rows, and three more where there are six."""
-    return first if a == 3 else transposed(joined_matrices([transposed(first), transposed(second)]))
+def transposed(A: Array) -> Array:
+    return np.swapaxes(A, -1, -2)
+
+
+def _motion_cross(v: Pair, m: Pair) -> Pair:
+    """v x m of a motion v (..., 3) each and columns m."""
+    return row_cross(v[0], m[0]), row_cross(v[0], m[1]) + row_cross(v[1], m[0])
+
+
+def _force_cross(m: Pair, force: Pair) -> Pair:
+    """m x* f of columns m and a force (n, f)."""
+    n, f = force
+    return -row_cross(n, m[0]) - row_cross(f, m[1]), -row_cross(f, m[0])

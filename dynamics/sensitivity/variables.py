@@ -10,14 +10,13 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
-from myoquat.dynamics.sensitivity.recursions import has_recursion, inverse_derivatives
+from myoquat.dynamics.sensitivity.recursions import forward_derivatives, has_recursion, inverse_derivatives
 from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.vectors import joined
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.parameters import Parameters
 
@@ -129,8 +128,7 @@ class DynamicsVariables:
     def derivatives(self, t: Any, values: Values) -> Array:
         """(..., nu + k, sum of `sizes`) of `value` by a small change of the variables."""
         start = np.zeros(sum(self.sizes.values()))
-        floats = self.forward and not is_symbolic(values["q"])  # whose recursion takes one state
-        if self.constrained or floats or not has_recursion(self.system):
+        if self.constrained or not has_recursion(self.system):
             return jacobian_at(lambda d: self.value(t, self.changed(t, values, d)), start, like=values["q"])
         nu, q, u, f_ext = self.system.nu, values["q"], values["u"], values.get("f_ext")
         if self.forward:

@@ -21,7 +21,6 @@ from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import EulerJoint, FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles, Branch
 
 __all__ = ["branch_message", "continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]
@@ -39,8 +38,7 @@ ROUNDING_RAD = 0.1  # of triples of reference, so that similar motions share com
 def _balls(system: ArticulatedSystem) -> Iterator[tuple[Any, slice]]:
     """The bodies whose joint finds named angles from a rotation, and where their coordinates are in q."""
     for body, s in zip(system.bodies, system.q_slices, strict=True):
-        joint = body.joint
-        if isinstance(joint, (SphericalJoint, FloatingJoint, EulerJoint)) and joint.angles is not None:
+        if body.joint.by_sequence and body.joint.named is not None:
             yield body, s
 
 

@@ -9,7 +9,6 @@ three independent sums of three coordinates. Its angles are generalized Davenpor
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,47 +17,22 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.conversion.balls import as_axes
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Linear, MultivariatePolynomial, coefficients_of
+from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply, rotation_matrix
-from myoquat.joints.sequences import PARALLEL_SINE
-from myoquat.joints.types import (
-    CustomJoint,
-    Dependent,
-    FixedJoint,
-    FollowerJoint,
-    RevoluteJoint,
-    SphericalJoint,
-    Turn,
-    UniversalJoint,
-)
+from myoquat.joints.types import Axis, CustomJoint, Dependent, FixedJoint, FollowerJoint, SphericalJoint, Turn
 from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.custom import are_parallel
 from myoquat.joints.vectors import axis_angle_matrix
 
 __all__ = ["Chain", "Coupling", "find_chains", "why_no_chain", "with_chains_restored"]
-
-
-# --------------------------------------------------------------------------------------------------------------
-#
-# Chains of bodies on rotations about one point that together are a ball joint, as models of the shoulder hold them.
-#
-# Models in the file format of OpenSim often spread the glenohumeral joint over phantom bodies with one or two
-# rotations
-# each, and over couplers. An example is R(elv_angle) R(shoulder_elv) R(-elv_angle) R(shoulder_rot). Successive
-# rotations
-# about one axis are one rotation by the sum of their angles. A chain is a ball joint if three rotations then remain,
-# by
-# three independent sums of three coordinates. Its angles are generalized Davenport angles
-# (`myoquat.joints.sequences`).
 
 
 SAME_POINT = 1e-12  # [m] between the points about which two rotations of a chain turn
 SAME_AXIS = 1e-12  # sine between the axes of rotations that are merged
 LONGEST_CHAIN = 8  # rotating bodies
 PHANTOM_MASS_KG = 1e-3  # heaviest body between the rotations of a chain; files give phantom bodies 1e-4 kg
-ROTATING = (RevoluteJoint, UniversalJoint, CustomJoint)
 Coupling = tuple[str, float, float]  # the coordinate that drives another one, factor and offset: x = factor y + offset
 
 
@@ -127,22 +101,11 @@ def why_no_chain(body: Body, bodies: Sequence[Body], couplings: Mapping[str, Cou
 
 def _rotates(body: Body) -> bool:
     """Whether a body's joint turns it about one point by linear functions of coordinates, and does nothing else."""
-    if not isinstance(body.joint, ROTATING):
+    joint = body.joint
+    if not joint.made_of_axes or joint.span != "some" or body.damping or body.stiffness or body.rotor_inertia:
         return False
-    if body.damping or body.stiffness or body.rotor_inertia:
-        return False
-    joint = as_axes(body)
-    still = all(not axis.coordinates and not axis.value(np.zeros(0)) for axis in joint.translations)
-    plain = all(_line(axis) is not None for axis in joint.rotations)
-    return still and plain and bool(joint.coordinates)
-
-
-def _line(axis: Axis) -> tuple[float, float] | None:
-    """(factor, offset) of a linear function of one coordinate, or of a constant one."""
-    found = None if isinstance(axis.function, MultivariatePolynomial) else coefficients_of(axis.function)
-    if found is None or len(found) > 2:
-        return None
-    return (found[1] if len(found) == 2 and axis.coordinates else 0.0), found[0]
+    still = all(not axis.coordinates and axis.constant == 0.0 for axis in joint.translations)
+    return still and bool(joint.nq) and all(axis.line is not None for axis in joint.rotations)
 
 
 def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | str:
@@ -159,7 +122,7 @@ def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupli
                 return chain
             reason = chain
         before = known.get(path[0].parent)
-        if before is None or not (_rotates(before) or isinstance(before.joint, FixedJoint)):
+        if before is None or not (_rotates(before) or before.joint.is_weld):
             return reason
         others = [body.name for body in bodies if body.parent == before.name and body is not path[0]]
         if before.mass > PHANTOM_MASS_KG:
@@ -179,13 +142,13 @@ def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | str:
         if i:
             p = p + K @ np.array(body.position)
             K = K @ np.asarray(rotation_matrix(np.array(body.orientation)))
-        if isinstance(body.joint, FixedJoint):
+        if body.joint.is_weld:
             continue
         if np.abs(p).max() > SAME_POINT:
             return f"the rotations of {path[0].name!r} and {body.name!r} are about different points"
         joint = as_axes(body)
         for axis in joint.rotations:
-            factor, offset = _line(axis) or (0.0, 0.0)
+            factor, offset = axis.line or (0.0, 0.0)
             if not factor:
                 K = K @ axis_angle_matrix(axis.direction, np.array(offset))
             else:
@@ -218,10 +181,9 @@ def _as_ball(
     back = last.K.T
     turns = [replace(turn, axis=_vector(back @ np.array(turn.axis))) for turn in turns]
     merged = _merged(turns)
-    axes = [np.array(turn.axis) for turn in merged]
     if len(merged) != 3:
         return f"its rotations are about {len(merged)} successive axes, not three"
-    if any(np.linalg.norm(np.cross(a, b)) < PARALLEL_SINE for a, b in pairwise(axes)):
+    if are_parallel([turn.axis for turn in merged]):
         return "two of its successive axes are parallel"
     if abs(np.linalg.det(np.array([turn.row for turn in merged]))) < LEAST_DETERMINANT:
         return "its coordinates do not turn it about three axes independently"
@@ -311,8 +273,8 @@ def with_chains_restored(system: ArticulatedSystem) -> tuple[ArticulatedSystem, 
     """
     chains: dict[str, list[Body]] = {}
     for body in system.bodies:
-        if isinstance(body.joint, FollowerJoint):
-            chains.setdefault(body.joint.leader, []).append(body)
+        if body.joint.follows is not None:
+            chains.setdefault(body.joint.follows, []).append(body)
     replaced: dict[str, Body] = {}
     couplings: dict[str, Coupling] = {}
     for body in system.bodies:
@@ -329,8 +291,8 @@ class _Chain:
 
     def __init__(self, leader: Body, followers: Sequence[Body]) -> None:
         self.leader = leader
-        self.followers = sorted(followers, key=lambda body: len(_joint(body).turns))
-        self.angles: Angles = _joint(followers[0]).angles
+        self.followers = sorted(followers, key=lambda body: len(_follower(body).turns))
+        self.angles: Angles = _follower(followers[0]).angles
         self.couplings: dict[str, Coupling] = {}
         self._used: dict[str, str] = {}  # the body of each coordinate
 
@@ -356,7 +318,7 @@ class _Chain:
 
     def _turns(self) -> list[Turn]:
         """All rotations, each by one coordinate: those of the last frame, then what the ball joint has beyond them."""
-        turns = list(_joint(self.followers[-1]).turns)
+        turns = list(_follower(self.followers[-1]).turns)
         rows, offsets = self.angles.matrix.copy(), np.array(self.angles.offsets)
         place = 0
         for k, turn in enumerate(turns):
@@ -379,7 +341,7 @@ class _Chain:
 
     def _of_frame(self, body: Body, whole: Sequence[Turn]) -> tuple[Sequence[Turn], Array]:
         """The rotations of a frame, which must be the first ones of the chain, and its constant rotation."""
-        joint = _joint(body)
+        joint = _follower(body)
         if tuple(whole[: len(joint.turns)]) != joint.turns:
             raise ModelError("it follows other rotations than the frames after it", element=f"body {body.name!r}")
         return joint.turns, np.array(joint.frame)
@@ -420,8 +382,7 @@ class _Chain:
         )
 
 
-def _joint(body: Body) -> FollowerJoint:
-    assert isinstance(body.joint, FollowerJoint)
+def _follower(body: Body) -> Any:
     return body.joint
 
 

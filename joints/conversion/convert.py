@@ -1,7 +1,7 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,35 +9,16 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import difflib
-from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.conversion.balls import (
-    Ball,
-    as_ball,
-    ball_joint_obstacle,
-    coordinate_indices,
-    followed,
-    with_ranges,
-)
+from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, with_ranges
 from myoquat.joints.conversion.branches import differs, named_rotations
 from myoquat.joints.conversion.chains import Coupling, find_chains
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.rates import CONDITION_LIMIT
-from myoquat.joints.sequences import (
-    SEQUENCES,
-)
-from myoquat.joints.types import (
-    CustomJoint,
-    EulerJoint,
-    FloatingJoint,
-    FollowerJoint,
-    GimbalJoint,
-    Joint,
-    SphericalJoint,
-)
-from myoquat.joints.types.angles import Angles
+from myoquat.joints.sequences import SEQUENCES
+from myoquat.joints.types import EulerJoint, GimbalJoint, Joint, SphericalJoint
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import joined, joined_matrices, matvec, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
@@ -103,9 +84,9 @@ def with_rotations(
 def _stays(body: Body, driven: Collection[str], locked: Collection[str]) -> bool:
     """Whether couplers drive all rotations of a body's custom joint, or one of them is locked."""
     joint = body.joint
-    if not isinstance(joint, CustomJoint):
+    if joint.span != "some":
         return False
-    names = {joint.coordinates[i] for axis in joint.rotations for i in axis.coordinates}
+    names = {joint.facts.coordinates[i] for axis in joint.rotations for i in axis.coordinates}
     return bool(names) and (names <= {*driven} or not names.isdisjoint(locked))
 
 
@@ -147,50 +128,32 @@ def _wanted(rotations: str | Mapping[str, str], body: str) -> str | None:
 
 def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[float, float]]) -> Body:
     """The body on another description of its ball joint; any other body as it is."""
-    if wanted is None or ball_joint_obstacle(body) is not None or isinstance(body.joint, FloatingJoint):
+    if wanted is None or ball_joint_obstacle(body) is not None:
         return body
-    if isinstance(body.joint, (CustomJoint, GimbalJoint)):
-        if wanted == "sequence":
-            return body
+    if not body.joint.by_sequence and wanted != "sequence":
         body = with_ranges(as_ball(body), ranges)
-        if wanted == "quaternion" or isinstance(body.joint, FloatingJoint):
-            return body
-    joint = _described(body, wanted)
-    if joint == body.joint or type(joint) is type(body.joint) is SphericalJoint:
+    joint: Any = body.joint
+    is_quaternion = joint.facts.quaternion is not None
+    if joint.span == "all" or not joint.by_sequence or (is_quaternion and wanted == "quaternion"):
+        return body
+    angles, names = joint.named, None
+    if angles is None and not is_quaternion and body.coordinate_names is not None:
+        angles = replace(joint.own_angles, names=body.coordinate_names)
+    sequence = joint.sequence if wanted in ("quaternion", "sequence") else wanted
+    if wanted == "quaternion":
+        described: Joint = SphericalJoint(sequence=sequence, angles=angles)
+    elif angles is not None and angles.are_of(sequence):
+        described, names = EulerJoint(sequence), angles.names
+    else:
+        described = EulerJoint(sequence, angles)
+    if described == joint:
         return body
     if body.stiffness or body.rotor_inertia:
         raise ModelError(
             "a spring or a rotor inertia acts on the joint's own velocities and has no equal in another description",
             element=f"body {body.name!r}",
         )
-    return with_ranges(replace(body, joint=joint, spring_mount=None, coordinate_names=_names(body, joint)), ranges)
-
-
-def _described(body: Body, wanted: str) -> Joint:
-    joint: Any = body.joint
-    if wanted == "quaternion":
-        return SphericalJoint(sequence=joint.sequence, angles=_angles(body))
-    sequence, angles = joint.sequence if wanted == "sequence" else wanted, _angles(body)
-    return EulerJoint(sequence, None if angles is None or angles.are_of(sequence) else angles)
-
-
-def _angles(body: Body) -> Angles | None:
-    """The named angles of a ball joint; None where its coordinates have no names of their own."""
-    joint: Any = body.joint
-    if isinstance(joint, SphericalJoint) or joint.angles is not None:
-        return joint.angles
-    if body.coordinate_names is None:
-        return None
-    first, second, third = (tuple(np.eye(3)["XYZ".index(letter)].tolist()) for letter in joint.sequence)
-    return Angles((*body.coordinate_names,), (first, second, third))  # type: ignore[arg-type]
-
-
-def _names(body: Body, joint: Joint) -> tuple[str, ...] | None:
-    """The names of the coordinates on another joint: those of the file's angles where they are its coordinates."""
-    angles = _angles(body)
-    if isinstance(joint, EulerJoint) and joint.angles is None and angles is not None:
-        return angles.names
-    return None
+    return with_ranges(replace(body, joint=described, spring_mount=None, coordinate_names=names), ranges)
 
 
 def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:
@@ -217,7 +180,9 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q = source.check_q(q)
     parts = [
-        _coordinates(a.joint, b.joint, q[..., iq]) if (named := _of_chain(source, target, i)) is None else named.q(q)
+        _coordinates(a.joint, b.joint, q[..., iq])
+        if (names := _names_in_source(source, target, i)) is None
+        else _q_named(source, b.joint, names, q)
         for i, (a, b, iq, _) in enumerate(_pairs(source, target))
     ]
     there = np.concatenate([q[..., :0], *parts], axis=-1)
@@ -230,7 +195,7 @@ def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, 
     """A CoordinateWarning for angles of the source that the target takes for the other triple of the same rotation,
     although they lie in their ranges."""
     for body, x, Q in named_rotations(source, target, q, there):
-        angles: Angles = body.joint.angles  # type: ignore[attr-defined]
+        angles = angles_of(body.joint)
         lost = angles.is_open(Q) & differs(angles, angles.values(Q), x)
         if np.any(lost):
             first = tuple(int(i) for i in np.argwhere(lost)[0])
@@ -244,98 +209,52 @@ def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, 
             )
 
 
-@dataclass(frozen=True)
-class _Named:
-    """The state of a body's joint, read from other coordinates of the same names.
-
-    The joint is a ball joint in one system where the other system has a chain, or it is a joint of that chain.
-    """
-
-    source: ArticulatedSystem
-    joint: Joint
-    names: tuple[str, ...]
-
-    def q(self, q: Array) -> Array:
-        """(..., nq of the joint), from q (..., nq) of the source."""
-        x = [self.source.coordinate(name, q) for name in self.names]
-        if not x:
-            return q[..., :0]
-        stacked = vector(x)
-        if not isinstance(self.joint, Ball):
-            return stacked
-        return _coordinates(GimbalJoint(angles_of(self.joint)), self.joint, stacked)
-
-    def u(self, q: Array, u: Array) -> Array:
-        """(..., nu of the joint), from q (..., nq) and u (..., nu) of the source."""
-        rates = [self._rate(name, q, u) for name in self.names]
-        if not rates:
-            return u[..., :0]
-        stacked = vector(rates)
-        if not isinstance(self.joint, Ball):
-            return stacked
-        x = np.stack([self.source.coordinate(name, q) for name in self.names], axis=-1)
-        return _velocities(GimbalJoint(angles_of(self.joint)), self.joint, x, stacked)
-
-    def _rate(self, name: str, q: Array, u: Array) -> Array:
-        """(...) the rate of a coordinate of the source."""
-        source = self.source
-        if name in source.coordinate_names:
-            return u[..., source.velocity_names.index(f"{name}_dot")]
-        i, place = source.angle_names[name]
-        joint: Any = source.bodies[i].joint
-        own = q[..., source.q_slices[i]], u[..., source.u_slices[i]]
-        gimbal = GimbalJoint(joint.angles)
-        rates = own[1] if isinstance(joint, GimbalJoint) else _velocities(joint, gimbal, *own)
-        if place < 3:
-            return rates[..., place]
-        dependent = joint.angles.dependents[place - 3]
-        return dependent.factor * rates[..., dependent.place]
-
-
-def _of_chain(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> _Named | None:
-    """How the state of a body's joint in the target comes from other bodies' joints in the source; None if it comes
-    from its own."""
+def _names_in_source(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> tuple[str, ...] | None:
+    """The coordinates of the source that a body's joint in the target has: one system has a ball joint where the other
+    has a chain. None where the body's own joint in the source has them."""
     a, b = source.bodies[i].joint, target.bodies[i].joint
-    led = {body.joint.leader for s in (source, target) for body in s.bodies if isinstance(body.joint, FollowerJoint)}
-    if isinstance(a, FollowerJoint) == isinstance(b, FollowerJoint) and source.bodies[i].name not in led:
+    led = {body.joint.follows for system in (source, target) for body in system.bodies}
+    if (a.follows == b.follows and source.bodies[i].name not in led) or {a.span, b.span} == {"rotations"}:
         return None
-    if isinstance(a, Ball) and isinstance(b, Ball):
-        return None
-    names = angles_of(b).names if isinstance(b, Ball) else target.bodies[i].names_of_coordinates
-    return _Named(source, b, names)
+    return angles_of(b).names if b.span == "rotations" else target.bodies[i].names_of_coordinates
+
+
+def _q_named(source: ArticulatedSystem, joint: Joint, names: Sequence[str], q: Array) -> Array:
+    """(..., nq of the joint), from q (..., nq) of the source."""
+    if not names:
+        return q[..., :0]
+    x = vector([source.coordinate(name, q) for name in names])
+    return x if joint.span == "some" else _coordinates(GimbalJoint(angles_of(joint)), joint, x)
+
+
+def _u_named(source: ArticulatedSystem, joint: Joint, names: Sequence[str], q: Array, u: Array) -> Array:
+    """(..., nu of the joint), from q (..., nq) and u (..., nu) of the source."""
+    if not names:
+        return u[..., :0]
+    rates = vector([_rate_named(source, name, q, u) for name in names])
+    if joint.span == "some":
+        return rates
+    x = np.stack([source.coordinate(name, q) for name in names], axis=-1)
+    return _velocities(GimbalJoint(angles_of(joint)), joint, x, rates)
+
+
+def _rate_named(source: ArticulatedSystem, name: str, q: Array, u: Array) -> Array:
+    """(...) the rate of a coordinate of the source."""
+    if name in source.coordinate_names:
+        return u[..., source.velocity_names.index(f"{name}_dot")]
+    i, place = source.angle_names[name]
+    joint = source.bodies[i].joint
+    rates = _velocities(joint, GimbalJoint(angles_of(joint)), q[..., source.q_slices[i]], u[..., source.u_slices[i]])
+    if place < 3:
+        return rates[..., place]
+    dependent = angles_of(joint).dependents[place - 3]
+    return dependent.factor * rates[..., dependent.place]
 
 
 def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
     if source == target:
         return q
-    if isinstance(source, CustomJoint) or isinstance(target, CustomJoint):
-        return _custom_coordinates(source, target, q)
-    if not isinstance(source, Ball):
-        return q
-    Q = source.quaternion(q)
-    return target.from_quaternion(Q) if isinstance(target, Ball) else Q
-
-
-def _custom_coordinates(source: Joint, target: Joint, q: Array) -> Array:
-    """Between a custom joint and the quaternion joint in its place, or any Euler joint by way of that."""
-    if isinstance(source, CustomJoint):
-        ball = _ball_of(source)
-        angles, offsets = coordinate_indices(source, ball.angles)
-        Q = joined([q[..., offsets], ball.angles.quaternion(q[..., angles])])
-        return Q if type(target) is type(ball) else _coordinates(ball, target, Q)
-    ball = _ball_of(target)
-    angles, offsets = coordinate_indices(target, ball.angles)  # type: ignore[arg-type]
-    Q = q if type(source) is type(ball) else _coordinates(source, ball, q)
-    result = np.empty((*Q.shape[:-1], target.nq))
-    own = getattr(source, "angles", None)  # which may know ranges
-    known = own if own is not None and replace(own, ranges=(), branch=()) == ball.angles else ball.angles
-    result[..., angles], result[..., offsets] = known.values(Q[..., -4:]), Q[..., : len(offsets)]
-    return result
-
-
-def _ball_of(joint: Joint) -> Any:
-    """The quaternion joint in place of a custom one; ModelError if it is no ball joint."""
-    return as_ball(Body("joint", "parent", joint)).joint
+    return target.from_ball(source.to_ball(q), source.named)
 
 
 def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike, u: ArrayLike) -> Array:
@@ -357,25 +276,24 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     q, u = source.check_q(q), source.check_u(u)
     parts = [
         _velocities(a.joint, b.joint, q[..., iq], u[..., iu])
-        if (named := _of_chain(source, target, i)) is None
-        else named.u(q, u)
+        if (names := _names_in_source(source, target, i)) is None
+        else _u_named(source, b.joint, names, q, u)
         for i, (a, b, iq, iu) in enumerate(_pairs(source, target))
     ]
     return joined(parts)
 
 
 def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
-    if source == target or (source.span == "some" and not isinstance(source, CustomJoint)):
-        return u
-    S_omega, S_v = source.subspace(q)
-    omega = matvec(S_omega, u)
     there = _coordinates(source, target, q)
-    if target.span == "rotations" and not isinstance(target, GimbalJoint):
-        return matvec(target.subspace_inverse(there), omega)
-    T_omega, T_v = target.subspace(there)
+    if source == target or source.ball_joint is None:
+        return u
+    (S_omega, S_v), (T_omega, T_v) = source.subspace(q), target.subspace(there)
     if target.nu == 3:
+        omega = matvec(S_omega, u)
+        if target.by_sequence:
+            return matvec(target.subspace_inverse(there), omega)
         return _solved(T_omega, omega, target)
-    return _solved(joined_matrices([T_v, T_omega], -2), joined([matvec(S_v, u), omega]), target)
+    return _solved(joined_matrices([T_v, T_omega], -2), joined([matvec(S_v, u), matvec(S_omega, u)]), target)
 
 
 def _solved(S: Array, motion: Array, target: Joint) -> Array:

@@ -18,9 +18,8 @@ from myoquat.joints.multibody.indices import Indices
 from myoquat.joints.multibody.tree import Layout, Tree, build_tree, find_cycle
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_state, check_units, check_vector
-from myoquat.joints.types import EulerJoint, FollowerJoint
 from myoquat.joints.types.base import VELOCITY_FRAMES
-from myoquat.joints.types.follower import named_coordinates
+from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import memoize
@@ -106,7 +105,7 @@ class ArticulatedSystem(Layout, Record):
         return {
             name: (i, k)
             for i, body in enumerate(self.bodies)
-            if (angles := getattr(body.joint, "angles", None)) is not None and not isinstance(body.joint, FollowerJoint)
+            if (angles := body.joint.named) is not None
             for k, name in enumerate(angles.all_names)
             if name not in body.names_of_coordinates
         }
@@ -115,8 +114,8 @@ class ArticulatedSystem(Layout, Record):
         """(...) a coordinate by name at q (..., nq), or an angle that a quaternion has replaced; KeyError otherwise."""
         if name in self.angle_names:
             i, k = self.angle_names[name]
-            joint: Any = self.bodies[i].joint
-            return joint.angles.coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
+            joint = self.bodies[i].joint
+            return angles_of(joint).coordinate(named_coordinates(joint, q[..., self.q_slices[i]]), k)
         if name not in self.coordinate_names:
             raise KeyError(f"coordinate {name!r} does not exist; known: {', '.join(self.coordinate_names)}")
         return q[..., self.coordinate_names.index(name)]
@@ -128,7 +127,7 @@ class ArticulatedSystem(Layout, Record):
         A coordinate of unit "1" is a component of a quaternion, or neither an angle nor a length
         (`myoquat.joints.CustomJoint`). Tables in degrees and files of limits hold such a number as it is.
         """
-        units = {name: self.bodies[i].joint.angles.all_units[k]  # type: ignore[attr-defined]
+        units = {name: angles_of(self.bodies[i].joint).all_units[k]
                  for name, (i, k) in self.angle_names.items()}  # fmt: skip
         for body in self.bodies:
             units |= dict(zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True))
@@ -360,12 +359,11 @@ def _check_followers(bodies: tuple[Body, ...]) -> None:
     """ModelError for a follower whose leader is not there, or hangs on another body or another joint than it says."""
     known = {body.name: body for body in bodies}
     for body in bodies:
-        if not isinstance(body.joint, FollowerJoint):
-            continue
-        leader = known.get(body.joint.leader)
-        if leader is None or leader.parent != body.parent or leader.joint != body.joint.ball:
+        name = body.joint.follows
+        leader = known.get(name or "")
+        if name and (leader is None or leader.parent != body.parent or leader.joint != body.joint.ball):  # type: ignore[attr-defined]
             raise ModelError(
-                f"it follows {body.joint.leader!r}, which must be a body on {body.parent!r} by the same ball joint",
+                f"it follows {name!r}, which must be a body on {body.parent!r} by the same ball joint",
                 element=f"body {body.name!r}",
             )
 
@@ -374,7 +372,7 @@ def _check_coordinates(bodies: tuple[Body, ...]) -> None:
     """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
     carrying: dict[str, str] = {}
     for body in bodies:
-        angles = None if isinstance(body.joint, (EulerJoint, FollowerJoint)) else getattr(body.joint, "angles", None)
+        angles = body.joint.named
         hidden = () if angles is None else (n for n in angles.all_names if n not in body.names_of_coordinates)
         for name in (*body.names_of_coordinates, *hidden):
             if name in carrying:

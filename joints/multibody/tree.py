@@ -12,7 +12,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FixedJoint, FollowerJoint, Joint
+from myoquat.joints.types import Joint
 from myoquat.joints.vectors import congruent, steiner
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
@@ -58,7 +58,7 @@ class Link:
     @property
     def follows(self) -> bool:
         """Whether it moves with the coordinates of another link's joint, which are then its q and u."""
-        return isinstance(self.joint, FollowerJoint)
+        return self.joint.follows is not None
 
     @property
     def is_weightless(self) -> bool:
@@ -147,7 +147,7 @@ def build_tree(
         parent = frames[body.parent]
         R = parent.R @ rotation_matrix(as_array(body.orientation))
         p = parent.p + parent.R @ as_array(body.position)
-        if merge and isinstance(body.joint, FixedJoint):
+        if merge and body.joint.is_weld:
             frames[body.name] = Frame(parent.link, R, p)
             if parent.link != WORLD:
                 links[parent.link].add(body, R, p)
@@ -210,7 +210,7 @@ class Layout:
         """The body whose joint's coordinates move each body on its parent: its own, or the leader of a follower."""
         index = {name: i for i, name in enumerate(self.body_names)}
         joints = [body.joint for body in self.bodies]
-        return tuple(index[j.leader] if isinstance(j, FollowerJoint) else i for i, j in enumerate(joints))
+        return tuple(i if j.follows is None else index[j.follows] for i, j in enumerate(joints))
 
     @cached_property
     def moving_q(self) -> tuple[slice, ...]:

@@ -1,13 +1,10 @@
 from .angles import Angles as Angles
 from .angles import Dependent as Dependent
-from .angles import EulerJoint as EulerJoint
-from .angles import GimbalJoint as GimbalJoint
-from .angles import UniversalJoint as UniversalJoint
+from .base import Axis as Axis
 from .base import CoordinateJoint as CoordinateJoint
 from .base import Joint as Joint
 from .base import JointFacts as JointFacts
 from .constant_curvature import ConstantCurvatureJoint as ConstantCurvatureJoint
-from .custom import Axis as Axis
 from .custom import CustomJoint as CustomJoint
 from .ellipsoid import EllipsoidJoint as EllipsoidJoint
 from .fixed import FixedJoint as FixedJoint
@@ -21,3 +18,6 @@ from .revolute import RevoluteJoint as RevoluteJoint
 from .spherical import SphericalJoint as SphericalJoint
 from .table import JOINT_FACTS as JOINT_FACTS
 from .table import joint_table as joint_table
+from .turns import EulerJoint as EulerJoint
+from .turns import GimbalJoint as GimbalJoint
+from .turns import UniversalJoint as UniversalJoint

@@ -1,8 +1,6 @@
 """The named angles of a ball joint: what a model file called its rotations before they became a quaternion."""
 
-from abc import abstractmethod
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import ClassVar
 
@@ -14,34 +12,28 @@ from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_from_matrix,
     quaternion_multiply,
-    random_quaternions,
 )
 from myoquat.joints.sequences import (
-    axes,
     beside_lock,
     davenport_from_quaternion,
     davenport_rate_matrix,
     euler_from_quaternion,
-    euler_rate_inverse,
     lock_sine,
     quaternion_from_davenport,
     quaternion_from_euler,
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3, unit_axis
 from myoquat.joints.vectors import axis_angle_matrix, components, cross, matvec, vecmat
 
 __all__ = [
     "Angles",
     "Branch",
     "Dependent",
-    "EulerJoint",
-    "GimbalJoint",
-    "TurnsJoint",
-    "UniversalJoint",
+    "Vector3",
     "angular_drift",
     "child_axes",
+    "inverse_rate_matrix",
     "successive_rotations",
 ]
 
@@ -49,6 +41,7 @@ __all__ = [
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
 LEAST_DETERMINANT = 1e-9  # of the matrix between coordinates and rotations
 OUT_OF_RANGE_WEIGHT = 1e6  # [rad] of angles outside their ranges against those farther from a triple of reference
+Vector3 = tuple[float, float, float]
 Branch = tuple[Vector3, ...]
 
 
@@ -329,209 +322,9 @@ def angular_drift(axes: Sequence[Array], rates: Sequence[Array]) -> Array:
     return drift
 
 
-# ---- Three rotations about fixed axes: by an Euler sequence, or by coordinates with a file's names ----------------
-
-
-class TurnsJoint(CoordinateJoint):
-    """q = x (3) [rad], the coordinates of `turns`, u = xdot [rad/s]: three rotations about fixed axes."""
-
-    span: ClassVar[str] = "rotations"
-
-    @property
-    @abstractmethod
-    def turns(self) -> Angles:
-        """The angles that are the joint's coordinates."""
-
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.turns.axes, components(self.turns.rotations(q))), np.zeros(3)
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        """S_omega = B(x)."""
-        return self.turns.rate_matrix(q), np.zeros((3, 3))
-
-    def subspace_inverse(self, q: Array) -> Array:
-        """(..., 3, 3) B(x)^-1, infinite in the lock."""
-        return inverse_rate_matrix(self.turns, q)
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        axes = child_axes(self.turns.axes, components(self.turns.rotations(q)))
-        return angular_drift(axes, components(matvec(self.turns.matrix, u))), np.zeros(3)
-
-    def damped(self, q: Array, u: Array) -> Array:
-        """B^T B xdot: a damper acts on the relative angular velocity, whatever angles describe the joint."""
-        S_omega, _ = self.subspace(q)
-        return vecmat(matvec(S_omega, u), S_omega)
-
-    def quaternion(self, q: Array) -> Array:
-        """(..., 4) Q at q (..., 3)."""
-        return self.turns.quaternion(q)
-
-    def from_quaternion(self, Q: Array) -> Array:
-        """(..., 3) q of a rotation Q (..., 4)."""
-        return self.turns.values(Q)
-
-    def random(self, n: int, rng: "np.random.Generator") -> Array:
-        """Uniform over the rotations that the axes reach, not over the angles."""
-        return self.from_quaternion(random_quaternions(n, rng))
-
-
-SUCCESSIVE = "successive axes of the sequence"
-EULER = JointFacts(
-    "euler", ("p1", "p2", "p3"), ("rad",) * 3, SUCCESSIVE, ("p1_dot", "p2_dot", "p3_dot"), ("rad/s",) * 3, SUCCESSIVE
-)
-
-
-@dataclass(frozen=True)
-class EulerJoint(TurnsJoint):
-    """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
-
-    The joint locks at sin(phi_2) = 0 if the first and last axis are alike, else at cos(phi_2) = 0. `angles` are the
-    coordinates that a model file had in place of the sequence. They are None if there are none, or if they are phi.
-
-    >>> import numpy as np
-    >>> from myoquat.joints import EulerJoint
-    >>> joint = EulerJoint("ZYX")
-    >>> joint.coordinate_suffixes, joint.velocity_suffixes
-    (('p1', 'p2', 'p3'), ('p1_dot', 'p2_dot', 'p3_dot'))
-    """
-
-    kind: ClassVar[str] = "euler"
-    facts: ClassVar[JointFacts] = EULER
-    sequence: str = "YZY"
-    angles: Angles | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        axes(self.sequence)
-
-    @property
-    def pattern(self) -> Hashable:
-        return type(self), self.sequence
-
-    @cached_property
-    def turns(self) -> Angles:
-        x, y, z = (tuple(np.eye(3)[i].tolist()) for i in axes(self.sequence))
-        return Angles(EULER.coordinates, (x, y, z))  # type: ignore[arg-type]
-
-    @property
-    def rotates_about(self) -> tuple[Vector3, ...]:
-        return self.turns.axes
-
-    def subspace_inverse(self, q: Array) -> Array:
-        """B(phi)^-1; ValueError past a condition number of 1e12."""
-        return euler_rate_inverse(q, self.sequence)
-
-    def quaternion(self, q: Array) -> Array:
-        return quaternion_from_euler(q, self.sequence)
-
-    def from_quaternion(self, Q: Array) -> Array:
-        return euler_from_quaternion(Q, self.sequence)
-
-
-GIMBAL = JointFacts(
-    "gimbal", ("x1", "x2", "x3"), ("rad",) * 3, "given axes (names of your own)",
-    ("x1_dot", "x2_dot", "x3_dot"), ("rad/s",) * 3, "given axes",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class GimbalJoint(TurnsJoint):
-    """q = x (3) [rad], the coordinates of `angles`, u = xdot [rad/s]: three rotations about fixed axes.
-
-    The axes need not be orthogonal. Each rotation is a linear function of the coordinates. The joint locks at two
-    values of the second rotation, where the three axes lie in a plane.
-
-    >>> import numpy as np
-    >>> from myoquat.joints import Angles, GimbalJoint
-    >>> axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
-    >>> joint = GimbalJoint(Angles(("plane", "elevation", "rotation"), axes))
-    >>> R, p = joint.transform(np.array([0.0, np.pi / 2, 0.0]))
-    >>> R.round(3) + 0.0
-    array([[ 1.,  0.,  0.],
-           [ 0.,  0.,  1.],
-           [ 0., -1.,  0.]])
-    """
-
-    kind: ClassVar[str] = "gimbal"
-    angles: Angles
-
-    @property
-    def facts(self) -> JointFacts:
-        units = self.angles.units
-        return replace(GIMBAL, coordinate_units=units, velocity_units=tuple(f"{unit}/s" for unit in units))
-
-    @property
-    def pattern(self) -> Hashable:
-        return type(self), self.angles
-
-    @property
-    def turns(self) -> Angles:
-        return self.angles
-
-
 def inverse_rate_matrix(angles: Angles, x: Array) -> Array:
     """(..., 3, 3) B^-1, xdot = B^-1 omega: rows are the cross products of the columns of B over its determinant."""
     B = angles.rate_matrix(x)
     b1, b2, b3 = components(B)
     rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
     return rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]
-
-
-# ---- The universal (Cardan) joint: two successive rotations -------------------------------------------------------
-
-
-UNIVERSAL = JointFacts(
-    "universal",
-    ("angle1", "angle2"),
-    ("rad", "rad"),
-    "first axis in the joint frame, second after the first rotation",
-    ("speed1", "speed2"),
-    ("rad/s", "rad/s"),
-    "first axis in the joint frame, second after the first rotation",
-)
-
-
-@dataclass(frozen=True)
-class UniversalJoint(CoordinateJoint):
-    """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
-
-    Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
-
-    >>> import numpy as np
-    >>> from myoquat.joints import UniversalJoint
-    >>> R, p = UniversalJoint((1, 0, 0), (0, 1, 0)).transform(np.array([np.pi / 2, np.pi / 2]))
-    >>> R.round(3) + 0.0
-    array([[0., 0., 1.],
-           [1., 0., 0.],
-           [0., 1., 0.]])
-    """
-
-    kind: ClassVar[str] = "universal"
-    facts: ClassVar[JointFacts] = UNIVERSAL
-    constants: ClassVar[tuple[str, ...]] = ("first", "second")
-    first: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    second: tuple[float, float, float] = (0.0, 1.0, 0.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "first", unit_axis(self.first))
-        object.__setattr__(self, "second", unit_axis(self.second))
-        if np.linalg.norm(np.cross(self.first, self.second)) < 1e-9:
-            raise ValueError(f"a universal joint needs two different axes, not {self.first} twice")
-
-    @property
-    def rotates_about(self) -> tuple[Vector3, ...]:
-        return self.first, self.second
-
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.rotates_about, components(q)), np.zeros(3)
-
-    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.rotates_about, components(q), R_frame), p_frame
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        b1, b2 = child_axes(self.rotates_about, components(q))
-        return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        return angular_drift(child_axes(self.rotates_about, components(q)), components(u)), np.zeros(3)

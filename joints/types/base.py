@@ -3,32 +3,36 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from dataclasses import field, replace
+from itertools import product
 from typing import ClassVar, Self
 
 import numpy as np
 
 from myoquat.core.records import Record, dataclass, unchecked
 from myoquat.core.typing import Array
+from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
+from myoquat.joints.types.angles import Angles, Vector3
 from myoquat.joints.vectors import joined_matrices, matvec
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = [
     "VELOCITY_FRAMES",
+    "Axis",
     "AxisJoint",
     "CoordinateJoint",
     "DirectedJoint",
     "Joint",
     "JointFacts",
     "Vector3",
+    "opposite",
     "perpendiculars",
     "unit_axis",
 ]
 
 
 VELOCITY_FRAMES = ("child", "parent")
-
-Vector3 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,8 @@ class Joint(Record, ABC):
 
     kind: ClassVar[str]  # its name in model files
     span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
+    is_weld: ClassVar[bool] = False  # whether its bodies are one
+    by_sequence: ClassVar[bool] = False  # whether its rotation is shown, or is, in the angles of its Euler `sequence`
 
     @property
     @abstractmethod
@@ -98,6 +104,34 @@ class Joint(Record, ABC):
     def slides_along(self) -> tuple[Vector3, ...]:
         """The axes of the translations that make up the joint, by its first coordinates, if it has such."""
         return ()
+
+    @property
+    def rotations(self) -> tuple["Axis", ...]:
+        """`rotates_about`, with the coordinate of each."""
+        return tuple(Axis(axis, i) for i, axis in enumerate(self.rotates_about, len(self.slides_along)))
+
+    @property
+    def translations(self) -> tuple["Axis", ...]:
+        """`slides_along`, with the coordinate of each."""
+        return tuple(Axis(axis, i) for i, axis in enumerate(self.slides_along))
+
+    @property
+    def made_of_axes(self) -> bool:
+        """Whether `rotations` and `translations` are all that it does."""
+        return bool(self.rotates_about or self.slides_along)
+
+    def opposite(self) -> "Joint | None":
+        """The joint with its bodies exchanged, where it is of the same type; else `myoquat.joints.ReversedJoint`."""
+        return None
+
+    @property
+    def follows(self) -> str | None:
+        """The body whose joint's coordinates move this one, which then has none of its own."""
+        return None
+
+    def behind(self, leader: "Joint") -> "Joint":
+        """The joint where another joint carries the body that it follows."""
+        return self
 
     @property
     def nq(self) -> int:
@@ -129,6 +163,41 @@ class Joint(Record, ABC):
         The lengths of its own shape grow, with its parent's unless the type says otherwise. Coordinates do not.
         """
         return self
+
+    # ---- ball joints, which a quaternion or three angles describe -----------------------------------------------
+
+    @property
+    def ball_obstacle(self) -> str | None:
+        """Why it is no ball joint; None if it is one, which may also translate freely."""
+        return f"a {self.kind} joint is no ball joint"
+
+    @property
+    def ball_joint(self) -> "Joint | None":
+        """The joint with a quaternion that moves in the same way, or the nearest; None if there is none."""
+        return None
+
+    def to_ball(self, q: Array) -> Array:
+        """(..., nq) coordinates of `ball_joint` at those of the joint."""
+        return q
+
+    def from_ball(self, q: Array, named: Angles | None = None) -> Array:
+        """The inverse of `to_ball`. The angles `named` may know which triple of the joint's own angles is meant."""
+        return q
+
+    @property
+    def own_angles(self) -> Angles | None:
+        """The `myoquat.joints.Angles` that are coordinates of it, if it turns by three angles about fixed axes."""
+        return None
+
+    @property
+    def turning(self) -> tuple[int, ...]:
+        """The coordinates that are those of `own_angles`, in their order."""
+        return () if self.own_angles is None else (0, 1, 2)
+
+    @property
+    def named(self) -> Angles | None:
+        """The `myoquat.joints.Angles` that a model file had in the place of its coordinates or has as these, if any."""
+        return None
 
     # ---- types -----------------------------------------------------------------------------------------------
 
@@ -271,7 +340,94 @@ class CoordinateJoint(Joint):
         return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(span)
 
 
-# ---- Axes of joints, checked and brought to unit length, and what joints with one axis share ----------------------
+# ---- Axes of joints: what turns about or slides along them, and what joints with one axis share -------------------
+
+
+@dataclass(frozen=True)
+class Axis(Record):
+    """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of coordinates of the joint.
+
+    `coordinate` is the number of that coordinate, None where the function is constant, or the numbers of the
+    coordinates of a `MultivariatePolynomial`. The direction is normalized. Raises ValueError for a direction of length
+    zero, and for a function of another number of coordinates.
+
+    >>> import numpy as np
+    >>> from myoquat.joints import Axis, CustomJoint
+    >>> from myoquat.joints.functions import Linear
+    >>> screw = CustomJoint(("turn",), (Axis((0, 0, 1), 0),), (Axis((0, 0, 1), 0, Linear(0.01)),))
+    >>> R, p = screw.transform(np.array([3.0]))
+    >>> p.round(3)  # 1 cm per radian along the axis
+    array([0.  , 0.  , 0.03])
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("direction",)
+    direction: tuple[float, float, float]
+    coordinate: int | tuple[int, ...] | None
+    function: AxisFunction | MultivariatePolynomial = field(default_factory=Linear)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "direction", unit_axis(self.direction))
+        several = len(self.coordinate) if isinstance(self.coordinate, tuple) else None
+        if isinstance(self.function, MultivariatePolynomial):
+            count = self.function.dimension
+            if several != count:
+                raise ValueError(f"a polynomial of {count} coordinates needs their numbers, not {self.coordinate}")
+        elif several is not None:
+            raise ValueError(f"a function of the coordinates {self.coordinate} must be a MultivariatePolynomial")
+
+    @property
+    def coordinates(self) -> tuple[int, ...]:
+        """The numbers of all coordinates on which the axis depends."""
+        if self.coordinate is None:
+            return ()
+        return self.coordinate if isinstance(self.coordinate, tuple) else (self.coordinate,)
+
+    @property
+    def constant(self) -> float | None:
+        """The value of a function that does not vary; None for another one."""
+        return float(self.value(np.zeros(0))) if self.coordinate is None else self.function.as_constant
+
+    @property
+    def line(self) -> tuple[float, float] | None:
+        """(factor, offset) of a linear function of one coordinate, or of a constant one; None for another one."""
+        function = self.function
+        found = None if isinstance(function, MultivariatePolynomial) else function.as_polynomial
+        if found is None or len(found) > 2:
+            return None
+        return (found[1] if len(found) == 2 and self.coordinates else 0.0), found[0]
+
+    def value(self, q: Array) -> Array:
+        """(...) f; of no coordinate, that of zero."""
+        return self.function.value(self._own(q))
+
+    def slopes(self, q: Array) -> list[Array]:
+        """(...) df/dx_i of each of the `coordinates`."""
+        x, f = self._own(q), self.function
+        if isinstance(f, MultivariatePolynomial):
+            return [f.partial(k).value(x) for k in range(f.dimension)]
+        return [f.slope(x) for _ in self.coordinates]
+
+    def rate(self, q: Array, u: Array) -> Array:
+        """(...) df/dt."""
+        if not self.coordinates:
+            return np.zeros(q.shape[:-1])
+        first, *others = (f * u[..., i] for f, i in zip(self.slopes(q), self.coordinates, strict=True))
+        return sum(others, start=first)
+
+    def bend(self, q: Array, u: Array) -> Array:
+        """(...) the sum of d2f/dx_i dx_j u_i u_j: what d2f/dt2 has without udot."""
+        x, v, f = self._own(q), self._own(u), self.function
+        if not isinstance(f, MultivariatePolynomial):
+            return f.curvature(x) * v * v
+        pairs = product(range(f.dimension), repeat=2)
+        return sum((f.partial(j).partial(k).value(x) * v[..., j] * v[..., k] for j, k in pairs), start=0.0 * x[..., 0])
+
+    def _own(self, x: Array) -> Array:
+        """The coordinate of the axis in x (..., n), or its coordinates (..., k); zero (...) for one that has none."""
+        if isinstance(self.coordinate, tuple):
+            return np.stack([x[..., i] for i in self.coordinate], axis=-1)
+        return np.zeros(x.shape[:-1]) if self.coordinate is None else x[..., self.coordinate]
 
 
 @dataclass(frozen=True)
@@ -287,7 +443,10 @@ class AxisJoint(CoordinateJoint):
 
 
 class DirectedJoint(AxisJoint):
-    """An AxisJoint whose formulas take any axis, symbols among them."""
+    """An AxisJoint whose formulas take any axis, symbols among them, and that its bodies' exchange turns around."""
+
+    def opposite(self) -> "DirectedJoint":
+        return replace(self, axis=opposite(self.axis))
 
     @property
     def pattern(self) -> Hashable:
@@ -300,6 +459,12 @@ class DirectedJoint(AxisJoint):
 
     def with_numbers(self, numbers: Array) -> "DirectedJoint":
         return unchecked(self, {"axis": numbers})
+
+
+def opposite(axis: Vector3) -> Vector3:
+    """The axis the other way round, without a negative zero."""
+    x, y, z = (0.0 - entry for entry in axis)
+    return x, y, z
 
 
 def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:

@@ -14,8 +14,8 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import Positive
-from myoquat.joints.types.angles import EulerJoint
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.turns import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 

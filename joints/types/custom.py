@@ -1,94 +1,26 @@
 """The custom joint: rotations about and translations along given axes, functions of up to six coordinates."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
-from itertools import product
-from typing import ClassVar, Self
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.functions import AxisFunction, Linear, Multiplier, MultivariatePolynomial
-from myoquat.joints.types.angles import angular_drift, child_axes, successive_rotations
-from myoquat.joints.types.base import CoordinateJoint, JointFacts, unit_axis
-from myoquat.joints.vectors import cross, vecmat, vector
+from myoquat.joints.errors import ModelError
+from myoquat.joints.functions import Linear, Multiplier, MultivariatePolynomial
+from myoquat.joints.sequences import PARALLEL_SINE
+from myoquat.joints.types.angles import Angles, angular_drift, child_axes, successive_rotations
+from myoquat.joints.types.base import Axis, CoordinateJoint, JointFacts
+from myoquat.joints.types.floating import FloatingJoint
+from myoquat.joints.types.spherical import SphericalJoint
+from myoquat.joints.vectors import cross, joined, vecmat, vector
 from myoquat.kernels.tracing.context import memoize
 
-__all__ = ["Axis", "CustomJoint"]
-
-
-@dataclass(frozen=True)
-class Axis(Record):
-    """A rotation [rad] about `direction`, or a translation [m] along it, by a `function` of coordinates of the joint.
-
-    `coordinate` is the number of that coordinate, None where the function is constant, or the numbers of the
-    coordinates of a `MultivariatePolynomial`. The direction is normalized. Raises ValueError for a direction of length
-    zero, and for a function of another number of coordinates.
-
-    >>> import numpy as np
-    >>> from myoquat.joints import Axis, CustomJoint
-    >>> from myoquat.joints.functions import Linear
-    >>> screw = CustomJoint(("turn",), (Axis((0, 0, 1), 0),), (Axis((0, 0, 1), 0, Linear(0.01)),))
-    >>> R, p = screw.transform(np.array([3.0]))
-    >>> p.round(3)  # 1 cm per radian along the axis
-    array([0.  , 0.  , 0.03])
-    """
-
-    constants: ClassVar[tuple[str, ...]] = ("direction",)
-    direction: tuple[float, float, float]
-    coordinate: int | tuple[int, ...] | None
-    function: AxisFunction | MultivariatePolynomial = field(default_factory=Linear)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "direction", unit_axis(self.direction))
-        several = len(self.coordinate) if isinstance(self.coordinate, tuple) else None
-        if isinstance(self.function, MultivariatePolynomial):
-            count = self.function.dimension
-            if several != count:
-                raise ValueError(f"a polynomial of {count} coordinates needs their numbers, not {self.coordinate}")
-        elif several is not None:
-            raise ValueError(f"a function of the coordinates {self.coordinate} must be a MultivariatePolynomial")
-
-    @property
-    def coordinates(self) -> tuple[int, ...]:
-        """The numbers of all coordinates on which the axis depends."""
-        if self.coordinate is None:
-            return ()
-        return self.coordinate if isinstance(self.coordinate, tuple) else (self.coordinate,)
-
-    def value(self, q: Array) -> Array:
-        """(...) f; of no coordinate, that of zero."""
-        return self.function.value(self._own(q))
-
-    def slopes(self, q: Array) -> list[Array]:
-        """(...) df/dx_i of each of the `coordinates`."""
-        x, f = self._own(q), self.function
-        if isinstance(f, MultivariatePolynomial):
-            return [f.partial(k).value(x) for k in range(f.dimension)]
-        return [f.slope(x) for _ in self.coordinates]
-
-    def rate(self, q: Array, u: Array) -> Array:
-        """(...) df/dt."""
-        if not self.coordinates:
-            return np.zeros(q.shape[:-1])
-        first, *others = (f * u[..., i] for f, i in zip(self.slopes(q), self.coordinates, strict=True))
-        return sum(others, start=first)
-
-    def bend(self, q: Array, u: Array) -> Array:
-        """(...) the sum of d2f/dx_i dx_j u_i u_j: what d2f/dt2 has without udot."""
-        x, v, f = self._own(q), self._own(u), self.function
-        if not isinstance(f, MultivariatePolynomial):
-            return f.curvature(x) * v * v
-        pairs = product(range(f.dimension), repeat=2)
-        return sum((f.partial(j).partial(k).value(x) * v[..., j] * v[..., k] for j, k in pairs), start=0.0 * x[..., 0])
-
-    def _own(self, x: Array) -> Array:
-        """The coordinate of the axis in x (..., n), or its coordinates (..., k); zero (...) for one that has none."""
-        if isinstance(self.coordinate, tuple):
-            return np.stack([x[..., i] for i in self.coordinate], axis=-1)
-        return np.zeros(x.shape[:-1]) if self.coordinate is None else x[..., self.coordinate]
+__all__ = ["CustomJoint", "are_parallel"]
 
 
 @dataclass(frozen=True)
@@ -166,6 +98,78 @@ class CustomJoint(CoordinateJoint):
             "given axes",
         )
 
+    @property
+    def made_of_axes(self) -> bool:
+        return True
+
+    # ---- as a ball joint: three angles about successive axes, and three slides along x, y and z, or none ----------
+
+    @cached_property
+    def turns_obstacle(self) -> str | None:
+        """Why its rotations are not three angles about successive axes; None if they are."""
+        if any(len(axis.coordinates) > 1 for axis in self.rotations):
+            return "a rotation is a function of several coordinates"
+        turning = {axis.coordinate for axis in self.rotations} - {None}
+        if not len(self.rotations) == len(turning) == 3:
+            return f"{len(turning)} coordinates rotate it, not three" if len(turning) != 1 else _ONE_ROTATES
+        if not all(axis.line and axis.line[0] for axis in self.rotations):
+            return "a rotation is not a linear function of its coordinate"
+        return "two of its successive axes are parallel" if are_parallel(_directions(self.rotations)) else None
+
+    @cached_property
+    def own_angles(self) -> Angles | None:
+        if self.turns_obstacle is not None:
+            return None
+        lines: Any = [axis.line for axis in self.rotations]
+        names, units = zip(*((self.coordinates[i], self.units[i]) for i in self.turning), strict=True)
+        factors, offsets = zip(*lines, strict=True)
+        return Angles(names, tuple(_directions(self.rotations)), factors, offsets, units=units)  # type: ignore[arg-type]
+
+    @property
+    def turning(self) -> tuple[int, ...]:
+        """The coordinates that turn it, in the order of its rotations."""
+        return tuple(i for axis in self.rotations for i in axis.coordinates)
+
+    @property
+    def sliding(self) -> list[int]:
+        """The coordinates that slide it, in the order of its translations."""
+        return [i for axis in self.translations if axis.constant is None for i in axis.coordinates]
+
+    @cached_property
+    def ball_obstacle(self) -> str | None:
+        if self.turns_obstacle is not None:
+            return self.turns_obstacle
+        sliding, directions = self.sliding, np.array(_directions(self.translations))
+        if {*sliding} & {*self.turning}:
+            return "its centre moves with its rotations"
+        plain = len({*sliding}) == 3 and all(axis.line == (1.0, 0.0) for axis in self.translations)
+        if sliding and not (plain and np.array_equal(directions, np.eye(3))):
+            return "its translations are not along x, y and z by a coordinate each"
+        return None
+
+    @cached_property
+    def ball_joint(self) -> SphericalJoint | FloatingJoint | None:
+        if self.ball_obstacle is not None:
+            return None
+        return (FloatingJoint if self.sliding else SphericalJoint)(angles=self.own_angles)
+
+    def _as_angles(self) -> Angles:
+        """Its own angles, if it is a ball joint; ModelError otherwise."""
+        if self.own_angles is None or self.ball_obstacle is not None:
+            raise ModelError(f"no ball joint: {self.ball_obstacle}")
+        return self.own_angles
+
+    def to_ball(self, q: Array) -> Array:
+        return joined([q[..., self.sliding], self._as_angles().quaternion(q[..., [*self.turning]])])
+
+    def from_ball(self, q: Array, named: Angles | None = None) -> Array:
+        angles, found = self._as_angles(), np.empty((*q.shape[:-1], self.nq))
+        if named is not None and replace(named, ranges=(), branch=()) == angles:
+            angles = named
+        found[..., [*self.turning]] = angles.values(q[..., -4:])
+        found[..., self.sliding] = q[..., : len(self.sliding)]
+        return found
+
     @memoize
     def transform(self, q: Array) -> tuple[Array, Array]:
         return successive_rotations(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
@@ -200,6 +204,14 @@ class CustomJoint(CoordinateJoint):
         v = vecmat(_sum(self.translations, [axis.rate(q, u) for axis in self.translations]), R)
         c_v = vecmat(_sum(self.translations, [axis.bend(q, u) for axis in self.translations]), R) + cross(v, omega)
         return c_omega, c_v
+
+
+_ONE_ROTATES = "one coordinate rotates it, not three"
+
+
+def are_parallel(axes: Sequence[Sequence[float]]) -> bool:
+    """Whether two successive ones of unit axes are parallel."""
+    return any(np.linalg.norm(np.cross(a, b)) < PARALLEL_SINE for a, b in pairwise(axes))
 
 
 def _stretched(axis: Axis, factors: Sequence[float]) -> Axis:

@@ -8,8 +8,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.types.angles import EULER, EulerJoint
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.turns import EULER, EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 

@@ -25,6 +25,10 @@ class FixedJoint(CoordinateJoint):
 
     kind: ClassVar[str] = "fixed"
     facts: ClassVar[JointFacts] = FACTS
+    is_weld: ClassVar[bool] = True
+
+    def opposite(self) -> "FixedJoint":
+        return self
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return np.eye(3), np.zeros(3)

@@ -45,6 +45,7 @@ class FloatingJoint(Joint):
     kind: ClassVar[str] = "floating"
     facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "all"
+    by_sequence: ClassVar[bool] = True
     sequence: str = "YZY"
     velocity_frame: str = "child"
     angles: Angles | None = None
@@ -52,6 +53,18 @@ class FloatingJoint(Joint):
     @property
     def pattern(self) -> Hashable:
         return type(self), self.velocity_frame
+
+    @property
+    def ball_obstacle(self) -> None:
+        return None
+
+    @property
+    def ball_joint(self) -> "FloatingJoint":
+        return self
+
+    @property
+    def named(self) -> Angles | None:
+        return self.angles
 
     @property
     def in_child(self) -> bool:

@@ -10,7 +10,6 @@ from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types.angles import (
     Angles,
-    TurnsJoint,
     angular_drift,
     child_axes,
     inverse_rate_matrix,
@@ -27,14 +26,14 @@ FACTS = JointFacts("follower", (), (), "", (), (), "")
 def named_coordinates(joint: Any, q: Array) -> Array:
     """(..., 3) coordinates x of the named angles of a ball joint (`angles_of`) at its q (..., nq)."""
     angles = angles_of(joint)
-    return q if isinstance(joint, TurnsJoint) and angles is joint.turns else angles.values(joint.quaternion(q))
+    return q if angles is joint.own_angles else angles.values(joint.quaternion(q))
 
 
 def angles_of(joint: Joint) -> Angles:
     """The named angles of a ball joint. Those of an Euler joint without are its coordinates. ValueError for another
     joint without."""
-    angles = getattr(joint, "angles", None) or getattr(joint, "turns", None)
-    if not isinstance(angles, Angles):
+    angles: Angles | None = None if joint.span == "some" else joint.named or joint.own_angles
+    if angles is None:
         raise ValueError(f"a frame cannot follow a {joint.kind} joint without named angles")
     return angles
 
@@ -88,6 +87,13 @@ class FollowerJoint(CoordinateJoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         angles_of(self.ball)
+
+    @property
+    def follows(self) -> str:
+        return self.leader
+
+    def behind(self, leader: Joint) -> "FollowerJoint":
+        return self if leader is self.ball else replace(self, ball=leader)
 
     @property
     def angles(self) -> Angles:

@@ -55,10 +55,23 @@ class SphericalJoint(Joint):
     kind: ClassVar[str] = "spherical"
     facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "rotations"
+    by_sequence: ClassVar[bool] = True
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"
     angles: Angles | None = None
+
+    @property
+    def ball_obstacle(self) -> None:
+        return None
+
+    @property
+    def ball_joint(self) -> "SphericalJoint":
+        return self
+
+    @property
+    def named(self) -> Angles | None:
+        return self.angles
 
     @property
     def in_child(self) -> bool:
@@ -75,8 +88,6 @@ class SphericalJoint(Joint):
     def quaternion(self, q: Array) -> Array:
         """(..., 4) q itself."""
         return q
-
-    from_quaternion = quaternion
 
     def transform(self, q: Array) -> tuple[Array, Array]:
         return rotation_matrix(q, self.extension), np.zeros(3)

@@ -12,8 +12,8 @@ from myoquat.joints.types import (
     revolute,
     spherical,
 )
-from myoquat.joints.types.angles import EULER, GIMBAL, UNIVERSAL
 from myoquat.joints.types.base import JointFacts
+from myoquat.joints.types.turns import EULER, GIMBAL, UNIVERSAL
 
 __all__ = ["JOINT_FACTS", "joint_table"]
 

@@ -12,6 +12,7 @@ from myoquat.dynamics import (
     Inputs,
     articulated,
     constraints,
+    factor,
     forward_dynamics_derivatives,
     forward_dynamics_hvp,
     inverse,
@@ -20,9 +21,7 @@ from myoquat.dynamics import (
     linearize,
     mass_matrix,
 )
-from myoquat.dynamics.sensitivity.forward_recursions import forward_derivatives
-from myoquat.dynamics.sensitivity.recursions import inverse_derivatives
-from myoquat.joints.crossovers import MinRows
+from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
 from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
@@ -79,19 +78,12 @@ def test_recursions_hold_for_every_joint_type(types, frame):
         assert close(found, complex_step(system, dynamics, q, u, w, f_ext))
 
 
-def test_columns_cross_the_joints_of_a_chain_in_a_kernel(monkeypatch):
-    """As in a long chain; here past a joint without velocities, and with wrenches."""
-    ball = mq.joints.SphericalJoint
-    joints = [ball(), mq.joints.FixedJoint(), mq.joints.RevoluteJoint((0, 1, 0)), ball()]
-    numbers = {"center_of_mass": (0.1, 0.0, 0.2), "inertia": (2.0, 3.0, 4.0, 0.0, 0.0, 0.0)}
-    bodies = [
-        mq.Body(f"b{k}", f"b{k - 1}" if k else "ground", joint, (0.1, 0.2, 0.3), mass=1.0 + k, **numbers)
-        for k, joint in enumerate(joints)
-    ]
-    system, rng = mq.ArticulatedSystem(tuple(bodies)), np.random.default_rng(6)
+def test_columns_of_a_long_chain_are_solved_in_a_table(monkeypatch):
+    """Here past a joint without velocities, and with wrenches."""
+    system, rng = random_system(4, RNG, ("spherical", "fixed", "revolute")), np.random.default_rng(6)
     q, (u, tau), f_ext = system.random(9, rng), rng.normal(size=(2, 9, system.nu)), rng.normal(size=(9, 4, 6))
     expected = complex_step(system, articulated.forward, q, u, tau, f_ext)
-    monkeypatch.setattr(MinRows, "reached_by", lambda self, rows: self is MinRows.CROSSINGS)
+    monkeypatch.setattr(factor, "MIN_TABLED_ENTRIES", 0)
     sizes = {"q": system.nq, "u": system.nu, "x": system.nu, "f": (4, 6)}
     kernel = kernels.compile(lambda q, u, x, f: forward_derivatives(system, q, u, x, f), sizes)
     assert close(kernel(q, u, tau, f_ext), expected)
