@@ -36,7 +36,7 @@ from myoquat.data.motions import Markers, Orientations, load_markers, load_motio
 from myoquat.data.motions.coordinates import muscle_columns
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim import with_markers
-from myoquat.data.osim.read import child_frames
+from myoquat.data.osim.read import angular_coordinates, child_frames
 from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
@@ -161,12 +161,27 @@ def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
     """Find the generalized forces and note their file."""
     found = _inverse_dynamics(setup, outputs.rotations)
     torques = found.of_coordinates()
+    for angles in angular_coordinates(setup.model):
+        _turn_to_parents_axes(torques, found, angles)
     outputs.tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces")
     if setup.joints:
         own = found if outputs.rotations == "file" else _inverse_dynamics(setup, "file")
         title = "Inverse Dynamics Body Forces at Specified Joints"
         outputs.table(setup.body_forces, _forces_at_joints(setup, own), title)
+
+
+def _turn_to_parents_axes(torques: pd.DataFrame, found: JointTorques, angles: Sequence[str]) -> None:
+    """Replace the moments along three angles of a joint, of turns about x, y and z, by those about the axes of the
+    frame on the parent. OpenSim has these where the speeds of a joint are an angular velocity: f with E^T f = tau for
+    the columns E of the angles' axes."""
+    columns = [f"{name}_moment" for name in angles]
+    x, y, _ = (found.motion.system.coordinate(name, found.motion.q) for name in angles)
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    axes = [[one, zero, zero], [zero, np.cos(x), np.sin(x)],
+            [np.sin(y), -np.sin(x) * np.cos(y), np.cos(x) * np.cos(y)]]  # fmt: skip
+    transposed = np.moveaxis(np.array(axes), -1, 0)
+    torques[columns] = np.linalg.solve(transposed, torques[columns].to_numpy()[..., None])[..., 0]
 
 
 def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorques:

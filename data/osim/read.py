@@ -28,7 +28,14 @@ from myoquat.data.osim.geometry import count_unknown_geometry, geometry_of
 from myoquat.data.osim.laws import MUSCLES, is_rigid
 from myoquat.data.osim.left_out import count_unseen
 from myoquat.data.osim.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
-from myoquat.data.osim.tree import STARTS, collinear_motions, is_blank
+from myoquat.data.osim.tree import (
+    FORCES_ON_ANGLES,
+    STARTS,
+    collinear_motions,
+    forces_on_angles,
+    is_blank,
+    turned_by_angular_velocity,
+)
 from myoquat.data.osim.version import in_current_schema, read_document
 from myoquat.data.osim.wraps import Surfaces, with_wrap_ranges
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
@@ -105,6 +112,12 @@ def child_frames(path: Path) -> dict[str, str]:
     return {str(joint.get("name")): last_name(text(joint, "socket_child_frame")) for joint in joints}
 
 
+def angular_coordinates(path: Path) -> list[list[str]]:
+    """The three angles of each joint of a model's file along whose angular velocity OpenSim's generalized forces
+    act."""
+    return [names for _, names in turned_by_angular_velocity(read_document(path, ImplausibleValues()))]
+
+
 def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
     """What the model has that no body can have, inertias of nothing, starts that say nothing, and elastic tendons that
     have no length."""
@@ -123,6 +136,8 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
         for tag in STARTS:
             if is_blank(coordinate.find(tag)):
                 implausible.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
+    for force, tag in forces_on_angles(document):
+        implausible.count(f"{FORCES_ON_ANGLES} a <{tag}>, which act along them here", force)
     for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):

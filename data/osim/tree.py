@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,18 @@ from myoquat.core.records import dataclass
 from myoquat.data.osim.elements import Format, ValueType, by_tag, format_of
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
-from myoquat.data.xml import boolean, complain, invalid_at, last_name, number, numbers, objects, span, text, triple
+from myoquat.data.xml import (
+    boolean,
+    complain,
+    invalid_at,
+    last_name,
+    number,
+    numbers,
+    objects,
+    span,
+    text,
+    triple,
+)
 from myoquat.joints.conversion.balls import turned_around
 from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
 from myoquat.joints.multibody.body import Body
@@ -216,6 +227,27 @@ JOINTS: dict[str, tuple[int | None, Callable[[Any, tuple[str, ...]], Joint]]] = 
     "ScapulothoracicJoint": (4, _ribs),
     "CustomJoint": (None, lambda element, names: _custom(element, names)),
 }
+
+
+# Joints whose first three speeds are not the rates of the angles to OpenSim, but the angular velocity in the frame on
+# the parent. Its forces on these coordinates act along it.
+BY_ANGULAR_VELOCITY = ("BallJoint", "FreeJoint", "EllipsoidJoint", "ScapulothoracicJoint")
+FORCES_ON_ANGLES = "forces about axes of the parent, as OpenSim applies those on angles of"
+
+
+def turned_by_angular_velocity(model: Any) -> Iterator[tuple[str, list[str]]]:
+    """(type, three angles) of each joint `BY_ANGULAR_VELOCITY` of a <Model>."""
+    for tag in BY_ANGULAR_VELOCITY:
+        for joint in model.iterfind(f"JointSet/objects/{tag}"):
+            yield tag, [str(coordinate.get("name")) for coordinate in joint.findall("coordinates/Coordinate")][:3]
+
+
+def forces_on_angles(model: Any) -> Iterator[tuple[str, str]]:
+    """(force, type of the joint) of the forces of a <Model> that act on such angles."""
+    angles = {name: tag for tag, names in turned_by_angular_velocity(model) for name in names}
+    for force in model.iterfind("ForceSet/objects/*"):
+        if (tag := angles.get(last_name(text(force, "coordinate", "")))) is not None:
+            yield str(force.get("name")), tag
 
 
 def tag_of(joint: Joint) -> str:

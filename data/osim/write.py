@@ -17,6 +17,7 @@ from myoquat.data.osim.forces import add_forces, add_limits, add_passive, surfac
 from myoquat.data.osim.frames import path_of
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.muscles import Paths, force_element
+from myoquat.data.osim.tree import forces_on_angles
 from myoquat.data.osim.wraps import WrittenWraps, with_valid_path_wraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name
@@ -89,6 +90,8 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
     add_forces(forces, (*model.forces, *model.actuators))
+    for name, tag in forces_on_angles(element):
+        unwritten.count(f"forces along angles of a joint that is written as <{tag}>", name)
     _add_groups(forces, model)
     add_inputs(element, model.inputs, (*model.muscle_names, *(actuator.name for actuator in model.actuators)))
     wraps.add_geometry(element)

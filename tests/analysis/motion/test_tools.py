@@ -10,8 +10,10 @@ from fuzz.setups import ID, IK, REACTION, SCALE
 from myoquat.analysis.motion import MotionWarning, inverse_kinematics, scale_model
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.data import Motion, load_markers, load_model, load_motion, load_table, save_table
-from myoquat.joints import ModelError
+from myoquat.data import ImplausibleWarning, Motion, load_markers, load_model, load_motion, load_table, save_table
+from myoquat.joints import ArticulatedSystem, Body, EulerJoint, ModelError
+from myoquat.muscle import Model
+from myoquat.muscle.actuators import CoordinateActuator
 
 
 @pytest.fixture
@@ -138,6 +140,45 @@ def test_files_are_those_of_opensim(folder, in_opensim, rotations):
         assert np.allclose(ours.index, theirs.index, atol=1e-6)
         difference = np.abs(ours[theirs.columns].to_numpy() - theirs.to_numpy()).max()
         assert difference < 1e-5 * theirs.abs().max().max(), name
+
+
+@pytest.mark.parametrize("rotations", ["file", "quaternion"])
+@pytest.mark.parametrize("tag", ["BallJoint", "GimbalJoint"])
+def test_moments_of_a_ball_joint_are_about_the_axes_of_its_parent(tmp_path, tag, rotations):
+    """What holds a weight. OpenSim 4.6 has -(r x m g) for a BallJoint, a FreeJoint and others moved by an angular
+    velocity, and the shares along the axes of the angles for a GimbalJoint."""
+    body = Body(
+        "bob", "ground", EulerJoint("XYZ"), mass=2.0, center_of_mass=(0.1, 0.05, -0.2), inertia=(1.0,) * 3 + (0,) * 3
+    )
+    model = Model(ArticulatedSystem((body,), gravity=(0.0, -9.81, 0.0)))
+    model.save(tmp_path / "leg.osim")
+    text = (tmp_path / "leg.osim").read_text()
+    assert "GimbalJoint" in text
+    (tmp_path / "leg.osim").write_text(text.replace("GimbalJoint", tag))
+    names, q = model.system.coordinate_names, np.array([0.5, 0.7, 0.4])
+    Motion(model, 0.01 * np.arange(60), np.tile(q, (60, 1))).save(tmp_path / "walk.mot")
+    (tmp_path / "id.xml").write_text(ID)
+    run_setup(tmp_path / "id.xml", rotations=rotations)
+    found = load_table(tmp_path / "out" / "id.sto")[[f"{name}_moment" for name in names]].to_numpy()
+    R = model.system.poses(q)["bob"][0]
+    holding = -np.cross(R @ np.array(body.center_of_mass), [0.0, -2.0 * 9.81, 0.0])
+    x, y = q[:2]
+    axes = np.array([[1, 0, np.sin(y)], [0, np.cos(x), -np.sin(x) * np.cos(y)], [0, np.sin(x), np.cos(x) * np.cos(y)]])
+    np.testing.assert_allclose(
+        found, np.tile(holding if tag == "BallJoint" else axes.T @ holding, (len(found), 1)), atol=1e-7
+    )
+
+
+def test_force_on_an_angle_of_a_ball_joint_is_reported(tmp_path):
+    """OpenSim 4.6 applies it along the angular velocity in axes of the parent."""
+    body = Body("bob", "ground", EulerJoint("XYZ"), mass=2.0, inertia=(1.0,) * 3 + (0,) * 3)
+    system = ArticulatedSystem((body,))
+    motor = CoordinateActuator("motor", system.coordinate_names[1])
+    Model(system, actuators=(motor,)).save(tmp_path / "bob.osim")
+    text = (tmp_path / "bob.osim").read_text()
+    (tmp_path / "bob.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
+    with pytest.warns(ImplausibleWarning, match=r"about axes of the parent, .* on angles of a <BallJoint>.*motor"):
+        assert load_model(tmp_path / "bob.osim").actuators == (motor,)
 
 
 def test_scaling_of_a_setup(folder, capsys):
