@@ -19,7 +19,7 @@ from myoquat.joints import conversion
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem, check_state
-from myoquat.joints.types import EulerJoint, FixedJoint
+from myoquat.joints.types import FixedJoint
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import Actuator, delayed
@@ -470,8 +470,7 @@ def _renamed(before: ArticulatedSystem, after: ArticulatedSystem) -> set[str]:
     return {
         name
         for old, new in zip(before.bodies, after.bodies, strict=True)
-        if isinstance(old.joint, EulerJoint) and isinstance(new.joint, EulerJoint)
-        if old.joint.sequence != new.joint.sequence
+        if old.joint.kind == new.joint.kind == "euler" and old.joint.pattern != new.joint.pattern
         for name in {*old.names_of_coordinates} & {*new.names_of_coordinates}
     }
 

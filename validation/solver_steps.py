@@ -8,13 +8,13 @@ one (`as_set`).
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data import Motion
-from myoquat.joints.types import EllipsoidJoint
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle.model import Model
 
@@ -54,9 +54,10 @@ def as_set(model: Model, motion: Motion) -> Motion:
     u, udot = motion.u.copy(), motion.udot.copy()
     layout = model.system
     for body, at, own in zip(model.system.bodies, layout.q_slices, layout.u_slices, strict=True):
-        if not isinstance(body.joint, EllipsoidJoint):
+        if body.joint.kind != "ellipsoid":
             continue
-        phi, rotation = motion.q[:, at], body.joint.euler_joint
+        joint: Any = body.joint
+        phi, rotation = motion.q[:, at], joint.euler_joint
         R, _ = rotation.transform(phi)
         inverse = rotation.subspace_inverse(phi)
         u[:, own] = matvec(inverse, vecmat(motion.u[:, own], R))

@@ -12,7 +12,6 @@ from myoquat.core.lazy_imports import difflib
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.vectors import full, matvec
 from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.evaluate import tensions_at_rest
@@ -95,7 +94,7 @@ class ModelSide(Side):
         self.model, self.label, system = model, label, model.system
         self.coordinates, self.muscles = system.coordinate_names, model.muscle_names
         self.angles = {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
-        plain = (body for body in system.bodies if not isinstance(body.joint, (SphericalJoint, FloatingJoint)))
+        plain = (body for body in system.bodies if body.joint.facts.quaternion is None)
         self.arm_names = {*system.angle_names, *(name for body in plain for name in body.names_of_coordinates)}
         self.dependent = {coupler.dependent for coupler in model.couplers}
         self.bodies = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from myoquat.joints.sequences import (
     euler_rate_matrix,
     quaternion_from_euler,
 )
-from myoquat.joints.types import Angles, EulerJoint, Joint, SphericalJoint
+from myoquat.joints.types import Angles, Joint
 from myoquat.joints.types.angles import inverse_rate_matrix
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import matvec, vecmat
@@ -210,7 +210,7 @@ class Pair:
             turns = body.joint.facts.quaternion is not None
             width = body.joint.nq - turns
             joint = b.bodies[i].joint
-            if isinstance(body.joint, SphericalJoint):
+            if body.joint.facts.quaternion == 0:
                 place = slice(star, star + width)
                 slices = (a.q_slices[i], b.q_slices[i], a.u_slices[i], place)
                 found.append(Ball(body.name, len(found), quaternion, *slices, _reading(body.joint, joint)))
@@ -236,21 +236,21 @@ class Pair:
     def _with_extension(self, extension: str) -> Model:
         system = with_rotations(self.quaternion.system, "quaternion")
         bodies = tuple(
-            replace(body, joint=replace(body.joint, extension=extension))
-            if isinstance(body.joint, SphericalJoint)
+            replace(body, joint=replace(body.joint, extension=extension))  # type: ignore[type-var]
+            if body.joint.facts.quaternion == 0
             else body
             for body in system.bodies
         )
         return replace(self.quaternion, system=replace(system, bodies=followed(bodies)), file=None)
 
 
-def _reading(ball: SphericalJoint, joint: Joint) -> Reading:
-    return _of_sequence(joint.sequence) if isinstance(joint, EulerJoint) else _of_angles(angles_of(ball))
+def _reading(ball: Joint, joint: Any) -> Reading:
+    return _of_sequence(joint.sequence) if joint.by_sequence else _of_angles(angles_of(ball))
 
 
 def _in_angles(model: Model) -> Model:
     """The quaternion model in the angles of its file, and ball joints without any in their Euler sequences."""
-    balls = [body.joint.angles for body in model.system.bodies if isinstance(body.joint, SphericalJoint)]
+    balls = [body.joint.named for body in model.system.bodies if body.joint.facts.quaternion == 0]
     names = [name for angles in balls if angles is not None for name in angles.names]
     system = with_rotations(in_angles(model.system, names), "sequence")
     known = {*system.coordinate_names, *system.angle_names}

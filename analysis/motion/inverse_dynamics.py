@@ -21,7 +21,6 @@ from myoquat.joints.constraints import Constraint
 from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
 from myoquat.muscle.loads import LoadFrames, body_wrenches
@@ -248,7 +247,7 @@ class JointTorques(Curves):
                 R = rotation_matrix(Q)
                 child = tau[:, -3:] if ball.in_child else vecmat(tau[:, -3:], R)
                 moments = vecmat(child, angle_axes(ball.angles, unwrapped_angles(ball.angles, Q)))
-                if isinstance(body.joint, FloatingJoint):
+                if body.joint.span == "all":
                     force = matvec(R, tau[:, :3]) if ball.in_child else tau[:, :3]
                     columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}
                 columns |= {_labelled(n, ball.angles.units[k]): moments[:, k] for k, n in enumerate(ball.angles.names)}

@@ -31,7 +31,6 @@ from myoquat.dynamics.constraints.equations import as_constraint, modes_of
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
@@ -314,7 +313,7 @@ def _locked(model: Model, locked: Collection[str] | None) -> frozenset[int]:
             found |= set(range(ball.omega.start, ball.omega.stop))
     for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
         slides = system.coordinate_names[iq.start : iq.start + 3]
-        if isinstance(body.joint, FloatingJoint) and set(slides) <= set(names):
+        if body.joint.span == "all" and set(slides) <= set(names):
             whole |= set(slides)
             found |= set(range(iu.start, iu.start + 3))
     for name in (name for name in names if name not in whole):

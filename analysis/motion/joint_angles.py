@@ -38,7 +38,6 @@ from myoquat.joints.quaternion import (
 )
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES, condition_euler, euler_from_quaternion
-from myoquat.joints.types import FixedJoint
 
 __all__ = ["ISB", "Convention", "JointAngles", "joint_angles", "swing_twist", "tilt_torsion"]
 
@@ -230,7 +229,7 @@ def _bodies(motion: Motion, joint: str | tuple[str, str]) -> tuple[str, str]:
     body = bodies[joint]
     if body.parent != system.ground:
         above = bodies[body.parent]
-        if isinstance(body.joint, FixedJoint) and not body.joint_name and above.joint_name:
+        if body.joint.is_weld and not body.joint_name and above.joint_name:
             return above.parent, body.name  # the body hangs on the frame of its own joint
     carried = [b for b in system.bodies if b.parent == body.name and not b.joint_name]
     frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1

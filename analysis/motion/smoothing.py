@@ -61,7 +61,6 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FloatingJoint
 from myoquat.joints.types.angles import angular_drift, child_axes
 from myoquat.joints.vectors import components, cross, matvec, vecmat
 from myoquat.muscle.coordinates import Coupler, follow
@@ -220,7 +219,7 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
         q[:, ball.quaternion] = Q
         u[:, ball.omega] = omega if ball.in_child else matvec(R, omega)
         udot[:, ball.omega] = turned if ball.in_child else matvec(R, turned)
-        if isinstance(body.joint, FloatingJoint):
+        if body.joint.span == "all":
             p, v, a = curves(names[:3])
             if ball.in_child:
                 v = vecmat(v, R)

@@ -16,7 +16,6 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.quaternion import quaternion_from_rotation, quaternion_multiply
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.kernels import compile, while_loop
 
 __all__ = ["Frames", "fit_frames"]
@@ -251,7 +250,7 @@ def _turned(problem: PoseProblem, start: Array) -> Array:
         if body.parent != system.ground or set(range(iu.start, iu.stop)) & problem.locked:
             continue
         turns = [iq.start + i for i, unit in enumerate(body.joint.facts.coordinate_units) if unit == "rad"]
-        if isinstance(body.joint, (SphericalJoint, FloatingJoint)):
+        if body.joint.facts.quaternion is not None:
             s: slice | list[int] = slice(iq.stop - 4, iq.stop)
             others = quaternion_multiply(_cube(), start[s])
         elif len(turns) == 3:

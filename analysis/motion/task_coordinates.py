@@ -9,7 +9,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions.angles import BallAngles, angle_axes, balls
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FloatingJoint
+from myoquat.joints.types import Joint
 from myoquat.joints.vectors import components, cross, dot, matvec, vector
 
 __all__ = [
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     q: int = 0
     u: int = 0
     ball: BallAngles | None = None
-    floating: FloatingJoint | None = None
+    floating: Joint | None = None
     velocities: slice = slice(0)
     axis: int = 0
 
@@ -56,7 +56,7 @@ def task_coordinates(system: ArticulatedSystem) -> dict[str, Place]:
     q_of = {name: i for i, name in enumerate(system.coordinate_names)}
     found = {name: Place(q_of[name], u) for name, u in velocity_of(system).items()}
     for iq, iu, body in zip(system.q_slices, system.u_slices, system.bodies, strict=True):
-        if isinstance(body.joint, FloatingJoint):
+        if body.joint.span == "all":
             names = system.coordinate_names[iq.start : iq.start + 3]
             found |= {n: Place(iq.start + k, floating=body.joint, velocities=iu, axis=k) for k, n in enumerate(names)}
     for ball in balls(system):

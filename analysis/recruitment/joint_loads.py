@@ -19,7 +19,6 @@ from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.dynamics import external_force, forward_dynamics, inverse_dynamics, joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.joints.multibody.system import Poses
-from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.acting import acts_on_bodies
 from myoquat.muscle.evaluate import acting_wrenches, actuator_forces, limit_torques, muscle_wrenches, path_jacobian
@@ -137,7 +136,7 @@ class JointLoads(Curves):
     def joints(self) -> tuple[str, ...]:
         """Names of the joints in order, without those that only fix a body to the frame of its own joint."""
         bodies = self.model.system.bodies
-        return tuple(self._name(i) for i, b in enumerate(bodies) if b.joint_name or not isinstance(b.joint, FixedJoint))
+        return tuple(self._name(i) for i, b in enumerate(bodies) if b.joint_name or not b.joint.is_weld)
 
     @cached_property
     def residual(self) -> "pd.DataFrame":
@@ -169,7 +168,7 @@ class JointLoads(Curves):
         """The bodies that a joint joins: one that is only the frame of the joint stands for the one that it carries."""
         bodies = self.model.system.bodies
         body = bodies[i]
-        carried = [b for b in bodies if b.parent == body.name and not b.joint_name and isinstance(b.joint, FixedJoint)]
+        carried = [b for b in bodies if b.parent == body.name and not b.joint_name and b.joint.is_weld]
         frame = body.name == f"{body.joint_name}_frame" and len(carried) == 1
         return (carried[0].name if frame else body.name), body.parent
 

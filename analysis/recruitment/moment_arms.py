@@ -25,7 +25,6 @@ from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_array
 from myoquat.joints.sequences import SEQUENCES
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import Model, path_jacobian, path_lengths
@@ -117,7 +116,7 @@ def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
     A = ConstraintArrays(Constraints(system, held)).jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
     found, projectors = np.full(flat.shape, np.nan), {}
     for body, iu in zip(system.bodies, system.u_slices, strict=True):
-        whole = isinstance(body.joint, (SphericalJoint, FloatingJoint))
+        whole = body.joint.facts.quaternion is not None
         for part in [[*range(iu.start, iu.stop)]] if whole else [[i] for i in range(iu.start, iu.stop)]:
             moving = tuple(i for i in range(system.nu) if i not in resting or i in part)
             if moving not in projectors:  # onto the velocities that the constraints allow
@@ -144,12 +143,12 @@ def _labelled(
     names: list[str] = []
     arms = arms.copy()
     for body, iq, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
-        joint = body.joint
-        if isinstance(joint, (SphericalJoint, FloatingJoint)):
+        joint: Any = body.joint
+        if joint.facts.quaternion is not None:
             Q = q[..., iq][..., -4:]
             R = rotation_matrix(Q)[..., None, :, :]
             slides, turns = slice(iu.start, iu.stop - 3), slice(iu.stop - 3, iu.stop)
-            if isinstance(joint, FloatingJoint):
+            if joint.span == "all":
                 arms[..., slides] = _in_frame(arms[..., slides], R, joint.velocity_frame, frame)
                 names += [f"{body.name}.force_{axis} [{frame}]" for axis in "xyz"]
             own = _angles(body, Q, sequence, wanted)

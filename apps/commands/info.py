@@ -16,7 +16,6 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.conversion.balls import ball_joint_obstacle
 from myoquat.joints.conversion.chains import Chain, find_chains
 from myoquat.joints.multibody.body import Body
-from myoquat.joints.types import EulerJoint, FloatingJoint, FollowerJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.coordinates import linear_couplings
 
@@ -117,12 +116,12 @@ def _lines(model: Model) -> Iterator[str]:
 
 def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> str:
     """Whether a joint that turns in some other way could be a quaternion joint, and why not."""
-    angles = getattr(body.joint, "angles", None)
-    if isinstance(body.joint, FollowerJoint):
-        return f"; a frame that follows body {body.joint.leader}"
+    angles = body.joint.named
+    if body.joint.follows is not None:
+        return f"; a frame that follows body {body.joint.follows}"
     if angles is not None:
         return f"; angles {', '.join(angles.all_names)}"
-    if isinstance(body.joint, (SphericalJoint, FloatingJoint)) or body.joint.facts.nu < 3:
+    if body.joint.facts.quaternion is not None or body.joint.facts.nu < 3:
         return ""
     if {*body.names_of_coordinates} <= {*driven}:
         return "; no quaternion joint unless it is named: couplers drive all its coordinates"
@@ -132,7 +131,7 @@ def _as_ball(body: Body, driven: Collection[str], locked: Collection[str]) -> st
     reason = ball_joint_obstacle(body)
     if reason is not None:
         return f"; no quaternion joint: {reason}"
-    return "; can be a quaternion joint" if not isinstance(body.joint, EulerJoint) else ""
+    return "; can be a quaternion joint" if not body.joint.by_sequence else ""
 
 
 def _chained(chain: Chain | None, locked: Collection[str]) -> str:

@@ -16,7 +16,6 @@ from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
 from myoquat.data import Markers
 from myoquat.data.motions.angles import balls
-from myoquat.joints.types import FloatingJoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.model import Model
 
@@ -61,7 +60,7 @@ def _rows(model: Model, q: Array, patterns: Sequence[str]) -> list[tuple[str, st
     for i, (body, iu) in enumerate(zip(system.bodies, system.u_slices, strict=True)):
         own, coordinates = system.velocity_names[iu], body.names_of_coordinates
         angles = named.get(i, ())
-        file = (*(coordinates[:3] if isinstance(body.joint, FloatingJoint) else ()), *angles) if angles else ()
+        file = (*(coordinates[:3] if body.joint.span == "all" else ()), *angles) if angles else ()
         if any(fnmatchcase(name, pattern) for name in file for pattern in patterns):
             rows += [(name, name, "N m" if name in angles else "N") for name in file]
             continue

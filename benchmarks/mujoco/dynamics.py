@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.mujoco.model import engine, loop
 from benchmarks.native import pointer
 from myoquat.joints import ArticulatedSystem, rotation_matrix
-from myoquat.joints.types import FloatingJoint
 
 __all__ = ["DynamicsLoop"]
 
@@ -45,7 +44,7 @@ class DynamicsLoop:
         """v with the floating base's linear part in world axes: R v, or R (vdot + omega x v) of an acceleration."""
         v = v.copy()
         for body, place in zip(self.system.bodies, self.system.u_slices, strict=True):
-            if isinstance(body.joint, FloatingJoint):
+            if body.joint.span == "all":
                 R = rotation_matrix(q[:, 3:7])  # it is the first body
                 linear = v[:, place.start : place.start + 3]
                 if drift is not None:

@@ -7,7 +7,6 @@ import mujoco
 
 from benchmarks.native import load
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
 
 __all__ = ["bodies_xml", "engine", "loop"]
 
@@ -41,11 +40,11 @@ def bodies_xml(system: ArticulatedSystem, parent: str, sites: dict[str, str]) ->
 
 
 def _joint(name: str, joint: object) -> str:
-    if isinstance(joint, SphericalJoint):
+    if joint.facts.quaternion == 0:
         return '<joint type="ball"/>'
-    if isinstance(joint, RevoluteJoint):
+    if joint.kind == "revolute":
         return f'<joint type="hinge" axis="{_numbers(joint.axis)}"/>'
-    if isinstance(joint, FloatingJoint):
+    if joint.span == "all":
         return "<freejoint/>"
     raise ValueError(f"body {name!r}: a {getattr(joint, 'kind', joint)} joint is not compared with MuJoCo")
 

@@ -15,7 +15,6 @@ import pinocchio
 
 from benchmarks.native import load, pointer
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 
 __all__ = ["DERIVATIVES", "DynamicsLoop"]
 
@@ -86,8 +85,8 @@ class DynamicsLoop:
 
 
 def _joint_type(joint: Any) -> int:
-    if isinstance(joint, SphericalJoint):
+    if joint.facts.quaternion == 0:
         return 0
-    if isinstance(joint, FloatingJoint):
+    if joint.span == "all":
         return 1
     return _AXES[joint.axis]

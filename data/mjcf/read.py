@@ -21,7 +21,6 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.body import Body, Shape
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import FloatingJoint
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.forces import GravityCompensation
@@ -201,7 +200,7 @@ def _start(source: Source, system: ArticulatedSystem, standing: Array) -> Start:
 def _in_child(system: ArticulatedSystem, q: Array, u: Array) -> Array:
     """u: the linear velocity of a floating joint is that of the parent's frame in MuJoCo, of the child's here."""
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if isinstance(body.joint, FloatingJoint):
+        if body.joint.span == "all":
             linear = slice(iu.start, iu.start + 3)
             u[linear] = vecmat(u[linear], rotation_matrix(q[iq][3:]))
     return u

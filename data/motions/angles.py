@@ -6,7 +6,7 @@ a3, b_2 = R3^T a2, b_1 = R3^T R2^T a1. Det [b1 b2 b3] is zero in gimbal lock.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_state
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 
@@ -46,8 +45,8 @@ class BallAngles(NamedTuple):
 def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
     """The quaternion joints of a system that have named angles."""
     for i, (body, iq, iu) in enumerate(zip(system.bodies, system.q_slices, system.u_slices, strict=True)):
-        joint = body.joint
-        if isinstance(joint, (SphericalJoint, FloatingJoint)) and joint.angles is not None:
+        joint: Any = body.joint
+        if joint.facts.quaternion is not None and joint.angles is not None:
             yield BallAngles(i, slice(iq.stop - 4, iq.stop), slice(iu.stop - 3, iu.stop), joint.in_child, joint.angles)
 
 

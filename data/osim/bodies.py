@@ -32,8 +32,8 @@ from myoquat.joints.functions import Constant, MultivariatePolynomial
 from myoquat.joints.multibody.body import Body, check_inertia
 from myoquat.joints.multibody.scaling import PART_INFIX
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import FixedJoint, ReversedJoint
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types import FixedJoint
+from myoquat.joints.types.base import Axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [
@@ -174,7 +174,7 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     """A joint with its frames and coordinates; start: their values and speeds."""
     body = placed.moving
     element = f"body {body.name!r}"
-    forward = body.joint.joint if isinstance(body.joint, ReversedJoint) else body.joint
+    forward = body.joint.forward
     tag = tag_of(forward)
     joint = add(parent, tag, name=checked_name(placed.name, element))
     sockets = SOCKETS if forward is body.joint else SOCKETS[::-1]
@@ -277,9 +277,9 @@ def placed_joints(system: ArticulatedSystem, needed: Iterable[str]) -> list[Plac
 
 def _is_frame(body: Body, child: Body) -> bool:
     empty = not body.mass and not any(body.inertia) and not any(body.center_of_mass) and not body.shapes
-    plain = isinstance(child.joint, FixedJoint) and not child.joint_name
+    plain = child.joint.is_weld and not child.joint_name
     named = body.name == f"{body.joint_name}_frame"
-    return empty and plain and (named or not isinstance(body.joint, FixedJoint))
+    return empty and plain and (named or not body.joint.is_weld)
 
 
 def add_bodies(

@@ -52,12 +52,8 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import (
     CustomJoint,
-    EulerJoint,
-    FloatingJoint,
     PrismaticJoint,
-    ReversedJoint,
     RevoluteJoint,
-    SphericalJoint,
     UniversalJoint,
 )
 from myoquat.muscle.actuators import (
@@ -521,7 +517,6 @@ LIMITED = {  # ours: the file's, its default, and whether it grows or shrinks wi
     "damping": ("damping", 0.001, -1),
 }
 SPRUNG = (RevoluteJoint, PrismaticJoint, UniversalJoint, CustomJoint)  # whose springs act on the coordinates
-BALLS = (SphericalJoint, EulerJoint, FloatingJoint)  # whose springs and dampers act on rotations, not on coordinates
 
 
 def _unit_of(bodies: Sequence[Body], coordinate: str) -> float | None:
@@ -531,7 +526,8 @@ def _unit_of(bodies: Sequence[Body], coordinate: str) -> float | None:
     """
     for body in bodies:
         if coordinate in body.names_of_coordinates:
-            joint = replace(body.joint, units=()) if isinstance(body.joint, CustomJoint) else body.joint
+            joint: Any = body.joint
+            joint = replace(joint, units=()) if joint.kind == "custom" else joint
             k = body.names_of_coordinates.index(coordinate)
             return math.radians(1.0) if joint.facts.coordinate_units[k] == "rad" else 1.0
     return None
@@ -599,7 +595,7 @@ def add_passive(parent: Element, system: ArticulatedSystem, unwritten: Unwritten
             unwritten.count("rotor inertias", name)
         if not (body.stiffness or body.damping):
             continue
-        if isinstance(body.joint.joint if isinstance(body.joint, ReversedJoint) else body.joint, BALLS):
+        if body.joint.forward.by_sequence:  # they act on its rotation, not on coordinates
             unwritten.count("springs and dampers of ball joints", name)
             continue
         mount = body.joint.neutral() if body.spring_mount is None else body.spring_mount

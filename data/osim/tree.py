@@ -41,8 +41,7 @@ from myoquat.joints.types import (
     RevoluteJoint,
     UniversalJoint,
 )
-from myoquat.joints.types.base import unit_axis
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis, unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [

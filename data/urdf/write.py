@@ -19,7 +19,7 @@ from myoquat.joints.multibody.body import SHAPES, Body, Shape, Vector
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.sequences import euler_from_quaternion
-from myoquat.joints.types import FixedJoint, PlanarJoint, PrismaticJoint, RevoluteJoint
+from myoquat.joints.types import FixedJoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
@@ -263,7 +263,7 @@ def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
     _add_origin(joint, body.position, body.orientation)
     etree.SubElement(joint, "parent", link=body.parent)
     etree.SubElement(joint, "child", link=body.name)
-    if isinstance(body.joint, (RevoluteJoint, PrismaticJoint, PlanarJoint)):
+    if hasattr(body.joint, "axis"):
         etree.SubElement(joint, "axis", xyz=written(body.joint.axis))
     if body.joint.kind == "prismatic" or drive.limit:  # other readers refuse a slider without limits, or half of them
         etree.SubElement(joint, "limit", **{**_NO_LIMITS, **drive.limit})

@@ -125,6 +125,11 @@ class Joint(Record, ABC):
         return None
 
     @property
+    def forward(self) -> "Joint":
+        """The joint of which this one is the reversal, or itself."""
+        return self
+
+    @property
     def follows(self) -> str | None:
         """The body whose joint's coordinates move this one, which then has none of its own."""
         return None

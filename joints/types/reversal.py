@@ -43,11 +43,15 @@ class ReversedJoint(CoordinateJoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.joint, CoordinateJoint) or isinstance(self.joint, ReversedJoint):
+        if not isinstance(self.joint, CoordinateJoint) or self.joint.forward is not self.joint:
             raise ValueError(
                 "a reversed joint needs one whose velocities are the rates of its coordinates, "
                 f"not a {self.joint.kind} joint"
             )
+
+    @property
+    def forward(self) -> CoordinateJoint:
+        return self.joint
 
     @property
     def facts(self) -> JointFacts:

@@ -8,7 +8,6 @@ import numpy as np
 import sympy
 
 from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import EulerJoint, FixedJoint
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.derivation.derive import Derivation, description
 from myoquat.muscle.laws import HillLaw
@@ -145,11 +144,11 @@ def _frame(d: Derivation, body: Any) -> list[str]:
 def _turn(d: Derivation, body: Any) -> tuple[str, str]:
     """The joint's own rotation and translation."""
     b, joint, system = subscript(body.name), body.joint, d.model.system
-    if isinstance(joint, FixedJoint):
+    if joint.is_weld:
         return "", ""
     if joint.facts.quaternion is not None:
         return rf"R(Q_{{{b}}})", rf"x_{{{b}}}" if joint.nq == 7 else ""
-    if isinstance(joint, EulerJoint):
+    if joint.by_sequence:
         turns = [rf"R_{axis}(\varphi_{{{b},{k + 1}}})" for k, axis in enumerate(joint.sequence)]
         return r"\, ".join(turns), ""
     s = system.q_slices[system.body_names.index(body.name)]
@@ -194,13 +193,13 @@ def _part(d: Derivation, body: Any, m: str, on: list[bool]) -> tuple[str, str]:
     joint frame."""
     b = subscript(body.name)
     ball = body.joint.facts.quaternion is not None
-    symbol = rf"Q_{{{b}}}" if ball else rf"\varphi_{{{b}}}" if isinstance(body.joint, EulerJoint) else rf"q_{{{b}}}"
+    symbol = rf"Q_{{{b}}}" if ball else rf"\varphi_{{{b}}}" if body.joint.by_sequence else rf"q_{{{b}}}"
     if ball and d.jacobian == "constrained":
         D, shown = "D^*", rf"Q^*_{{{b}}}"
     else:
         D, shown = "D", symbol
     moved = rf"\frac{{\partial x_{{{m},%d}}}}{{\partial {symbol}}}"
-    if ball or isinstance(body.joint, EulerJoint):
+    if ball or body.joint.by_sequence:
         moved = rf"R_{{f,{b}}} {D}({symbol}, R_{{{b}}}^T (x_{{{m},%d}} - p_{{{b}}}))"
     return shown, _sum(m, on, moved)
 

@@ -12,7 +12,6 @@ from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import GimbalJoint
 from myoquat.muscle import wrapping
 from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
@@ -118,7 +117,7 @@ def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     return [
         joint.angles.is_open(joint.quaternion(q[..., span]))
         for joint, span in followed_joints(system, bodies, angles)
-        if joint.angles.ranges and not isinstance(joint, GimbalJoint)
+        if joint.angles.ranges and joint.by_sequence
     ]
 
 

@@ -32,7 +32,7 @@ from myoquat.joints.types import (
     Turn,
     UniversalJoint,
 )
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis
 from myoquat.muscle import Model
 
 GOOD = """\

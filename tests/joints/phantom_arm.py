@@ -7,7 +7,7 @@ import numpy as np
 import myoquat as mq
 from myoquat.joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint
 from myoquat.joints.functions import Linear, SimmSpline
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis
 from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint
 from myoquat.muscle.coordinates import Coordinate, Coupler
 

@@ -18,7 +18,7 @@ from myoquat.joints.conversion.pose import by_name
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 TILTED = ((0.6, 0.8, 0.0), (0.8, -0.6, 0.0), (0.0, 0.0, 1.0))  # left-handed

@@ -12,7 +12,7 @@ from myoquat.joints import (
     CustomJoint,
     ModelError,
 )
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis
 from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CoordinateLimit, Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.laws import PathActuator

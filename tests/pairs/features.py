@@ -38,7 +38,7 @@ from myoquat.joints.types import (
     SphericalJoint,
 )
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis
 from myoquat.joints.types.follower import Turn
 from myoquat.muscle import (
     ActivationDynamics,

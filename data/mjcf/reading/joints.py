@@ -25,8 +25,7 @@ from myoquat.joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from myoquat.joints.types.base import unit_axis
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types.base import Axis, unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]
@@ -87,7 +86,7 @@ class Link:
         plain = tuple(f"{body}.{suffix}" for suffix in self.joint.coordinate_suffixes)
         rests = tuple(joint.rest for joint in self.joints)
         sprung = stiffness > 0 and first.type in ("slide", "hinge") and any(rests) and self.joint.nq == len(rests)
-        single = isinstance(self.joint, FloatingJoint) or len(self.joints) == 1
+        single = self.joint.span == "all" or len(self.joints) == 1
         name = self.joints[-1].given if single else ""
         return {
             "joint": self.joint,
@@ -102,16 +101,16 @@ class Link:
     def _names(self, body: str) -> tuple[str, ...]:
         ball = tuple(f"{body}.Q{k}" for k in range(4))
         own = tuple(joint.name for joint in self.joints if joint.type in ("slide", "hinge"))
-        if isinstance(self.joint, SphericalJoint):
+        if self.joint.facts.quaternion == 0:
             return ball
-        if isinstance(self.joint, FloatingJoint):
+        if self.joint.span == "all":
             return (*(own or tuple(f"{body}.{axis}" for axis in "xyz")), *ball)
         return own
 
     @property
     def start(self) -> tuple[float, ...]:
         """The coordinates at the pose that the file gives the body."""
-        if isinstance(self.joint, (SphericalJoint, FloatingJoint)):
+        if self.joint.facts.quaternion is not None:
             return tuple(map(float, self.joint.neutral()))
         return tuple(joint.ref for joint in self.joints)
 

@@ -20,8 +20,8 @@ from myoquat.joints.multibody.body import Body, Shape, check_inertia, principal_
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.sequences import quaternion_from_euler
-from myoquat.joints.types import CustomJoint, EulerJoint, FixedJoint, FloatingJoint, SphericalJoint
-from myoquat.joints.types.custom import Axis
+from myoquat.joints.types import CustomJoint
+from myoquat.joints.types.base import Axis
 from myoquat.joints.vectors import full
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
@@ -84,8 +84,6 @@ class Joints:
 
     def offset(self, body: Body) -> np.ndarray:
         """(3,) [m] what constant slides add to the place of a joint, in the parent's frame."""
-        if not isinstance(body.joint, CustomJoint):
-            return np.zeros(3)
         still = [axis for axis in body.joint.translations if axis.coordinate is None]
         step = sum((np.array(a.direction) * a.function.value(np.zeros(())) for a in still), start=np.zeros(3))
         return np.asarray(rotation_matrix(np.array(body.orientation)) @ step)
@@ -97,11 +95,11 @@ class Joints:
         joints do not have.
         """
         joint, self._anchor = body.joint, anchor
-        if isinstance(joint, FixedJoint):
+        if joint.is_weld:
             return
-        if isinstance(joint, SphericalJoint):
+        if joint.facts.quaternion == 0:
             self._add(parent, "ball", body.joint_name or body.name, q, u, **self._passive(body))
-        elif isinstance(joint, FloatingJoint):
+        elif joint.span == "all":
             self._add_floating(parent, body, q, u)
         else:
             self._add_row(parent, body, _axes(body), q, u)
@@ -133,7 +131,7 @@ class Joints:
     def _add_row(self, parent: Element, body: Body, joint: CustomJoint, q: np.ndarray, u: np.ndarray) -> None:
         """Slides first, as they run along axes of the joint's frame, then hinges, each after the turns before it."""
         led: set[int] = set()
-        if isinstance(body.joint, EulerJoint) and (body.damping or body.stiffness):
+        if body.joint.kind == "euler" and (body.damping or body.stiffness):
             self.unwritten.count("springs and dampers of Euler joints", body.name)
         rows = [("slide", axis) for axis in joint.translations if axis.coordinate is not None]
         rows += [("hinge", axis) for axis in self._turns(joint, f"body {body.name!r}")]
@@ -209,7 +207,7 @@ class Joints:
     def _passive(self, body: Body, i: int | None = None) -> dict[str, Any]:
         """Attributes for damping, spring and rotor; of coordinate i of a row."""
         found: dict[str, Any] = {"armature": body.rotor_inertia or None}
-        if isinstance(body.joint, EulerJoint):
+        if body.joint.kind == "euler":
             return found  # its springs and dampers act on the turn, not on the hinges
         found["damping"] = body.damping or None
         if not body.stiffness:
@@ -402,7 +400,7 @@ class Bodies:
             return [body]
         (child,) = children
         unturned = tuple(child.orientation) == (1.0, 0.0, 0.0, 0.0)
-        moves = not isinstance(body.joint, FloatingJoint) and not self._joints.offset(child).any()
+        moves = body.joint.span != "all" and not self._joints.offset(child).any()
         return [body, *self._carried(child)] if body.joint.nu and unturned and moves else [body]
 
     def _check_mass(self, body: Body) -> None:
