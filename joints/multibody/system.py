@@ -192,6 +192,11 @@ class ArticulatedSystem(Layout, Record):
         shifts = self.shifts(q, motion, pose, self.ground)
         return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
 
+    @cached_property
+    def _frames(self) -> list[tuple[Array, Array]]:
+        """Orientation (3, 3) and position (3,) of the frame of every body's joint on its parent."""
+        return [(rotation_matrix(as_array(body.orientation)), as_array(body.position)) for body in self.bodies]
+
     @memoize
     def poses_from(self, base: str, q: Array) -> Poses:
         """Pose of the frame of every body that `base` carries, seen from it: as `poses`."""
@@ -201,8 +206,8 @@ class ArticulatedSystem(Layout, Record):
             if body.parent not in pose:
                 continue
             R_parent, p_parent = pose[body.parent]
-            R_frame = R_parent @ rotation_matrix(as_array(body.orientation))
-            p_frame = p_parent + R_parent @ as_array(body.position)
+            R_own, p_own = self._frames[i]
+            R_frame, p_frame = R_parent @ R_own, p_parent + R_parent @ p_own
             R, p = body.joint.transform(q[..., self.moving_q[i]])
             pose[body.name] = (R_frame @ R, p_frame + matvec(R_frame, p))
         return pose

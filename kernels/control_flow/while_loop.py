@@ -313,17 +313,18 @@ class _Batch:
         for _ in range(max_steps):
             if not is_symbolic(running) and not running.any():
                 break
-            new = self._stepped(arrays, running)
-            arrays = [
-                np.where(np.reshape(running, (*np.shape(running), *[1] * (old.ndim - np.ndim(running)))), x, old)
-                for x, old in zip(new, arrays, strict=True)
-            ]
+            arrays = self._stepped(arrays, running)
             running = np.logical_and(running, self.cond(structure.record(arrays)))
         return structure.record(arrays)
 
     def _stepped(self, arrays: list[Array], running: Any) -> list[Array]:
         """The states after a step; of floats only those that take it, since nothing is asked of the others' numbers."""
-        if is_symbolic(running) or any(map(is_symbolic, (*arrays, *self.given))) or running.all():
+        if any(map(is_symbolic, (running, *arrays, *self.given))):
+            return [
+                np.where(np.reshape(running, (*np.shape(running), *[1] * (old.ndim - np.ndim(running)))), x, old)
+                for x, old in zip(self._body(arrays, self.given), arrays, strict=True)
+            ]
+        if running.all():
             return self._body(arrays, self.given)
         found = self._body([x[running] for x in arrays], [x[running] for x in self.given])
         new = [x.copy() for x in arrays]

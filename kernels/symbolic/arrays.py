@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
 
 
+_FLOAT64 = np.dtype(np.float64)
+
+
 # ---- the array ---------------------------------------------------------------------------------------------
 
 
@@ -237,7 +240,7 @@ def as_array(x: Any) -> np.ndarray:
     >>> as_array([sympy.Symbol("x"), 2])
     SymbolArray([x, 2], dtype=object)
     """
-    if isinstance(x, SymbolArray):
+    if isinstance(x, SymbolArray) or (type(x) is np.ndarray and x.dtype is _FLOAT64):
         return x
     if is_term(x):
         return _wrap(_zero_axes(x))
@@ -444,24 +447,30 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
     specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
-        signature, called = inspect.signature(function), getattr(function, "__name__", "the formula")
-        unknown = set(specification) - set(signature.parameters)
+        positions = {name: k for k, name in enumerate(inspect.signature(function).parameters)}
+        called = getattr(function, "__name__", "the formula")
+        unknown = set(specification) - set(positions)
         if unknown:
             raise TypeError(f"{called} has no argument {sorted(unknown)}")
 
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
-            bound = signature.bind(*args, **kwargs)
+            # `inspect.Signature.bind` would take longer than most formulas on floats.
+            positional: list[Any] = list(args)
             restore: Callable[[Any], Any] | None = None
             for name, argument in specification.items():
-                if name not in bound.arguments:
+                position = positions[name]
+                if position >= len(args) and name not in kwargs:
                     continue
-                given = bound.arguments[name]
+                given = args[position] if position < len(args) else kwargs[name]
                 array = _named(as_array, called, name, given)
                 argument.check(called, name, array)
-                bound.arguments[name] = array
+                if position < len(args):
+                    positional[position] = array
+                else:
+                    kwargs[name] = array
                 restore = restore or _way_back(given, array)
-            result = function(*bound.args, **bound.kwargs)
+            result = function(*positional, **kwargs)
             return result if restore is None else restore(result)
 
         return wrapper

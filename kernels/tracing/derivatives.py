@@ -24,6 +24,7 @@ from myoquat.kernels.tracing.context import pending_constructs, unrolled_constru
 __all__ = ["jacobian_at", "partial_derivatives"]
 
 
+SPARE_AXES = 3  # batch axes that what a differentiated function closes over may have beyond those of the point
 COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
 
 
@@ -31,9 +32,10 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     """(..., m, n) derivative of a formula (..., n) -> (..., m) at `point`, for use inside other formulas.
 
     While a kernel is traced, it goes backwards from each row. On CasADi and SymPy symbols it is their own
-    differentiation. On floats it uses the complex step, which is exact to round-off. An absolute value has the slope of
-    its side, and 0 at zero. Functions that NumPy does not have for complex numbers, such as arctan2, raise TypeError.
-    Derivatives nest on symbols; on floats, where the steps would mix, that raises TypeError.
+    differentiation. On floats it uses the complex step, which is exact to round-off, with all directions on axes in
+    front of the batch axes of `point` and `like`. An absolute value has the slope of its side, and 0 at zero. Functions
+    that NumPy does not have for complex numbers, such as arctan2, raise TypeError. Derivatives nest on symbols; on
+    floats, where the steps would mix, that raises TypeError.
 
     like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
@@ -41,7 +43,7 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
         return np.zeros((*np.shape(function(point)), 0))
     sample = point if like is None else like
     if not is_symbolic(sample):
-        return _complex_step(function, point)
+        return _complex_step(function, point, np.ndim(sample) - 1)
     elements = list(np.asarray(sample).flat)
     tracer = next((e.tracer for e in elements if is_term(e)), None)
     if tracer is not None:
@@ -49,19 +51,23 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
 
 
-def _complex_step(function: Callable[[Any], Any], point: np.ndarray) -> np.ndarray:
+def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch_axes: int) -> np.ndarray:
+    """The derivative by complex steps in all directions at once, on an axis in front of all others. Between it and
+    `batch_axes` lie axes of length 1, for further batch axes of what `function` closes over."""
     if differentiating.get():
         raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
-    columns = []
+    n = point.shape[-1]
+    axes = max(batch_axes, point.ndim - 1) + SPARE_AXES
+    steps = 1j * COMPLEX_STEP * np.eye(n).reshape(n, *[1] * axes, n)
     token = differentiating.set(True)
     try:
-        for j in range(point.shape[-1]):
-            moved = point.astype(complex)
-            moved[..., j] += 1j * COMPLEX_STEP
-            columns.append(np.asarray(function(moved.view(_Stepped))).imag / COMPLEX_STEP)
+        found = np.asarray(function((point + steps).view(_Stepped))).imag / COMPLEX_STEP
     finally:
         differentiating.reset(token)
-    return np.stack(columns, axis=-1)
+    if found.ndim < axes + 2:  # independent of the point
+        return np.zeros((*found.shape, n))
+    spare = tuple(k for k in range(1, 1 + SPARE_AXES) if found.shape[k] == 1)
+    return np.moveaxis(np.squeeze(found, spare), 0, -1)
 
 
 class _Stepped(np.ndarray):

@@ -212,7 +212,8 @@ def _along(spans: list[_Span]) -> list[_Span]:
     rows = [
         joined([s.P, s.Q, as_array(s.arc)[..., None], as_array(np.where(s.on, 1.0, 0.0))[..., None]]) for s in spans
     ]
-    found, _ = in_order([as_array(s.place) for s in spans], rows)
+    order = [np.broadcast_to(as_array(s.place), x.shape[:-1], subok=True) for s, x in zip(spans, rows, strict=True)]
+    found, _ = in_order(order, rows)
     return [_Span(x[..., 7] > 0, x[..., :3], x[..., 3:6], x[..., 6]) for x in found]
 
 

@@ -1,7 +1,8 @@
 """Extrapolation to steps of length zero."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -11,7 +12,7 @@ from myoquat.core.typing import Array
 __all__ = ["extrapolated"]
 
 
-def extrapolated(rule: Callable[[int], Array], counts: Sequence[int]) -> Array:
+def extrapolated(rule: Callable[[int], Array], counts: tuple[int, ...]) -> Array:
     """The limit of rule(n) for steps of length zero, from the numbers of steps n = `counts`.
 
     The error of rule(n) must hold even powers of the step only. The limit is sum_j rule(n_j) prod_i n_j^2 / (n_j^2 -
@@ -23,5 +24,6 @@ def extrapolated(rule: Callable[[int], Array], counts: Sequence[int]) -> Array:
     return total
 
 
-def _weight(count: int, counts: Sequence[int]) -> float:
+@cache
+def _weight(count: int, counts: tuple[int, ...]) -> float:
     return float(prod(Fraction(count**2, count**2 - other**2) for other in counts if other != count))

@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross
-from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, plane_of, size, unit
+from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, gauss_nodes, plane_of, size, unit
 
 __all__ = ["SKIPPED_LENGTH", "Chord", "PlanarPath"]
 
@@ -102,7 +102,7 @@ class Chord:
         ]
         # the path's direction, from that of the chord on, turns from one spoke to the other: cosine and sine of the sum
         c, s = py * qy - px * qx, -px * qy - py * qx
-        _, _, middle, *pairs = zip(*(x.tolist() for x in np.polynomial.legendre.leggauss(GAUSS_NODES)), strict=True)
+        _, _, middle, *pairs = zip(*(x.tolist() for x in gauss_nodes(GAUSS_NODES)), strict=True)
         total = middle[1] * np.sqrt(even + odd * c + mixed * s)
         for node, weight in pairs:  # the others are their reflections
             cn, sn = np.cos(node * angle), np.sin(node * angle)

@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.surfaces.vectors import dot
+from myoquat.muscle.wrapping.surfaces.vectors import dot, gauss_nodes
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
@@ -139,7 +139,7 @@ class _Curve:
 def _means(count: int, curve: _Curve) -> Turn:
     """The means of the integrands along a geodesic, without their common factors, by a `count` of nodes."""
     middle, half, k = curve.middle, curve.half, curve.k
-    nodes, weights = (x[count // 2 :] for x in np.polynomial.legendre.leggauss(count))
+    nodes, weights = (x[count // 2 :] for x in gauss_nodes(count))
     e = np.exp(half[..., None] * nodes)
     cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
     e = np.exp(middle)

@@ -1,13 +1,28 @@
 """Products and planes of vectors (..., 3)."""
 
-from functools import reduce
+from functools import cache, reduce
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, dot
 
-__all__ = ["always", "any_exceeds", "differ", "direction", "dot", "nearest", "plane_of", "project", "size", "unit"]
+__all__ = [
+    "always",
+    "any_exceeds",
+    "differ",
+    "direction",
+    "dot",
+    "gauss_nodes",
+    "nearest",
+    "plane_of",
+    "project",
+    "size",
+    "unit",
+]
+
+
+gauss_nodes = cache(np.polynomial.legendre.leggauss)  # NumPy solves for them at every call
 
 
 def plane_of(A: Array, B: Array) -> tuple[Array, Array]:
