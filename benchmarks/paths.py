@@ -45,7 +45,7 @@ def _blocks(evaluate: Callable[[np.ndarray], Any], q: np.ndarray, size: int = PO
 
 def _kernel_routes(model: Model, q: np.ndarray) -> dict[str, Route]:
     def both(q: Any) -> Any:
-        return lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q)
+        return lengths(model.system, model.paths, q), velocity_jacobian(model.system, model.paths, q)
 
     kernel = kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
     l, J = kernel(q[:POSES_PER_BLOCK])

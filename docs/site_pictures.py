@@ -94,7 +94,7 @@ def _turning(quadrant: str, angle: float, surface: Any = WrapCylinder) -> Any:
     start = -1.2 * np.sin(np.radians(angle)), 1.2 * np.cos(np.radians(angle)), 0.0
     path = PathPoint("ground", start), PathPoint("turn", (0.0, 1.7, 0.0))
     wrap = surface(body="ground", radius=1.0, quadrant=quadrant)
-    return mq.Model(mq.joints.ArticulatedSystem((turn,)), (mq.Muscle("m", path, wraps=(wrap,)),))
+    return mq.Model(mq.joints.ArticulatedSystem((turn,)), (mq.Muscle("m", mq.muscle.MusclePath(path, (wrap,))),))
 
 
 def _sides() -> Any:

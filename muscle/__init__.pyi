@@ -39,6 +39,7 @@ from .parameters import Parameters as Parameters
 from .parameters import parameter_names as parameter_names
 from .path import Muscle as Muscle
 from .path import MuscleGroup as MuscleGroup
+from .path import MusclePath as MusclePath
 from .path import PathWrap as PathWrap
 from .path import Pulley as Pulley
 from .points import ConditionalPoint as ConditionalPoint

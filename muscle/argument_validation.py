@@ -115,8 +115,8 @@ class MuscleCall(Call):
 
 def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
     """TypeError where the length of a path has no closed form, or, for SymPy, one with too many nested cases."""
-    for number, _ in enumerate(pairwise(muscle.path), start=1):
-        acting = [wrap for wrap in muscle.wraps if wrap.acts(number)]
+    for number, _ in enumerate(pairwise(muscle.path.points), start=1):
+        acting = [wrap for wrap in muscle.path.wraps if wrap.acts(number)]
         solved = next((wrap.kind for wrap in acting if wrap.solved), None)
         if solved is not None or len(acting) > 1:
             what = "several surfaces" if solved is None else f"a surface of type {solved!r}"

@@ -11,7 +11,7 @@ from myoquat.joints import Body
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping import Piece, Wrap, WrapCylinder, WrapSphere
 from myoquat.muscle.wrapping.order_along_path import after, before, in_order
@@ -33,17 +33,18 @@ def polylines(model: Model, q: Array, poses: Poses | None = None) -> list[Array]
     pose.
     """
     poses = model.system.poses(q) if poses is None else poses
-    touching = contacts(model.system, model.muscles, q)
-    pairs = zip(model.muscles, touching, strict=True)
-    return [_line(model, poses, muscle, pieces, q) for muscle, pieces in pairs]
+    touching = contacts(model.system, model.paths, q)
+    firsts, numbers = different_paths(model.paths)
+    lines = [_line(model, poses, model.paths[k], touching[k], q) for k in firsts]
+    return [lines[number] for number in numbers]
 
 
-def _line(model: Model, poses: Poses, muscle: Muscle, pieces: tuple[Piece, ...], q: Array) -> Array:
+def _line(model: Model, poses: Poses, path: MusclePath, pieces: tuple[Piece, ...], q: Array) -> Array:
     shape = (*q.shape[:-1], 3)
     stops = [
-        np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape) for point in muscle.path
+        np.broadcast_to(world_point(poses, point.body, point.local(model.system, q)), shape) for point in path.points
     ]
-    on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in muscle.path]
+    on = [np.broadcast_to(np.asarray(point.active(model.system, q)), shape[:-1])[..., None] for point in path.points]
     following = [stops[-1]]
     for x, there in zip(stops[-2:0:-1], on[-2:0:-1], strict=True):
         following.append(np.where(there, x, following[-1]))
@@ -140,7 +141,7 @@ def stick_figures(model: Model, q: ArrayLike) -> list[Stick]:
     segments = {body.name: _segments(model, poses, body) for body in model.system.bodies}
     joints = [poses[body.name][1] for body in model.system.bodies]
     attached = [(world_point(poses, p.body, p.local(model.system, q)), p.active(model.system, q))
-                for muscle in model.muscles for p in muscle.path]  # fmt: skip
+                for muscle in model.muscles for p in muscle.path.points]  # fmt: skip
     return [
         Stick(
             {name: [np.stack([_at(i, x, 2) for x in ends]) for ends in bones] for name, bones in segments.items()},
@@ -163,7 +164,7 @@ def _segments(model: Model, poses: Poses, body: Body) -> list[tuple[Array, Array
 
 def farthest_point(model: Model, body: Body) -> Sequence[float]:
     """[m] in the body's frame: the farthest of its centre of mass and attachments from its joint."""
-    points = [p.position for m in model.muscles for p in m.path if p.body == body.name]
+    points = [p.position for m in model.muscles for p in m.path.points if p.body == body.name]
     return max([body.center_of_mass, *points], key=lambda point: float(np.linalg.norm(point)))
 
 

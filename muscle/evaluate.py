@@ -22,7 +22,6 @@ from myoquat.muscle.argument_validation import MuscleCall, eliminated_components
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model, check_laws
-from myoquat.muscle.path import on_bones
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.flags import flags
 from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
@@ -71,8 +70,8 @@ def path_lengths(model: Model, q: ArrayLike, *, out: np.ndarray | None = None, b
     array([1.757, 2.227, 0.711, 1.851, 1.557, 1.718])
     """
     call = MuscleCall(model).q(q)
-    program = tables.where_it_pays(tables.length_program, model.system, model.muscles)
-    formula = lambda q: lengths(model.system, model.muscles, q)  # noqa: E731
+    program = tables.where_it_pays(tables.length_program, model.system, model.paths)
+    formula = lambda q: lengths(model.system, model.paths, q)  # noqa: E731
     return call.run_muscles("lengths", formula, 1, out, backend, program)
 
 
@@ -110,14 +109,14 @@ def path_jacobian(
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
-    program = tables.where_it_pays(tables.jacobian_program, model.system, model.muscles, quantity)
+    program = tables.where_it_pays(tables.jacobian_program, model.system, model.paths, quantity)
     if quantity == "constrained":
         index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
         call.put("eliminated", index, index, index.shape[-1])
 
     def jacobian(q: Array, eliminated: Array | None = None) -> Array:
         dropped = () if eliminated is None else (eliminated,)
-        return JACOBIANS[quantity](model.system, model.muscles, q, *dropped)
+        return JACOBIANS[quantity](model.system, model.paths, q, *dropped)
 
     return call.run_muscles(quantity, jacobian, 2, out, backend, program)
 
@@ -131,10 +130,10 @@ def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str =
     TypeError for symbols, of which no bits can be known.
 
     >>> import myoquat as mq
-    >>> from myoquat.muscle import PathFlag, PathPoint, WrapSphere
+    >>> from myoquat.muscle import MusclePath, PathFlag, PathPoint, WrapSphere
     >>> rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)))
     >>> path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
-    >>> muscle = mq.Muscle("biceps", path, wraps=(WrapSphere(body="ground", radius=0.25),))
+    >>> muscle = mq.Muscle("biceps", MusclePath(path, (WrapSphere(body="ground", radius=0.25),)))
     >>> flags = mq.muscle.path_flags(mq.Model(mq.ArticulatedSystem((rod,)), (muscle,)), [0.0])
     >>> PathFlag(int(flags[0])).name
     'WRAPPED'
@@ -144,7 +143,7 @@ def path_flags(model: Model, q: ArrayLike, near: float = 1e-3, *, backend: str =
     call = MuscleCall(model).q(q)
     if is_symbolic(call.inputs["q"].array):
         raise TypeError("path_flags: the flags depend on the values of q, which must be numbers, not symbols")
-    found = call.run_muscles(f"flags {near}", lambda q: flags(model.system, model.muscles, q, near), 1, None, backend)
+    found = call.run_muscles(f"flags {near}", lambda q: flags(model.system, model.paths, q, near), 1, None, backend)
     return found.astype(int)
 
 
@@ -259,14 +258,14 @@ def muscle_wrenches(
     (2, 6)
     """
     check_types(model=(model, Model))
-    on_bones(model.muscles)
+    paths = model.paths_on_bones
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
 
     def pulled(q: Array, tensions: Array) -> Array:
-        return wrenches(model.system, model.muscles, q, tensions)
+        return wrenches(model.system, paths, q, tensions)
 
-    program = tables.where_it_pays(tables.wrench_program, model.system, model.muscles)
+    program = tables.where_it_pays(tables.wrench_program, model.system, paths)
     return call.run_muscles("muscle_wrenches", pulled, 2, out, backend, program)
 
 
@@ -286,9 +285,9 @@ def unit_wrenches(
     check_types(model=(model, Model))
     system = model.system
     carried = carried_bodies(system, body)
-    on_bones(model.muscles)
+    paths = model.paths_on_bones
     call = MuscleCall(model).q(q)
-    formula = lambda q: carried_wrenches(system, model.muscles, q, carried)  # noqa: E731
+    formula = lambda q: carried_wrenches(system, paths, q, carried)  # noqa: E731
     return call.run_muscles(f"unit_wrenches {carried[0]}", formula, 2, out, backend)
 
 

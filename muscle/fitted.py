@@ -88,7 +88,7 @@ def function_path(
 
     Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points; J is the derivative
     of the polynomial. The path pulls on the joints of its coordinates. Where it pulls on bones
-    is not known without a `Muscle.anatomy`.
+    is not known without a `MusclePath.anatomy`.
 
     >>> import myoquat as mq
     >>> from myoquat.joints.functions import MultivariatePolynomial
@@ -450,8 +450,8 @@ def fitted_path(
 
     Lengths, Jacobians, speeds, torques and everything built on them work as for a path of points. J = G grad f / 2 is
     the exact derivative, so that the power of a tension F is -F dl/dt to rounding. The length must be positive. The
-    path pulls on the joints of its variables. `Muscle.anatomy` says where it pulls on bones. Pictures show it as a line
-    at `body`.
+    path pulls on the joints of its variables. `MusclePath.anatomy` says where it pulls on bones. Pictures show it as a
+    line at `body`.
 
     >>> import numpy as np
     >>> import myoquat as mq

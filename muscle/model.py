@@ -29,7 +29,7 @@ from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws.degroote_fregly import DeGrooteFregly2016
 from myoquat.muscle.laws.hill import HillLaw
-from myoquat.muscle.path import Muscle, MuscleGroup
+from myoquat.muscle.path import Muscle, MuscleGroup, MusclePath, paths_on_bones
 from myoquat.muscle.points import PathPoint
 
 __all__ = ["Model", "check_laws"]
@@ -155,7 +155,9 @@ class Model(Record):
             (body.name, body.parent, body.joint.kind, ", ".join(names[s]))
             for body, s in zip(system.bodies, system.q_slices, strict=True)
         ]
-        muscles = [(m.name, m.law.kind if m.law else "", m.path[0].body, m.path[-1].body) for m in self.muscles]
+        muscles = [
+            (m.name, m.law.kind if m.law else "", m.path.points[0].body, m.path.points[-1].body) for m in self.muscles
+        ]
         tables = _table(("body", "parent", "joint", "coordinates"), bodies)
         if muscles:
             tables += _table(("muscle", "law", "origin", "insertion"), muscles)
@@ -165,6 +167,17 @@ class Model(Record):
     def muscle_names(self) -> tuple[str, ...]:
         """Names of the muscles, in the order of every result."""
         return tuple(muscle.name for muscle in self.muscles)
+
+    @cached_property
+    def paths(self) -> tuple[MusclePath, ...]:
+        """The path of every muscle, in the order of every result. Equal ones are computed once."""
+        return tuple(muscle.path for muscle in self.muscles)
+
+    @cached_property
+    def paths_on_bones(self) -> tuple[MusclePath, ...]:
+        """The path of points of every muscle (`myoquat.muscle.path.paths_on_bones`)."""
+        found = paths_on_bones(self.muscles)
+        return self.paths if all(a is b for a, b in zip(found, self.paths, strict=True)) else found
 
     @cached_property
     def open_laws(self) -> dict[str, tuple[str, ...] | None]:
@@ -255,7 +268,7 @@ class Model(Record):
     def with_fitted_paths(self, paths: Mapping[str, tuple[PathPoint, ...]]) -> "Model":
         """The same model with other paths for the named muscles, such as those of `myoquat.analysis.fits.fit_paths`.
 
-        Their points, surfaces and pulleys are kept as `Muscle.anatomy`: there the muscles pull on bones. Raises
+        Their points, surfaces and pulleys are kept as `MusclePath.anatomy`: there the muscles pull on bones. Raises
         ModelError for a name of no muscle, and for paths that the system cannot have.
 
         >>> import myoquat as mq
@@ -268,9 +281,13 @@ class Model(Record):
         unknown = [name for name in paths if name not in self.muscle_names]
         if unknown:
             raise ModelError("the model has no muscle of this name", element=f"muscle {unknown[0]!r}")
-        muscles = (
-            muscle.on_path(tuple(paths[muscle.name])) if muscle.name in paths else muscle for muscle in self.muscles
-        )
+
+        def moved(muscle: Muscle) -> Muscle:
+            bones = muscle.path.on_bones
+            anatomy = None if bones is None else replace(bones, path_wraps=())
+            return replace(muscle, path=MusclePath(tuple(paths[muscle.name]), anatomy=anatomy))
+
+        muscles = (moved(muscle) if muscle.name in paths else muscle for muscle in self.muscles)
         return replace(self, muscles=tuple(muscles), file=None)
 
     def with_rigid_tendons(self) -> "Model":

@@ -22,7 +22,7 @@ from myoquat.joints.vectors import full
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.fitted import FittedPoint
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MusclePath, different_paths
 
 __all__ = ["Parameters", "parameter_names"]
 
@@ -43,7 +43,9 @@ __all__ = ["Parameters", "parameter_names"]
 
 COMPONENTS = {"inertia": ("xx", "yy", "zz", "xy", "xz", "yz"), "orientation": ("Q0", "Q1", "Q2", "Q3")}
 SPATIAL = {"position", "center_of_mass", "gravity"}
-ELIDED = {(Model, "system"), (Muscle, "law")}  # levels that a name leaves out
+WORDS: dict[tuple[type, str], tuple[str, ...]] = {  # what a name has for a field, where it is not the field's name
+    (Model, "system"): (), (Muscle, "law"): (), (Muscle, "path"): (), (MusclePath, "points"): ("path",),
+}  # fmt: skip
 START = ("start_q", "start_u")
 
 
@@ -127,7 +129,12 @@ def parameter_index(model: SystemLike) -> ParameterIndex:
     found = ParameterIndex()
     fits = _fitted_bodies(model) if isinstance(model, Model) else {}
     bodies = model.system.bodies if isinstance(model, Model) else model.bodies
+    firsts = _first_muscles(model) if isinstance(model, Model) else {}
     for name, alias, location in _walk(model, (), (), ()):
+        if location.steps[0] == "muscles" and location.steps[2] == "path" and location.steps[1] in firsts:
+            own, first = firsts[location.steps[1]]
+            found.aliases[name] = found.aliases[alias] = first + name.removeprefix(own)
+            continue
         steps = location.steps[isinstance(model, Model) :]
         body = bodies[int(steps[1])].name if steps[0] == "bodies" else ""
         if body in fits and steps[2] in ("position", "orientation", "joint"):
@@ -150,11 +157,20 @@ def _start(model: Model) -> Iterator[tuple[str, Location]]:
             yield f"{key}.{name}", Location((key, i), float(value))
 
 
+def _first_muscles(model: Model) -> dict[str | int, tuple[str, str]]:
+    """By the number of a muscle on the path of an earlier one, how the names of its numbers and of the other's begin:
+    these are the names of the numbers of the path."""
+    heads, (at, numbers) = [f"muscles.{name}." for name in model.muscle_names], different_paths(model.paths)
+    return {k: (heads[k], heads[at[number]]) for k, number in enumerate(numbers) if at[number] != k}
+
+
 def _add_ends(model: Model, found: ParameterIndex) -> None:
     """`origin` and `insertion` for the first and the last point of a path."""
-    for muscle in model.muscles:
-        for end, number in (("origin", 0), ("insertion", len(muscle.path) - 1)):
-            head = f"muscles.{muscle.name}.path.{number}."
+    firsts = _first_muscles(model)
+    for k, muscle in enumerate(model.muscles):
+        for end, number in (("origin", 0), ("insertion", len(muscle.path.points) - 1)):
+            _, first = firsts.get(k, ("", f"muscles.{muscle.name}."))
+            head = f"{first}path.{number}."
             for name in [name for name in found.locations if name.startswith(head)]:
                 found.aliases[f"muscles.{muscle.name}.{end}.{name[len(head) :]}"] = name
 
@@ -169,7 +185,7 @@ def _walk(node: Record, steps: Step, words: tuple[str, ...], counted: tuple[str,
         if name in node.constants:
             continue
         value = getattr(node, name)
-        word = () if (type(node), name) in ELIDED else (name,)
+        word = WORDS.get((type(node), name), (name,))
         here = (*steps, name), (*words, *word), (*counted, *word)
         if single and (value is None or isinstance(value, numbers.Real)):
             yield _found(*here[1:], Location(here[0], nan if value is None else float(value)))
@@ -186,7 +202,7 @@ def _parts(
 ) -> Iterator[Found]:
     """The numbers in records of a tuple. A part has its name, or its number where others have the name too."""
     names = [str(getattr(part, "name", "")) for part in parts]
-    pathless = isinstance(node, Muscle) and steps[-1] == "path" and not all(point.on_body for point in parts)
+    pathless = isinstance(node, MusclePath) and steps[-1] == "points" and not all(point.on_body for point in parts)
     for i, (part, name) in enumerate(zip(parts, names, strict=True)):
         if isinstance(part, Record) and not (pathless and getattr(part, "on_body", False)):
             word = name if name and names.count(name) == 1 else str(i)
@@ -218,7 +234,10 @@ def _fitted_bodies(model: Model) -> dict[str, str]:
     found: dict[str, str] = {}
     for muscle in model.muscles:
         driving = {
-            name for point in muscle.path if isinstance(point, FittedPoint) for name in point.driving(model.system)
+            name
+            for point in muscle.path.points
+            if isinstance(point, FittedPoint)
+            for name in point.driving(model.system)
         }
         for body in model.system.bodies if driving else ():
             if body.joint.nu == 0 or driving & set(body.names_of_coordinates):
@@ -374,6 +393,12 @@ def with_values(node: Any, values: Mapping[Step, Any]) -> Any:
     if isinstance(node, tuple):
         return tuple(with_values(item, below[i]) if i in below else item for i, item in enumerate(node))
     changes = {str(key): with_values(getattr(node, str(key)), inner) for key, inner in below.items()}
+    if isinstance(node, Model) and "muscles" in changes:
+        firsts, numbers = different_paths(node.paths)
+        shared = [changes["muscles"][firsts[number]].path for number in numbers]  # one path moves for all along it
+        changes["muscles"] = tuple(
+            unchecked(m, {"path": path}) for m, path in zip(changes["muscles"], shared, strict=True)
+        )
     return unchecked(node, changes) if any(map(is_symbolic, values.values())) else replace(node, **changes)
 
 

@@ -1,7 +1,7 @@
-"""Muscles and their paths, as records: points between bodies, surfaces, pulleys, and groups of muscles."""
+"""Paths as records, of points between bodies, surfaces and pulleys; muscles along them, and groups of muscles."""
 
-from collections.abc import Sequence
-from dataclasses import field, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import field
 from itertools import pairwise
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
 from myoquat.muscle.wrapping import Wrap
 
-__all__ = ["Muscle", "MuscleGroup", "PathWrap", "Pulley", "on_bones"]
+__all__ = ["Muscle", "MuscleGroup", "MusclePath", "PathWrap", "Pulley", "different_paths", "paths_on_bones"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Pulley(Record):
     No segment leads from the point before to this one. Behind a moving pulley a tendon may split into two branches. Its
     length is then that of its trunk plus half that of the two branches [MuJoCo, `pulley`].
 
-    >>> from myoquat.muscle import Muscle, PathPoint, Pulley
-    >>> path = [PathPoint("ground", (x, 0.0, 0.0)) for x in (0.0, 0.1, 0.1, 0.5)]
-    >>> Muscle("split", tuple(path), pulleys=(Pulley(2, 2.0),)).shares  # of the pieces between its points
+    >>> from myoquat.muscle import MusclePath, PathPoint, Pulley
+    >>> points = [PathPoint("ground", (x, 0.0, 0.0)) for x in (0.0, 0.1, 0.1, 0.5)]
+    >>> MusclePath(tuple(points), pulleys=(Pulley(2, 2.0),)).shares  # of the pieces between its points
     (1.0, 0.0, 0.5)
     """
 
@@ -39,7 +39,7 @@ class Pulley(Record):
 class PathWrap(Record):
     """What an OpenSim file states of a surface on a path.
 
-    wrap    the surface's number in `Muscle.wraps`
+    wrap    the surface's number in `MusclePath.wraps`
     points  the numbers of the points between which it acts; None for the whole path
     method  the method for ellipsoids
 
@@ -54,108 +54,79 @@ class PathWrap(Record):
 
 
 @dataclass(frozen=True)
-class Muscle(Record):
-    """A muscle: its path from origin over via points to insertion, and its force law.
+class MusclePath(Record):
+    """A path from its first over via points to its last point. Muscles, springs, limits and ligaments act along it.
 
-    Between its points the path is straight, or goes around the surfaces `wraps` that lie in its way. Those that act on
+    Between its points it is straight, or goes around the surfaces `wraps` that lie in its way. Those that act on
     the same piece stand in the order in which the path meets them. Over `pulleys` it consists of several branches.
-    `activation` is the one that a simulation takes where none is given, None if the model names none. With
-    `activation_dynamics` it follows an excitation and is a state of simulations; without, it is given.
+    Forces whose paths are equal share one path, whose length and contacts are computed once.
 
-    `anatomy` is the same muscle on its path of points, where `path` is a function of coordinates that was fitted to it
-    (`Model.with_fitted_paths`). It has no effect on lengths and torques. It says where the muscle pulls on bones.
+    `anatomy` is the path of points of one that is a function of coordinates, which was fitted to it
+    (`Model.with_fitted_paths`). It has no effect on lengths and torques. It says where forces pull on bones.
 
     `path_wraps` holds the surfaces as an OpenSim file states them, in the order of the file. Lengths do not depend on
     it. It serves to write the file again, because OpenSim's lengths depend on the order and the ranges of the file.
 
-    >>> from myoquat.muscle import ExponentialMuscle, Muscle, PathPoint
-    >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
-    >>> Muscle("flexor", path, ExponentialMuscle(optimal_length=0.2, max_isometric_force=100.0)).name
-    'flexor'
+    >>> from myoquat.muscle import Muscle, MusclePath, PathPoint
+    >>> from myoquat.muscle.laws import PathActuator, PathSpring
+    >>> path = MusclePath((PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2))))
+    >>> motor, spring = Muscle("motor", path, PathActuator(50.0)), Muscle("spring", path, PathSpring(1e3, 0.2))
+    >>> motor.path is spring.path
+    True
     """
 
     constants: ClassVar[tuple[str, ...]] = ("anatomy",)
-    name: str
-    path: tuple[PathPoint, ...]
-    law: ForceLaw | None = None
-    activation: float | None = None
-    activation_dynamics: ActivationDynamics | None = None
+    points: tuple[PathPoint, ...]
     wraps: tuple[Wrap, ...] = ()
     pulleys: tuple[Pulley, ...] = ()
     path_wraps: tuple[PathWrap, ...] = field(default=(), compare=False)
-    anatomy: "Muscle | None" = None
+    anatomy: "MusclePath | None" = None
 
     @property
-    def on_bones(self) -> "Muscle":
-        """The muscle on a path of points, which says where it pulls on bones.
-
-        ModelError for a path that is a function of coordinates alone, since many forces on bones have its moments.
-        """
-        if all(point.on_body for point in self.path):
-            return self
-        if self.anatomy is None:
-            raise ModelError(
-                "its path is a function of coordinates, which does not say where it pulls on bones, so that forces on "
-                "bodies and in joints are not determined. Give the muscle an `anatomy`, the muscle on its path of "
-                "points, as Model.with_fitted_paths does",
-                element=f"muscle {self.name!r}",
-            )
-        return self.anatomy
-
-    def on_path(self, path: tuple[PathPoint, ...]) -> "Muscle":
-        """The muscle on another path, such as a fitted one, with its path of points as `anatomy`."""
-        points = self.anatomy or (self if all(point.on_body for point in self.path) else None)
-        if points is not None:
-            points = Muscle(self.name, points.path, wraps=points.wraps, pulleys=points.pulleys)
-        return replace(self, path=path, wraps=(), pulleys=(), path_wraps=(), anatomy=points)
+    def on_bones(self) -> "MusclePath | None":
+        """The path of points, which says where forces pull on bones; None for a function of coordinates alone."""
+        return self if all(point.on_body for point in self.points) else self.anatomy
 
     @property
     def shares(self) -> tuple[float, ...]:
         """By how much the length of each piece between two points counts: 1 without pulleys, and 0 where there is no
         piece."""
-        found = [1.0] * (len(self.path) - 1)
+        found = [1.0] * (len(self.points) - 1)
         for pulley in self.pulleys:
             found[pulley.point :] = [1.0 / pulley.divisor] * (len(found) - pulley.point)
             if pulley.point:
                 found[pulley.point - 1] = 0.0
         return tuple(found)
 
-    def check(self, system: ArticulatedSystem) -> None:
+    def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError if the path cannot be: too short, an unknown body, a segment of length zero in every pose."""
-        element = f"muscle {self.name!r}"
-        if len(self.path) < 2:
-            raise ModelError(f"a path needs at least two points, not {len(self.path)}", element=element)
-        for point in self.path:
+        if len(self.points) < 2:
+            raise ModelError(f"a path needs at least two points, not {len(self.points)}", element=element)
+        for point in self.points:
             point.check(system, element)
-        if any(isinstance(point, ConditionalPoint) for point in (self.path[0], self.path[-1])):
+        if any(isinstance(point, ConditionalPoint) for point in (self.points[0], self.points[-1])):
             raise ModelError("the first and the last point of a path cannot be conditional", element=element)
         self._check_pulleys(element)
-        for (a, b), share in zip(pairwise(self.path), self.shares, strict=True):
+        for (a, b), share in zip(pairwise(self.points), self.shares, strict=True):
             if a == b and share:
                 raise ModelError(
                     f"two consecutive points are the same point {list(a.position)} of body {a.body!r}", element=element
                 )
         for wrap in self.wraps:
-            wrap.check(system, element, len(self.path))
-        if self.activation is not None and not 0 <= self.activation <= 1:
-            raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
+            wrap.check(system, element, len(self.points))
         if self.anatomy is not None:
-            self.anatomy.check(system)
-        if self.law is not None:
-            self.law.check(element)
-        if self.activation_dynamics is not None:
-            self.activation_dynamics.check(element)
+            self.anatomy.check(system, element)
 
     def _check_pulleys(self, element: str) -> None:
         """ModelError for branches of fewer than two points, or that begin or end at a conditional point, and for
         surfaces that act between branches."""
         starts = [pulley.point for pulley in self.pulleys]
-        edges = [0, *(starts[1:] if starts[:1] == [0] else starts), len(self.path)]
+        edges = [0, *(starts[1:] if starts[:1] == [0] else starts), len(self.points)]
         if any(b - a < 2 for a, b in pairwise(edges)):
             raise ModelError(f"every branch needs at least two points; pulleys stand at {starts}", element=element)
         for pulley in self.pulleys:
             check_ranges(pulley, element, "pulley: ")
-            ends = self.path[max(pulley.point - 1, 0) : pulley.point + 1]
+            ends = self.points[max(pulley.point - 1, 0) : pulley.point + 1]
             if any(isinstance(point, ConditionalPoint) for point in ends):
                 raise ModelError("a branch cannot begin or end at a conditional point", element=element)
             if pulley.point and any(wrap.acts(pulley.point) for wrap in self.wraps):
@@ -163,9 +134,82 @@ class Muscle(Record):
                 raise ModelError(message, element=element)
 
 
-def on_bones(muscles: tuple[Muscle, ...]) -> tuple[Muscle, ...]:
-    """The muscles on paths of points (`Muscle.on_bones`); the same tuple where all are, so that formulas share work."""
-    return muscles if all(m.on_bones is m for m in muscles) else tuple(m.on_bones for m in muscles)
+def different_paths(paths: Sequence[MusclePath]) -> tuple[list[int], list[int]]:
+    """Where each of the different ones among some paths stands first, and of every path the number of its equal.
+
+    Paths with symbols in them are equal where they are the same object.
+    """
+    firsts: dict[Hashable, int] = {}
+    numbers: list[int] = []
+    for k, path in enumerate(paths):
+        try:
+            hash(path)
+            key: Hashable = path
+        except TypeError:
+            key = id(path)
+        first = firsts.setdefault(key, k)
+        numbers.append(len(firsts) - 1 if first == k else numbers[first])
+    return list(firsts.values()), numbers
+
+
+@dataclass(frozen=True)
+class Muscle(Record):
+    """A force along a path by a law: a muscle, a spring, a limit, a ligament. Several may act along one path.
+
+    A tuple of points as `path` becomes the `MusclePath` over them. `activation` is the one that a simulation takes
+    where none is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a
+    state of simulations; without, it is given.
+
+    >>> from myoquat.muscle import ExponentialMuscle, Muscle, PathPoint
+    >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
+    >>> Muscle("flexor", path, ExponentialMuscle(optimal_length=0.2, max_isometric_force=100.0)).name
+    'flexor'
+    """
+
+    name: str
+    path: MusclePath
+    law: ForceLaw | None = None
+    activation: float | None = None
+    activation_dynamics: ActivationDynamics | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, MusclePath):
+            object.__setattr__(self, "path", MusclePath(tuple(self.path)))
+        super().__post_init__()
+
+    @property
+    def default_activation(self) -> float | None:
+        """The `activation`, 0 for a law to which none matters; None where it has to be given."""
+        return 0.0 if self.activation is None and self.law and not self.law.activated else self.activation
+
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for a path that cannot be, or a number outside its range."""
+        element = f"muscle {self.name!r}"
+        self.path.check(system, element)
+        if self.activation is not None and not 0 <= self.activation <= 1:
+            raise ModelError(f"activation must lie in [0, 1], not {self.activation}", element=element)
+        if self.law is not None:
+            self.law.check(element)
+        if self.activation_dynamics is not None:
+            self.activation_dynamics.check(element)
+
+
+def paths_on_bones(muscles: Iterable[Muscle]) -> tuple[MusclePath, ...]:
+    """The path of every muscle as one of points, which says where it pulls on bones.
+
+    ModelError for a path that is a function of coordinates alone, since many forces on bones have its moments.
+    """
+    found = []
+    for muscle in muscles:
+        if (path := muscle.path.on_bones) is None:
+            raise ModelError(
+                "its path is a function of coordinates, which does not say where it pulls on bones, so that forces on "
+                "bodies and in joints are not determined. Give the path an `anatomy`, the path of points, as "
+                "Model.with_fitted_paths does",
+                element=f"muscle {muscle.name!r}",
+            )
+        found.append(path)
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from myoquat.muscle.forces import HuntCrossley, PassiveForce, PointSpring, Smoot
 from myoquat.muscle.forces.bodies import FrameForce
 from myoquat.muscle.forces.coordinates import CoordinateForce
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MusclePath
 
 __all__ = ["Stretch", "scaled", "scaled_constraint", "scaled_force"]
 
@@ -43,7 +43,7 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     body that the slide starts from.
     """
     unit = np.ones(3)
-    muscles = tuple(_muscle(muscle, factors) for muscle in model.muscles)
+    muscles = tuple(replace(m, path=_path(m.path, factors, m.name)) for m in model.muscles)
     system = scaled_system(model.system, factors, mass, keep_masses)
     stretch = Stretch(factors, model.system, system, _start(model))
     stretched = replace(
@@ -65,20 +65,20 @@ def scaled(model: Model, factors: Factors, mass: float | None = None, keep_masse
     return replace(stretched, muscles=tuple(laws))
 
 
-def _muscle(muscle: Muscle, factors: Factors) -> Muscle:
-    """The muscle on the scaled path; ModelError for one that was fitted to the lengths before."""
+def _path(path: MusclePath, factors: Factors, muscle: str) -> MusclePath:
+    """The scaled path of a muscle; ModelError for one that was fitted to the lengths before."""
     unit = np.ones(3)
-    if any(isinstance(point, FittedPoint) for point in muscle.path) and any(np.any(s != 1) for s in factors.values()):
+    if any(isinstance(point, FittedPoint) for point in path.points) and any(np.any(s != 1) for s in factors.values()):
         raise ModelError(
             "its path was fitted to lengths of the model as it is: scale the model with its own paths, then fit them "
             "again with fit_paths",
-            element=f"muscle {muscle.name!r}",
+            element=f"muscle {muscle!r}",
         )
     return replace(
-        muscle,
-        path=tuple(point.scaled(factors.get(point.body, unit)) for point in muscle.path),
-        wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in muscle.wraps),
-        anatomy=None if muscle.anatomy is None else _muscle(muscle.anatomy, factors),
+        path,
+        points=tuple(point.scaled(factors.get(point.body, unit)) for point in path.points),
+        wraps=tuple(wrap.scaled(factors.get(wrap.body, unit)) for wrap in path.wraps),
+        anatomy=None if path.anatomy is None else _path(path.anatomy, factors, muscle),
     )
 
 

@@ -18,7 +18,7 @@ from myoquat.muscle.laws import ForceLaw, HillLaw
 from myoquat.muscle.laws.equilibrium import LawType, law_type_of
 from myoquat.muscle.laws.shared_structure import of_laws
 from myoquat.muscle.model import Model
-from myoquat.muscle.segments.path_segments import paths
+from myoquat.muscle.segments.path_segments import paths_at
 
 __all__ = [
     "activation_rates",
@@ -98,7 +98,7 @@ def elastic_law_types(model: Model) -> list[LawType | None]:
 
 def forces(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., m) tensions [N]: the formula, on floats and symbols."""
-    at = paths(model.system, model.muscles, q, u)
+    at = paths_at(model.system, model.paths, q, u)
     return forces_of_laws(model, at.length, at.speed, activation, state)
 
 
@@ -123,7 +123,7 @@ def _force(law: ForceLaw, row: Array) -> Array:
 def torques(model: Model, q: Array, u: Array, activation: Array, state: Array | None = None) -> Array:
     """(..., nu) generalized forces -J^T F: the formula, on floats and symbols."""
     F = forces(model, q, u, activation, state)
-    return paths(model.system, model.muscles, q, u).torque(F)
+    return paths_at(model.system, model.paths, q, u).torque(F)
 
 
 def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> Array:
@@ -134,13 +134,13 @@ def rates(model: Model, q: Array, u: Array, activation: Array, state: Array) -> 
     for muscle in model.muscles:
         if isinstance(muscle.law, HillLaw):
             muscle.law.check_rates(f"muscle {muscle.name!r}")
-    way = paths(model.system, model.muscles, q, u)
+    way = paths_at(model.system, model.paths, q, u)
     return _of_states(model, (way.length, way.speed, activation), _rate, [state])
 
 
 def residuals(model: Model, q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Array:
     """(..., ns) the equations of the states in implicit form: the formula, on floats and symbols."""
-    way = paths(model.system, model.muscles, q, u)
+    way = paths_at(model.system, model.paths, q, u)
     return residuals_of_laws(model, (way.length, way.speed, activation), state, rate)
 
 

@@ -184,11 +184,11 @@ KINDS = set(inspect.signature(joints.random_system).parameters["kinds"].default)
 def test_formulas_of_muscles(name, rng):
     model = MODELS[name]
     q, u = model.system.random(STATES, rng), rng.normal(size=(STATES, model.system.nu))
-    _agree(lambda q: lengths(model.system, model.muscles, q), q=q)
-    _agree(lambda q: velocity_jacobian(model.system, model.muscles, q), q=q)
-    _agree(lambda q: coordinate_jacobian(model.system, model.muscles, q), q=q)
+    _agree(lambda q: lengths(model.system, model.paths, q), q=q)
+    _agree(lambda q: velocity_jacobian(model.system, model.paths, q), q=q)
+    _agree(lambda q: coordinate_jacobian(model.system, model.paths, q), q=q)
     largest = eliminated_components(model.system, q, "largest").astype(float)
-    _agree(lambda q, k: constrained_jacobian(model.system, model.muscles, q, k), q=q, k=largest)
+    _agree(lambda q, k: constrained_jacobian(model.system, model.paths, q, k), q=q, k=largest)
     if not any(m.law is None or m.law.open_parameters() for m in model.muscles):
         activation = rng.uniform(size=(STATES, len(model.muscles)))
         _agree(lambda q, u, a: forces(model, q, u, a), q=q, u=u, a=activation)

@@ -72,7 +72,7 @@ def joint_forces(posterior: MomentPosterior, trial: MomentTrial, inputs: Uncerta
     record = trial_arrays(model, MomentTrial(motion, trial.emg, {}), calibration.velocities)
     system = model.system
     bodies = [next(k for k, b in enumerate(system.bodies) if joint in (b.coordinate_names or ())) for joint in JOINTS]
-    lines = [joint_lines(system, model.muscles, motion.q, body)[0] for body in bodies]
+    lines = [joint_lines(system, model.paths_on_bones, motion.q, body)[0] for body in bodies]
     values, draws = (_magnitudes(calibration.tensions_along(record, z), lines) for z in (None, posterior.draws))
     return JointForces(motion.time, values, central_band(draws, inputs.level), inputs.level)
 

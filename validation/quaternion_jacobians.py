@@ -92,7 +92,7 @@ def _bands(model: Model, q: Array, samples: int) -> list[Array]:
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
     alone = replace(pair.quaternion, muscles=pair.quaternion.muscles[MUSCLE : MUSCLE + 1], groups=())
     own = alone.muscles[0]
-    names = [f"muscles.{own.name}.path.{k}.position.{x}" for k in (0, len(own.path) - 1) for x in "xyz"]
+    names = [f"muscles.{own.name}.path.{k}.position.{x}" for k in (0, len(own.path.points) - 1) for x in "xyz"]
     parameters, rng = Parameters.of(alone, names), np.random.default_rng(SEED)
     found: list[list[Array]] = [[], [], []]
     for _ in range(samples):

@@ -139,7 +139,7 @@ def compare_with_engine(
 
 def _offsets(model: Model) -> dict[str, float]:
     """[m] what reading adds to the lengths of fixed tendons, which may be negative in MuJoCo."""
-    ends = {muscle.name: muscle.path[-1] for muscle in model.muscles}
+    ends = {muscle.name: muscle.path.points[-1] for muscle in model.muscles}
     return {name: end.length.coefficients[0] for name, end in ends.items() if isinstance(end, LengthPoint)}
 
 

@@ -263,8 +263,8 @@ def _velocity_blocks(
     """The crossed velocities in blocks: a length is a sum over the pieces of a path, and no piece depends on velocities
     of two blocks. Velocities that are `linked` are in one block."""
     linked, start = linked.copy(), 0
-    for number in range(1, len(muscle.path)):
-        if type(muscle.path[number]) is PathPoint or number == len(muscle.path) - 1:
+    for number in range(1, len(muscle.path.points)):
+        if type(muscle.path.points[number]) is PathPoint or number == len(muscle.path.points) - 1:
             own = _moving_velocities(system, muscle, start, number)
             if own is None:
                 return (crossed,)
@@ -277,8 +277,8 @@ def _velocity_blocks(
 
 def _moving_velocities(system: ArticulatedSystem, muscle: Muscle, start: int, end: int) -> list[int] | None:
     """The velocities that move the pieces between two points of a path; None where angles of quaternions drive them."""
-    points = muscle.path[start : end + 1]
-    wraps = [wrap for wrap in muscle.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
+    points = muscle.path.points[start : end + 1]
+    wraps = [wrap for wrap in muscle.path.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
     bodies = [*(point.body for point in points), *(wrap.body for wrap in wraps)]
     base = system.lowest_common_ancestor(bodies)
     moving = {k for body in bodies for k in system.velocities_moving(body)}

@@ -162,7 +162,7 @@ class Group:
         stages: list[tuple[float, Iterator[Candidate]]] = [(1.0, self._more_terms(y, used))]
         if self._straight is not None:
             surfaces = partial(self._with_surfaces, muscle, y, used, contact=contact)
-            if straight_points(path) == path.path:
+            if straight_points(path) == path.path.points:
                 stages.insert(0, (1.0, chain(self._straight_alone(muscle, y, used), surfaces(("contact",)))))
                 stages.append((ACCEPTED, surfaces(("sides", "rest"))))
             else:
@@ -218,7 +218,7 @@ class Group:
         """The path without its surfaces."""
         assert self._straight is not None
         level, base = self._level(self.degree(FIRST_CANDIDATES)), self._observed(*self._straight.fixed, muscle)
-        points = self.model.muscles[muscle].path
+        points = self.model.muscles[muscle].path.points
         yield Candidate(level.basis, np.arange(1), (Part(np.zeros(1)),), points, self._error(base - y, used), base)
 
     def _with_surfaces(
@@ -226,7 +226,7 @@ class Group:
     ) -> Iterator[Candidate]:
         """Fits by a contact beside the straight path, by this and a polynomial, and by two sides, of growing degree as
         long as it helps. The first one replaces `contact`, with which the second begins."""
-        if not self.model.muscles[muscle].wraps or self._straight is None:
+        if not self.model.muscles[muscle].path.wraps or self._straight is None:
             return
         base, free = (self._observed(*each, muscle) for each in (self._straight.fixed, self._straight.free))
         level, points = self._level(self.degree(FIRST_CANDIDATES)), straight_points(self.model.muscles[muscle])

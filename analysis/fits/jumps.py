@@ -13,7 +13,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.evaluation import kernel_for
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, PoseVariables, path_jacobian, path_lengths
+from myoquat.muscle import Model, Muscle, MusclePath, PathFlag, PathPoint, PoseVariables, path_jacobian, path_lengths
 from myoquat.muscle.segments.flags import flags, lock_sines
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
@@ -61,8 +61,8 @@ def solved_paths(model: Model, q: Array, near: float) -> SolvedPaths:
     """The paths of a model at poses (n, nq); `near` as for `path_flags`."""
 
     def formula(q: Array) -> tuple[Array, Array, Array]:
-        l = lengths(model.system, model.muscles, q)
-        return l, velocity_jacobian(model.system, model.muscles, q), flags(model.system, model.muscles, q, near)
+        l = lengths(model.system, model.paths, q)
+        return l, velocity_jacobian(model.system, model.paths, q), flags(model.system, model.paths, q, near)
 
     kernel = kernel_for(
         ("solved paths", near, model.content_key),
@@ -87,13 +87,13 @@ def straight_points(muscle: Muscle) -> tuple[PathPoint, ...]:
     """The longest run of consecutive points that are fixed on their bodies, none where these are of one body or the
     path has pulleys."""
     runs: list[list[PathPoint]] = [[]]
-    for point in muscle.path:
+    for point in muscle.path.points:
         if type(point) is PathPoint:
             runs[-1].append(point)
         else:
             runs.append([])
     longest = max(runs, key=len)
-    return tuple(longest) if not muscle.pulleys and len({point.body for point in longest}) > 1 else ()
+    return tuple(longest) if not muscle.path.pulleys and len({point.body for point in longest}) > 1 else ()
 
 
 def straight_paths(model: Model, q: Array) -> StraightPaths:
@@ -102,13 +102,15 @@ def straight_paths(model: Model, q: Array) -> StraightPaths:
     chosen = [k for k, run in enumerate(runs) if run]
     length, J = np.zeros((len(q), len(runs))), np.zeros((len(q), len(runs), model.system.nu))
     if chosen:
-        length[:, chosen], J[:, chosen] = _bare(model, [replace(model.muscles[k], path=runs[k]) for k in chosen], q)
+        length[:, chosen], J[:, chosen] = _bare(
+            model, [replace(model.muscles[k], path=MusclePath(runs[k])) for k in chosen], q
+        )
     return StraightPaths((length, J), _bare(model, model.muscles, q))
 
 
 def _bare(model: Model, muscles: Sequence[Muscle], q: Array) -> tuple[Array, Array]:
     """Lengths and Jacobians of paths without surfaces."""
-    bare = tuple(replace(muscle, wraps=()) for muscle in muscles)
+    bare = tuple(replace(muscle, path=replace(muscle.path, wraps=())) for muscle in muscles)
     bare_model = replace(model, muscles=bare, groups=(), file=None)
     return path_lengths(bare_model, q), path_jacobian(bare_model, q)
 
@@ -152,7 +154,7 @@ def _near_lock(model: Model, q: Array) -> Array:
     length jumps."""
     found = np.zeros((len(q), len(model.muscles)), dtype=bool)
     for k, muscle in enumerate(model.muscles):
-        for sine in lock_sines(model.system, muscle, q):
+        for sine in lock_sines(model.system, muscle.path, q):
             found[:, k] |= sine < ARM_STEP
     return found
 
@@ -165,7 +167,7 @@ def _jumping(model: Model, solved: SolvedPaths, allowed: Array | None, near: flo
     every velocity of size ARM_STEP, along motions that the projection `allowed` lets pass. The directions of a pose
     differ in the signs of every other velocity and every other pair. Only muscles with surfaces count.
     """
-    wrapped = np.flatnonzero([bool(muscle.wraps) for muscle in model.muscles])
+    wrapped = np.flatnonzero([bool(muscle.path.wraps) for muscle in model.muscles])
     found = np.zeros(solved.length.shape, dtype=bool)
     rng, n = np.random.default_rng(ARM_SEED), len(solved.q)
     signs, number = rng.choice([-1.0, 1.0], (n, model.system.nu)), np.arange(model.system.nu)

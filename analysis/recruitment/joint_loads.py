@@ -188,8 +188,8 @@ def joint_loads(
                    model's limits and passive forces, and `torque` (forward dynamics), as in OpenSim's JointReaction.
     muscle_forces  (t, m) tensions [N] at the times of the motion, in the order of the model's muscles. Or a table whose
                    columns are muscles by name (columns of others are passed over). None: muscles do not pull. Muscles
-                   on fitted paths pull on bones where their own paths do (`Muscle.anatomy`), with the moments of the
-                   fit.
+                   on fitted paths pull on bones where their own paths do (`MusclePath.anatomy`), with the moments of
+                   the fit.
     loads          external loads, interpolated at the times of the motion.
     torque         (t, nu) what motors at the joints give, such as reserves. It is for a motion without udot, or a model
                    with constraints, whose forces depend on it.
@@ -311,7 +311,7 @@ def _tensions(model: Model, motion: Motion, given: "ArrayLike | pd.DataFrame") -
 
 def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> Array:
     """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
-    if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path):
+    if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path.points):
         return np.zeros((len(motion.time), model.system.nu))
     result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)
     return result

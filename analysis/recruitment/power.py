@@ -213,7 +213,7 @@ def power_check(model: Model, poses: int = 1000, seed: int = 0) -> PowerCheck:
 
     rate, mine = _quotient(model, q, u, DIFFERENCE_STEP), np.einsum("nmi,ni->nm", path_jacobian(model, q), u)
     reasons = np.where(_steady(model, [q, *_ends(model, q, u, DIFFERENCE_STEP)]), "", OTHER_POINT).astype(object)
-    if any(muscle.wraps for muscle in model.muscles):
+    if any(muscle.path.wraps for muscle in model.muscles):
         flags = path_flags(model, q, near=4 * DIFFERENCE_STEP)
         reasons[(flags & PathFlag.JUMP) != 0] = JUMP
         reasons[(flags & PathFlag.UNSOLVED) != 0] = UNSOLVED
@@ -276,7 +276,7 @@ def _steady(model: Model, ways: list[np.ndarray]) -> np.ndarray:
     """(n, m) True where the same points are on the path at all of the neighbouring poses."""
     found = np.ones((len(ways[0]), len(model.muscles)), dtype=bool)
     for i, muscle in enumerate(model.muscles):
-        for point in muscle.path:
+        for point in muscle.path.points:
             there = [np.broadcast_to(point.active(model.system, way), len(way)) for way in ways]
             found[:, i] &= np.all([x == there[0] for x in there], axis=0)
     return found

@@ -266,7 +266,7 @@ class Specification:
         missing = [
             muscle.name
             for muscle in self.model.muscles
-            if muscle.activation is None and f"muscles.{muscle.name}.activation" not in varied
+            if muscle.default_activation is None and f"muscles.{muscle.name}.activation" not in varied
         ]
         if missing:
             raise ValueError(f"the model has no activation for {', '.join(missing)}: give the study's `activation`")

@@ -152,7 +152,7 @@ def _block_size(study: Specification, contents: Contents, block: int | None) -> 
 def _seconds_per_step(study: Specification) -> float:
     """About the time of a step of one sample on one core, rather too long: 1 us for each velocity and muscle, and 10 us
     for each surface around which a path wraps. The thoracoscapular shoulder takes half of that."""
-    wraps = sum(len(muscle.wraps) for muscle in study.model.muscles)
+    wraps = sum(len(muscle.path.wraps) for muscle in study.model.muscles)
     return 1e-6 * float(study.model.system.nu + len(study.model.muscles) + 10 * wraps)
 
 

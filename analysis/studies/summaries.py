@@ -72,7 +72,7 @@ class CoContraction(Summary):
     description = "share of opposing muscle torques"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        J = velocity_jacobian(model.system, model.muscles, at.q)
+        J = velocity_jacobian(model.system, model.paths, at.q)
         torques = -forces(model, at.q, at.u, at.activation, at.states)[..., :, None] * J
         positive = np.sum(np.where(torques > 0, torques, 0.0), axis=-2)
         negative = np.sum(np.where(torques < 0, -torques, 0.0), axis=-2)
@@ -166,7 +166,7 @@ class Work(Summary):
     description = "work done on the skeleton"
 
     def observe(self, model: Any, at: Moment) -> Any:
-        speed = matvec(velocity_jacobian(model.system, model.muscles, at.q), at.u)
+        speed = matvec(velocity_jacobian(model.system, model.paths, at.q), at.u)
         return -forces(model, at.q, at.u, at.activation, at.states) * speed
 
     def reduce(self, times: Array, values: Array) -> Array:

@@ -182,7 +182,7 @@ def _strengths(model: Model) -> list[list[str]]:
 
 
 def _attachments(model: Model) -> list[list[str]]:
-    ends = [(m.name, k) for m in model.muscles for k in (0, len(m.path) - 1)]
+    ends = [(m.name, k) for m in model.muscles for k in (0, len(m.path.points) - 1)]
     return [[f"muscles.{name}.path.{k}.position.{axis}"] for name, k in ends for axis in "xyz"]
 
 

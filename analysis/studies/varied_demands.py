@@ -33,6 +33,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import Model, Parameters, acting_wrenches, path_jacobian
 from myoquat.muscle.model import check_laws
+from myoquat.muscle.path import paths_on_bones
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian, wrenches
 from myoquat.muscle.states import forces_of_laws
 
@@ -216,9 +217,11 @@ class VariedDemands:
     @cached_property
     def _paths(self) -> Any:
         def formula(bound: Any, q: Array) -> tuple[Array, ...]:
-            muscles = tuple(bound.muscles[k] for k in self.moved)
-            lines = [joint_lines(bound.system, muscles, q, i)[0] for i in self.bodies]
-            return lengths(bound.system, muscles, q), velocity_jacobian(bound.system, muscles, q), *lines
+            muscles = [bound.muscles[k] for k in self.moved]
+            paths = tuple(muscle.path for muscle in muscles)
+            bones = paths_on_bones(muscles) if self.bodies else ()
+            lines = [joint_lines(bound.system, bones, q, i)[0] for i in self.bodies]
+            return lengths(bound.system, paths, q), velocity_jacobian(bound.system, paths, q), *lines
 
         return self._kernel(f"paths {self.bodies}", "paths", {"q": (self.base.model.system.nq,)}, formula)
 
@@ -227,7 +230,7 @@ class VariedDemands:
         system = self.base.model.system
 
         def formula(bound: Any, q: Array, tensions: Array) -> Array:
-            return wrenches(bound.system, tuple(bound.muscles[k] for k in self.moved), q, tensions)
+            return wrenches(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
 
         return self._kernel("pulls", "paths", {"q": (system.nq,), "tensions": (len(self.moved),)}, formula)
 

@@ -148,14 +148,14 @@ def _chained(chain: Chain | None, locked: Collection[str]) -> str:
 def _muscle(muscle: Muscle) -> str:
     law = f"law {muscle.law.kind}" if muscle.law is not None else "no force law"
     strength = getattr(muscle.law, "max_isometric_force", None)
-    parts = [" - ".join(point.body for point in muscle.path), law]
+    parts = [" - ".join(point.body for point in muscle.path.points), law]
     if strength is not None:
         parts.append(f"F0 = {strength:g} N")
     if muscle.law is not None and muscle.law.can_push:
         parts.append("may push" + (" (pull_only = true holds it at zero)" if hasattr(muscle.law, "pull_only") else ""))
     if muscle.activation_dynamics is not None:
         parts.append("activation dynamics")
-    for wrap in muscle.wraps:
+    for wrap in muscle.path.wraps:
         side = "" if wrap.quadrant == "all" else f" on {wrap.quadrant}"
         if wrap.hint is not None:
             side = " over the point " + ", ".join(f"{x:g}" for x in wrap.hint)

@@ -205,7 +205,7 @@ def _bodies(generic: Model, person: Model) -> pd.DataFrame:
 def _attachments(model: Model, body: str) -> Array:
     """(n, 3) [m] the centre of mass, the joints and the attachments of a body, in its frame."""
     centre = model.system.bodies[model.system.body_names.index(body)].center_of_mass
-    points = [point.position for muscle in model.muscles for point in muscle.path if point.body == body]
+    points = [point.position for muscle in model.muscles for point in muscle.path.points if point.body == body]
     joints = [other.position for other in model.system.bodies if other.parent == body]
     return np.array([centre, *joints, *points], dtype=float).reshape(-1, 3)
 

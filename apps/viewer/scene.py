@@ -482,7 +482,7 @@ class Scene:
         """The surfaces that muscles wrap, each once."""
         seen: dict[tuple[object, ...], Wrap] = {}
         for muscle in self.model.muscles:
-            for wrap in muscle.wraps:
+            for wrap in muscle.path.wraps:
                 seen.setdefault((wrap.body, wrap.kind, wrap.position, wrap.orientation, *wrap.sizes().items()), wrap)
         return [Part(w.body, surface(w, 0.15 * self.size), w.position, w.orientation) for w in seen.values()]
 

@@ -109,7 +109,7 @@ def _problem(rotations: str, measured: Motion) -> Problem:
     model = mq.load_model("thoracoscapular", rotations)
     near = consistent_motion(mq.load_model("thoracoscapular"), measured)
     poses = cloud_poses(model, convert_coordinates(near.system, model.system, near.q), POSES, SPREAD)
-    wrapped = tuple(muscle.name for muscle in model.muscles if muscle.wraps)
+    wrapped = tuple(muscle.name for muscle in model.muscles if muscle.path.wraps)
     model = model.with_fitted_paths(fit_paths(model, poses, muscles=wrapped, settings=FIT))
     torques = dict.fromkeys(model.system.velocity_names, RESERVE_TORQUE)
     effort = Effort(weight=EFFORT, weights={f"{name}.torque": RESERVE for name in torques})

@@ -39,7 +39,7 @@ def _lengths(model: Model, q: Any) -> Any:
         pose[body.name] = (R @ _rotation(q[s]), p + R @ jnp.array(body.position))
     lengths = []
     for muscle in model.muscles:
-        points = [pose[point.body][1] + pose[point.body][0] @ jnp.array(point.position) for point in muscle.path]
+        points = [pose[point.body][1] + pose[point.body][0] @ jnp.array(point.position) for point in muscle.path.points]
         lengths.append(sum(jnp.linalg.norm(b - a) for a, b in pairwise(points)))
     return jnp.stack(lengths)
 

@@ -17,8 +17,8 @@ def tendons(model: Model) -> tuple[dict[str, str], str]:
     sites: dict[str, str] = {}
     found = []
     for i, muscle in enumerate(model.muscles):
-        names = [f"s{i}_{k}" for k in range(len(muscle.path))]
-        for name, point in zip(names, muscle.path, strict=True):
+        names = [f"s{i}_{k}" for k in range(len(muscle.path.points))]
+        for name, point in zip(names, muscle.path.points, strict=True):
             position = " ".join(map(repr, point.position))
             sites[point.body] = sites.get(point.body, "") + f'<site name="{name}" pos="{position}"/>'
         found.append(f'<spatial name="t{i}">' + "".join(f'<site site="{name}"/>' for name in names) + "</spatial>")

@@ -102,7 +102,7 @@ def random_poses(model: Model, rng: np.random.Generator, count: int) -> np.ndarr
 
 def both_kernel(model: Model) -> Any:
     def both(q: Any) -> Any:
-        return lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q)
+        return lengths(model.system, model.paths, q), velocity_jacobian(model.system, model.paths, q)
 
     return kernels.compile(both, {"q": model.system.nq}, ["lengths", "jacobian"])
 
@@ -139,7 +139,7 @@ def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float
     read = np.array([str(name) in model.muscle_names for name in theirs["muscles"]], dtype=bool)
     straight = (theirs["wraps"] == 0)[read]
     known = [model.muscle_names.index(str(name)) for name in theirs["muscles"][read]]
-    wraps = [model.muscles[i].wraps for i in known]
+    wraps = [model.muscles[i].path.wraps for i in known]
     around = np.array([len(w) == 1 and isinstance(w[0], WrapCylinder) for w in wraps], dtype=bool)
     sure = ((path_flags(model, q, MAX_JUMP_DISTANCE_M) & ~PathFlag.WRAPPED) == 0)[:, known]
     l, J = kernel(q)

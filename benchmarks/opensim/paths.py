@@ -36,7 +36,7 @@ class OpensimPaths:
         keys = ("name", "parent", "position", "mass", "center_of_mass", "inertia")
         bodies = [{key: getattr(body, key) for key in keys} for body in system.bodies]
         muscles = [
-            {"name": muscle.name, "path": [(p.body, list(p.position)) for p in muscle.path]}
+            {"name": muscle.name, "path": [(p.body, list(p.position)) for p in muscle.path.points]}
             for muscle in self.model.muscles
         ]
         return {"ground": system.ground, "bodies": bodies, "muscles": muscles}

@@ -27,7 +27,7 @@ from myoquat.muscle.segments.lengths import lengths
 start = time.perf_counter()
 model = load_model("two_link")
 loaded = time.perf_counter()
-both = lambda q: (lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q))
+both = lambda q: (lengths(model.system, model.paths, q), velocity_jacobian(model.system, model.paths, q))
 kernel = kernels.compile(both, {"q": 8}, ["lengths", "jacobian"])
 kernel(model.system.random(8, np.random.default_rng(0)))
 ready = time.perf_counter()

@@ -183,7 +183,7 @@ def _power(name: str, model: Model, q: np.ndarray) -> dict[str, Any]:
     u = u if allowed is None else np.matvec(allowed, u)
 
     def formula(q: Any) -> Any:
-        return lengths(model.system, model.muscles, q)
+        return lengths(model.system, model.paths, q)
 
     speeds = kernels.compile(formula, {"q": model.system.nq}, "l").jvp()(q, model.system.rates(q, u))
     balance = np.einsum("nmk,nk->nm", path_jacobian(model, q), u) - speeds

@@ -62,8 +62,8 @@ def _varied(model: Model) -> dict[str, Any]:
     """Parameters by name, and how they vary."""
     vary: dict[str, Any] = {"muscles.*.max_isometric_force": {"normal": [1.0, 0.1], "relative": True}}
     for muscle in model.muscles:
-        last = len(muscle.path) - 1
-        point = muscle.path[last]
+        last = len(muscle.path.points) - 1
+        point = muscle.path.points[last]
         if point.body == "humerus" and hasattr(point, "position"):
             for axis, at in zip("xyz", point.position, strict=True):
                 vary[f"muscles.{muscle.name}.path.{last}.position.{axis}"] = {"normal": [float(at), 0.002]}

@@ -110,7 +110,7 @@ def _simulation() -> Callable[[int, int], Any]:
 def _paths() -> Callable[[int, int], Any]:
     """`amount` calls of 2 ms each, which write much."""
     model = load_model("two_link")
-    both = lambda q: (lengths(model.system, model.muscles, q), velocity_jacobian(model.system, model.muscles, q))  # noqa: E731
+    both = lambda q: (lengths(model.system, model.paths, q), velocity_jacobian(model.system, model.paths, q))  # noqa: E731
     kernel = kernels.compile(both, {"q": model.system.nq}, ["l", "J"])
     q = model.system.random(2**17, np.random.default_rng(0))
     out = kernel(q)

@@ -49,7 +49,9 @@ def _lengths(model: Model, q: Any) -> list[Any]:
         pose[body.name] = (R * _rotation(*q[s]), p + R * sympy.Matrix(body.position))
     lengths = []
     for muscle in model.muscles:
-        points = [pose[point.body][1] + pose[point.body][0] * sympy.Matrix(point.position) for point in muscle.path]
+        points = [
+            pose[point.body][1] + pose[point.body][0] * sympy.Matrix(point.position) for point in muscle.path.points
+        ]
         segments = [b - a for a, b in pairwise(points)]
         lengths.append(sum(sympy.sqrt(d.dot(d)) for d in segments))
     return lengths

@@ -3,8 +3,10 @@
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from myoquat.data.osim.elements import COORDINATE, FUNCTION, REQUIRED, Format, Part, by_tag, only_written
-from myoquat.data.osim.frames import ZERO, Frame, Frames, add_offset, path_of
+from myoquat.data.osim.frames import Frame, Frames, add_offset, path_of
 from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, add_function
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
@@ -92,12 +94,14 @@ def _powers_of(count: int, order: int) -> list[tuple[int, ...]]:
 
 
 def _read_points(element: Element, frames: Frames) -> dict[str, Any]:
-    """Two bodies and a point of each. Where the file names an offset frame, OpenSim takes the point in its body: the
-    place of the frame has no effect (measured in OpenSim 4.6, also for points on lines)."""
+    """Two bodies and a point of each, which the file gives in frames of them."""
     values: dict[str, Any] = {}
     for ours, k in ENDS:
-        values[ours] = frames.of(element, f"socket_body_{k}").body
-        values[f"{ours}_point"] = numbers(element, f"location_body_{k}", 3, ZERO)
+        frame = frames.of(element, f"socket_body_{k}")
+        values |= {
+            ours: frame.body,
+            f"{ours}_point": frame.point(numbers(element, f"location_body_{k}", 3, (0.0,) * 3)),
+        }
     return values
 
 
@@ -138,12 +142,13 @@ def weld(first: Frame, second: Frame, name: str) -> Weld:
 
 
 def _read_on_line(element: Element, frames: Frames) -> dict[str, Any]:
+    line, follower = frames.of(element, "socket_line_body"), frames.of(element, "socket_follower_body")
     return {
-        "first": frames.of(element, "socket_line_body").body,
-        "second": frames.of(element, "socket_follower_body").body,
-        "first_point": numbers(element, "point_on_line", 3, ZERO),
-        "axis": numbers(element, "line_direction_vec", 3),
-        "second_point": numbers(element, "point_on_follower", 3, ZERO),
+        "first": line.body,
+        "second": follower.body,
+        "first_point": line.point(numbers(element, "point_on_line", 3, (0.0,) * 3)),
+        "axis": three(line.R @ np.array(numbers(element, "line_direction_vec", 3))),
+        "second_point": follower.point(numbers(element, "point_on_follower", 3, (0.0,) * 3)),
     }
 
 

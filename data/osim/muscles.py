@@ -44,9 +44,8 @@ from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.fitted import FittedPoint, LengthPoint, fitted_path, function_path
 from myoquat.muscle.laws import Thelen2003
-from myoquat.muscle.path import Muscle, MuscleGroup, PathWrap
+from myoquat.muscle.path import Muscle, MuscleGroup, MusclePath
 from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
     "Paths",
@@ -154,21 +153,20 @@ def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported:
     path = _path_in(element)
     if path is None:
         complain(element, f"<{element.tag}> needs a <{GEOMETRY}>")
-    wraps: tuple[Wrap, ...] = ()
-    path_wraps: tuple[PathWrap, ...] = ()
     if path.tag == FUNCTIONAL:
-        points = read_functional(path, unsupported)
+        along = MusclePath(read_functional(path, unsupported))
     elif path.tag == OBSTACLES:
-        points, wraps = read_obstacles(path, frames, unsupported)
+        along = MusclePath(*read_obstacles(path, frames, unsupported))
     else:
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
         wraps, path_wraps = surfaces.along(path, len(points), unsupported)
+        along = MusclePath(points, wraps, path_wraps=path_wraps)
     name = str(element.get("name"))
     for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)
         if limit is not None and sign * (number(element, tag, infinite=True) - idle) > 0:
             unsupported.count(element, f"{tag}: its activation goes from its least to 1")
-    return Muscle(name, points, law, read_activation(element), dynamics, wraps, path_wraps=path_wraps)
+    return Muscle(name, along, law, read_activation(element), dynamics)
 
 
 def has_resolved_wraps(element: Any) -> bool:
@@ -312,24 +310,25 @@ class Paths:
 
     def add(self, parent: Element, muscle: Muscle) -> None:
         """The path of a muscle; ModelError for a point or a surface that OpenSim cannot have."""
-        element, end = f"muscle {muscle.name!r}", muscle.path[-1]
-        if isinstance(end, LengthPoint) and muscle.path == function_path(end.coordinates, end.length, end.body):
+        element, points = f"muscle {muscle.name!r}", muscle.path.points
+        end = points[-1]
+        if isinstance(end, LengthPoint) and points == function_path(end.coordinates, end.length, end.body):
             self._add_functional(parent, end.coordinates, end.length, element)
-        elif isinstance(end, FittedPoint) and muscle.path == fitted_path(end.length, end.fitted, end.body):
+        elif isinstance(end, FittedPoint) and points == fitted_path(end.length, end.fitted, end.body):
             # a fitted path of scalar coordinates, without the set of its poses: quaternions became angles before
             self._add_functional(parent, end.length.variables.coordinates, end.length.polynomial(), element)
         elif isinstance(end, FittedPoint):
             message = "OpenSim has no fitted paths with straight pieces or terms of surfaces"
             raise ModelError(f"{message}; fit with FitSettings(polynomials=True)", element=element)
-        elif muscle.pulleys:
+        elif muscle.path.pulleys:
             raise ModelError("OpenSim has no paths over pulleys", element=element)
         elif is_hinted(muscle):
             self._wraps.add_path(parent, muscle)
         else:
             path = add(parent, GEOMETRY, name="path")
-            points = add_set(path, "PathPointSet")
-            for k, point in enumerate(muscle.path, start=1):
-                self._add_point(points, point, f"{muscle.name}-P{k}", element)
+            holder = add_set(path, "PathPointSet")
+            for k, point in enumerate(points, start=1):
+                self._add_point(holder, point, f"{muscle.name}-P{k}", element)
             add_path_wraps(path, muscle, self._wraps)
 
     def _add_functional(self, parent: Element, names: Sequence[str], length: Any, element: str) -> None:

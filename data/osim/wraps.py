@@ -33,7 +33,7 @@ from myoquat.muscle import wrapping
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, PathWrap
+from myoquat.muscle.path import Muscle, MusclePath, PathWrap
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
@@ -185,12 +185,12 @@ def is_resolved(path: Any) -> bool:
     return bool(names) and all(name.endswith(RESOLVED) for name in names)
 
 
-def _in_stated_order(muscle: Muscle) -> Muscle:
-    """The muscle with its surfaces as its `path_wraps` state them; the same one where these name other surfaces."""
-    if sorted(stated.wrap for stated in muscle.path_wraps) != list(range(len(muscle.wraps))):
-        return muscle
-    wraps = tuple(replace(muscle.wraps[stated.wrap], points=stated.points) for stated in muscle.path_wraps)
-    return replace(muscle, wraps=wraps, path_wraps=_reordered(muscle.path_wraps, [s.wrap for s in muscle.path_wraps]))
+def _in_stated_order(path: MusclePath) -> MusclePath:
+    """The path with its surfaces as its `path_wraps` state them; the same one where these name other surfaces."""
+    if sorted(stated.wrap for stated in path.path_wraps) != list(range(len(path.wraps))):
+        return path
+    wraps = tuple(replace(path.wraps[stated.wrap], points=stated.points) for stated in path.path_wraps)
+    return replace(path, wraps=wraps, path_wraps=_reordered(path.path_wraps, [s.wrap for s in path.path_wraps]))
 
 
 def _reordered(path_wraps: Sequence[PathWrap], order: Sequence[int]) -> tuple[PathWrap, ...]:
@@ -223,11 +223,12 @@ def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
     A sphere or a cylinder that is the only surface of a path acts on all of them, because contact has a formula. A
     cylinder with a quadrant then acts on one pair of points at each pose, as in OpenSim.
     """
-    if len(muscle.wraps) == 1 and not muscle.wraps[0].solved:
-        wrap = muscle.wraps[0]
+    wraps = muscle.path.wraps
+    if len(wraps) == 1 and not wraps[0].solved:
+        wrap = wraps[0]
         if wrap.quadrant == "all" or wrap.sided:
             return False
-    return bool(muscle.wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in muscle.wraps)
+    return bool(wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in wraps)
 
 
 def _sampled(model: Model) -> np.ndarray:
@@ -265,9 +266,9 @@ def _pieces(system: ArticulatedSystem, muscles: Sequence[Muscle], q: np.ndarray)
     }
     rows: dict[type[Wrap], list[tuple[tuple[str, int], int, Wrap, np.ndarray]]] = {}
     for muscle in muscles:
-        path = [(point.local(system, q), *poses[point.body]) for point in muscle.path]
+        path = [(point.local(system, q), *poses[point.body]) for point in muscle.path.points]
         points = np.stack([p + matvec(R, x) for x, R, p in path])
-        for (number, wrap), end in product(enumerate(muscle.wraps), range(1, len(points))):
+        for (number, wrap), end in product(enumerate(muscle.path.wraps), range(1, len(points))):
             if wrap.acts(end):
                 row = (muscle.name, number), end, wrap, points[end - 1 : end + 1]
                 rows.setdefault(type(wrap), []).append(row)
@@ -298,21 +299,23 @@ def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[list[float], lis
 
 def _with_ranges(muscle: Muscle, pieces: Mapping[tuple[str, int], Sequence[_Piece]]) -> Muscle:
     placed: list[tuple[float, tuple[int, int]]] = []  # where along the path a surface is nearest, and on which points
-    for number, wrap in enumerate(muscle.wraps):
+    path = muscle.path
+    for number, wrap in enumerate(path.wraps):
         near = pieces[muscle.name, number]
         closest = min(near, key=lambda piece: piece.distance)
         met = [piece for piece in near if piece.contacts] or [closest]
         if wrap.quadrant != "all":
             met = [max(met, key=lambda piece: piece.contacts)]
         placed.append((closest.end - 1 + closest.share, (met[0].end - 1, met[-1].end)))
-    whole = (0, len(muscle.path) - 1)
+    whole = (0, len(path.points) - 1)
     spans = [None if span == whole else span for _, span in placed]
     starts = [span[0] for _, span in placed]
-    if any(spans) and spans == [wrap.points for wrap in muscle.wraps] and starts == sorted(starts):
+    if any(spans) and spans == [wrap.points for wrap in path.wraps] and starts == sorted(starts):
         return muscle  # as it is written: a file that tells the pieces tells the order on them
     order = sorted(range(len(placed)), key=lambda k: placed[k][0])
-    wraps = tuple(unchecked(muscle.wraps[k], {"points": spans[k]}) for k in order)
-    return unchecked(muscle, {"wraps": wraps, "path_wraps": _reordered(muscle.path_wraps, order)})
+    wraps = tuple(unchecked(path.wraps[k], {"points": spans[k]}) for k in order)
+    changed = unchecked(path, {"wraps": wraps, "path_wraps": _reordered(path.path_wraps, order)})
+    return unchecked(muscle, {"path": changed})
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -382,7 +385,7 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
 
 def is_hinted(muscle: Muscle) -> bool:
     """Whether a path is one over obstacles; ModelError where it is so in part."""
-    hinted = [wrap.hint is not None for wrap in muscle.wraps]
+    hinted = [wrap.hint is not None for wrap in muscle.path.wraps]
     if any(hinted) and not all(hinted):
         raise ModelError(
             "OpenSim has no path around surfaces with a hint and others", element=f"muscle {muscle.name!r}"
@@ -402,7 +405,7 @@ class WrittenWraps:
             table, names, taken = (
                 (OBSTACLES, self._obstacles, set(surfaces)) if is_hinted(muscle) else (SURFACES, self._objects, set())
             )
-            for wrap in map(_bare, muscle.wraps):
+            for wrap in map(_bare, muscle.path.wraps):
                 if wrap not in names:
                     names[wrap] = self._name(wrap, muscle.name, table, {*names.values(), *taken})
 
@@ -455,18 +458,18 @@ class WrittenWraps:
 
     def add_path(self, parent: Element, muscle: Muscle) -> None:
         """A path over obstacles; ModelError for points and pieces that OpenSim's cannot have."""
-        element = f"muscle {muscle.name!r}"
-        whole = (0, len(muscle.path) - 1)
-        if any(type(point) is not PathPoint for point in muscle.path):
+        element, path = f"muscle {muscle.name!r}", muscle.path
+        whole = (0, len(path.points) - 1)
+        if any(type(point) is not PathPoint for point in path.points):
             raise ModelError("all points of OpenSim's path over obstacles are fixed to bodies", element=element)
-        if any(np.diff(wrap.points or whole) != 1 for wrap in muscle.wraps):
+        if any(np.diff(wrap.points or whole) != 1 for wrap in path.wraps):
             raise ModelError("in OpenSim an obstacle with a hint acts between two points of a path", element=element)
         elements = add(add(parent, TAG, name="path"), "path_elements")
-        for k, point in enumerate(muscle.path):
+        for k, point in enumerate(path.points):
             entry = add(add(elements, POINT, name=f"path_point_{k}"), "PathPoint", name="pathpoint")
             add(entry, "socket_parent_frame", path_of(point.body))
             add(entry, "location", point.position)
-            for i, wrap in enumerate(muscle.wraps):
+            for i, wrap in enumerate(path.wraps):
                 if (wrap.points or whole)[0] == k and wrap.hint is not None:
                     obstacle = add(elements, OBSTACLE, name=f"obstacle_{i}")
                     add(obstacle, "socket_contact_geometry", f"/contactgeometryset/{self.of(wrap)}")
@@ -489,21 +492,25 @@ def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
 
 def with_valid_path_wraps(model: Model) -> Model:
     """The model with `path_wraps` of those muscles only whose surfaces become the same again when they are read."""
-    stated = replace(model, muscles=tuple(map(_in_stated_order, model.muscles)))
-    read = with_wrap_ranges(stated).muscles
-    pairs = zip(model.muscles, read, strict=True)
-    return replace(model, muscles=tuple(a if a.wraps == b.wraps else replace(a, path_wraps=()) for a, b in pairs))
+    stated = tuple(replace(muscle, path=_in_stated_order(muscle.path)) for muscle in model.muscles)
+    read = with_wrap_ranges(replace(model, muscles=stated)).paths
+    muscles = (
+        muscle if muscle.path.wraps == path.wraps else replace(muscle, path=replace(muscle.path, path_wraps=()))
+        for muscle, path in zip(model.muscles, read, strict=True)
+    )
+    return replace(model, muscles=tuple(muscles))
 
 
 def add_path_wraps(path: Element, muscle: Muscle, wraps: WrittenWraps) -> None:
     """The surfaces in the order and with the ranges of `path_wraps`; without these, those of the model, and names that
     say so."""
-    resolved = tuple(PathWrap(k, wrap.points) for k, wrap in enumerate(muscle.wraps))
-    mark = "" if muscle.path_wraps else RESOLVED
-    holder = add_set(path, "PathWrapSet") if muscle.wraps else path
-    for k, stated in enumerate(muscle.path_wraps or resolved, start=1):
+    own, path_wraps = muscle.path.wraps, muscle.path.path_wraps
+    resolved = tuple(PathWrap(k, wrap.points) for k, wrap in enumerate(own))
+    mark = "" if path_wraps else RESOLVED
+    holder = add_set(path, "PathWrapSet") if own else path
+    for k, stated in enumerate(path_wraps or resolved, start=1):
         entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}{mark}")
-        add(entry, "wrap_object", wraps.of(muscle.wraps[stated.wrap]))
+        add(entry, "wrap_object", wraps.of(own[stated.wrap]))
         add(entry, "method", stated.method)
         span = (-1, -1) if stated.points is None else (stated.points[0] + 1, stated.points[1] + 1)
         add(entry, "range", " ".join(map(str, span)))

@@ -32,6 +32,7 @@ from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import ContactSurface
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import MusclePath
 
 __all__ = ["write_model"]
 
@@ -85,7 +86,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             unwritten.count("activations of muscles", muscle.name)
         paths.add(force, muscle)
     for muscle in original.muscles:
-        if muscle.anatomy is not None:
+        if muscle.path.anatomy is not None:
             unwritten.count("paths of points that fitted paths replace", muscle.name)
     add_passive(forces, original.system, unwritten)
     add_limits(forces, system, model.limits)
@@ -108,9 +109,10 @@ def _prepared(model: Model) -> Model:
     def on(things: Any) -> Any:
         return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
 
-    muscles = tuple(
-        replace(muscle, path=on(muscle.path), wraps=on(muscle.wraps), anatomy=None) for muscle in model.muscles
-    )
+    def moved(path: MusclePath) -> MusclePath:
+        return replace(path, points=on(path.points), wraps=on(path.wraps), anatomy=None)
+
+    muscles = tuple(replace(muscle, path=moved(muscle.path)) for muscle in model.muscles)
     return replace(
         model,
         system=system,
@@ -181,7 +183,7 @@ def _start(model: Model, system: ArticulatedSystem) -> tuple[np.ndarray, np.ndar
 
 def _named(model: Model, surfaces: Iterable[ContactSurface]) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
-    things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path, *muscle.wraps)]
+    things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path.points, *muscle.path.wraps)]
     linked: Any = (*model.constraints, *model.forces, *model.actuators)
     held = {getattr(link, key) for link in linked for key in HOLDERS if hasattr(link, key)}
     return held | {thing.body for thing in (*things, *model.markers, *surfaces)}

@@ -39,9 +39,10 @@ A model file (all numbers in SI units, quaternions scalar first):
     [[muscles]]
     name = "m1"
     path = [{ body = "ground", point = [0.0, 0.0, 0.0] }, { body = "A", point = [0.1, 0.0, -0.5] }]
+                                        # or { points = [...], wraps = [{ type = "cylinder", body = "A",
+                                        # position = [0.0, 0.0, -0.3], radius = 0.02, quadrant = "+x" }] }
     law = { type = "B", optimal_length = 2.0, max_isometric_force = 12.0 }    # optional
     activation = 0.1                    # optional
-    wraps = [{ type = "cylinder", body = "A", position = [0.0, 0.0, -0.3], radius = 0.02, quadrant = "+x" }]  # optional
     activation_dynamics = { activation_time = 0.015, deactivation_time = 0.06 }    # optional: the activation is a state
 
     [[limits]]                          # optional; likewise [[coordinates]], [[couplers]], [[markers]],

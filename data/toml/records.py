@@ -25,6 +25,7 @@ from myoquat.muscle import actuators, forces, laws, wrapping
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
+from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
@@ -368,6 +369,8 @@ def _read(hint: Any, value: Any, element: str, key: str) -> Any:
         return _read(_alternative(hint, value), value, element, key)
     if get_origin(hint) is tuple:
         return _read_tuple(get_args(hint), value, element, key)
+    if hint is MusclePath and isinstance(value, list):
+        value = {"points": value}
     if hint is float:
         return number(value, element, key)
     if hint is str:
@@ -410,6 +413,8 @@ def _read_tuple(hints: tuple[Any, ...], value: Any, element: str, key: str) -> t
 def _write(value: Any, element: str) -> Any:
     if isinstance(value, tuple):
         return array([_write(item, element) for item in value])
+    if isinstance(value, MusclePath) and value == MusclePath(value.points):
+        return _write(value.points, element)
     if is_dataclass(value):
         return write_record(value, element)
     if isinstance(value, (bool, str, int)):

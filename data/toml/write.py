@@ -109,5 +109,7 @@ def _body(body: Body) -> "Table":
 
 def _muscle(muscle: Muscle) -> "AbstractTable":
     table = write_record(muscle, f"muscle {muscle.name!r}", inline=False)
-    table["path"].multiline(True)
+    path: Any = table["path"]
+    points: Any = path if isinstance(path, list) else path["points"]
+    points.multiline(True)
     return table

@@ -309,12 +309,11 @@ def _prescribes(model: Model) -> bool:
 
 def _default_activation(model: Model) -> Array:
     """(m,) the activations that the model names, 0 of ligaments and springs; ValueError if it leaves one open."""
-    for muscle in model.muscles:
-        if muscle.activation is None and (muscle.law is None or muscle.law.activated):
-            raise ValueError(
-                f"activation: the model names none for muscle {muscle.name!r}; give activation= (--activation)"
-            )
-    return np.array([muscle.activation or 0.0 for muscle in model.muscles], dtype=float)
+    found = [muscle.default_activation for muscle in model.muscles]
+    if None in found:
+        name = model.muscle_names[found.index(None)]
+        raise ValueError(f"activation: the model names none for muscle {name!r}; give activation= (--activation)")
+    return np.array(found, dtype=float)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ class MuscleStarts:
         bound = self.equations.fixed(p if self.equations.names else None).muscled
         values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
         return (
-            lengths(bound.system, bound.muscles, q),
+            lengths(bound.system, bound.paths, q),
             *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
         )
 

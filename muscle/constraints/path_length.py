@@ -10,7 +10,7 @@ from myoquat.joints.constraints import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 
 __all__ = ["PathLengthConstraint", "solved_surface"]
@@ -20,40 +20,40 @@ __all__ = ["PathLengthConstraint", "solved_surface"]
 class PathLengthConstraint(Holonomic):
     """phi = l - l0 - sum over i of c_i (m - m0)^i (1): the length l of a path, as a polynomial of that of another, m.
 
-    rest_length l0, other_rest_length m0 [m]; coefficients c; without `other` c_0 alone counts. The law of the paths
-    does not matter. MuJoCo's equality constraint of tendons, which is soft there. Paths may wrap around surfaces whose
-    contacts have a closed form, spheres and cylinders, one between two points. ModelError for other surfaces, whose
-    contacts a solver finds, since second derivatives are not available. It is raised too for coefficients of powers of
-    a path that is not there. What the constraint does is smooth except where a path comes to touch a surface.
+    rest_length l0, other_rest_length m0 [m]; coefficients c; without `other` c_0 alone counts. MuJoCo's equality
+    constraint of tendons, which is soft there. Paths may wrap around surfaces whose contacts have a closed form,
+    spheres and cylinders, one between two points. ModelError for other surfaces, whose contacts a solver finds, since
+    second derivatives are not available. It is raised too for coefficients of powers of a path that is not there. What
+    the constraint does is smooth except where a path comes to touch a surface.
 
     >>> import numpy as np
     >>> import myoquat as mq
-    >>> from myoquat.muscle import Muscle, PathPoint
+    >>> from myoquat.muscle import MusclePath, PathPoint
     >>> from myoquat.muscle.constraints import PathLengthConstraint
     >>> slider = mq.Body("bead", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
-    >>> rope = Muscle("rope", (PathPoint("ground", (0.0, 3.0, 0.0)), PathPoint("bead", (0.0, 0.0, 0.0))))
+    >>> rope = MusclePath((PathPoint("ground", (0.0, 3.0, 0.0)), PathPoint("bead", (0.0, 0.0, 0.0))))
     >>> held = PathLengthConstraint(rope, rest_length=4.0, coefficients=(1.0,))
     >>> held.position(mq.ArticulatedSystem((slider,)), np.array([4.0]), np.zeros(()))  # the rope is 5 m long
     array([0.])
     """
 
     constants: ClassVar[tuple[str, ...]] = ("path", "other")
-    path: Muscle
+    path: MusclePath
     rest_length: float
     coefficients: tuple[float, ...] = (0.0, 1.0)
-    other: Muscle | None = None
+    other: MusclePath | None = None
     other_rest_length: float = 0.0
 
     @property
-    def _paths(self) -> tuple[Muscle, ...]:
+    def _paths(self) -> tuple[MusclePath, ...]:
         return (self.path,) if self.other is None else (self.path, self.other)
 
     def check(self, system: ArticulatedSystem) -> None:
         for path in self._paths:
-            path.check(system)
+            path.check(system, self.label)
             if (surface := solved_surface(path)) is not None:
                 raise ModelError(
-                    f"path {path.name!r} wraps around {surface}, where a solver finds the contact", element=self.label
+                    f"its path wraps around {surface}, where a solver finds the contact", element=self.label
                 )
         if self.other is None and len(self.coefficients) != 1:
             raise ModelError("without another path there is one coefficient, not "
@@ -86,9 +86,9 @@ class PathLengthConstraint(Holonomic):
         return phi - value, slope
 
 
-def solved_surface(path: Muscle) -> str | None:
+def solved_surface(path: MusclePath) -> str | None:
     """The name of a surface whose contact a solver finds: of another form, or one of several between two points."""
-    for number in range(1, len(path.path)):
+    for number in range(1, len(path.points)):
         acting = [wrap for wrap in path.wraps if wrap.acts(number)]
         for wrap in acting:
             if wrap.solved or len(acting) > 1:

@@ -73,7 +73,7 @@ def derive(model: Model, jacobian: str, eliminated: int = 0, forces: bool = True
     model = model.with_rotations("sequence" if jacobian == "sequence" else "quaternion")
     inputs = _inputs(model, forces)
     q = as_array(inputs["q"])
-    l = lengths(model.system, model.muscles, q)
+    l = lengths(model.system, model.paths, q)
     J = _jacobian(model, jacobian, q, eliminated)
     outputs = {"l": l, SYMBOLS[jacobian]: J}
     if forces:
@@ -89,7 +89,7 @@ def _check(model: Model, forces: bool) -> None:
     """ModelError for what has no closed form."""
     for muscle in model.muscles:
         problem = None
-        if muscle.wraps:
+        if muscle.path.wraps:
             problem = "its path runs around a surface, so its length is no closed form that SymPy could derive"
         elif forces and muscle.law is None:
             problem = "no force law is given; forces=False (--no-forces) derives lengths and the Jacobian alone"
@@ -125,9 +125,9 @@ def _inputs(model: Model, forces: bool) -> dict[str, tuple[sympy.Symbol, ...]]:
 
 def _jacobian(model: Model, jacobian: str, q: Any, eliminated: int) -> Any:
     if jacobian != "constrained":
-        return coordinate_jacobian(model.system, model.muscles, q)
+        return coordinate_jacobian(model.system, model.paths, q)
     dropped = np.full(len(model.system.quaternion_slices()), float(eliminated))
-    return constrained_jacobian(model.system, model.muscles, q, dropped)
+    return constrained_jacobian(model.system, model.paths, q, dropped)
 
 
 def _forces(model: Model, l: Any, activation: Any, strengths: Sequence[sympy.Symbol]) -> Any:

@@ -105,7 +105,7 @@ def _equation(text: str) -> str:
 def _moved(d: Derivation) -> list[Any]:
     """The bodies that muscles hang on and all that carry these, in their order."""
     system = d.model.system
-    ends = {point.body for muscle in d.model.muscles for point in muscle.path}
+    ends = {point.body for muscle in d.model.muscles for point in muscle.path.points}
     names = {name for end in ends for name in system.chain_to_ground(end)}
     return [body for body in system.bodies if body.name in names]
 
@@ -170,14 +170,14 @@ def _points() -> list[str]:
 
 def _length(muscle: Any) -> str:
     m = subscript(muscle.name)
-    pieces = (f"|x_{{{m},{i + 1}}} - x_{{{m},{i}}}|" for i in range(1, len(muscle.path)))
+    pieces = (f"|x_{{{m},{i + 1}}} - x_{{{m},{i}}}|" for i in range(1, len(muscle.path.points)))
     return rf"\ell_{{{m}}} = {' + '.join(pieces)}"
 
 
 def _row(d: Derivation, muscle: Any) -> str:
     """The row of a muscle, joint by joint: the segments whose ends move with the joint differently."""
     m, parts = subscript(muscle.name), []
-    chains = [d.model.system.chain_to_ground(point.body) for point in muscle.path]
+    chains = [d.model.system.chain_to_ground(point.body) for point in muscle.path.points]
     for body in _moved(d):
         on = [body.name in chain for chain in chains]
         if body.joint.nq and any(a != b for a, b in pairwise(on)):
@@ -270,7 +270,7 @@ def _numbers(d: Derivation) -> list[str]:
 def _given_points(d: Derivation) -> list[str]:
     lines = []
     for muscle in d.model.muscles:
-        for i, point in enumerate(muscle.path, start=1):
+        for i, point in enumerate(muscle.path.points, start=1):
             note = ""
             if isinstance(point, ConditionalPoint):
                 low, high = point.range

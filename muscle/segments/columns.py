@@ -146,7 +146,7 @@ class Reach:
     """Which columns change which segments.
 
     pulls, pushes   the wrenches on bodies and the forces on moving points, how many
-    strained        the row of strains of a muscle on all that a joint which strains carries, by muscle and body; row 0
+    strained        the row of strains of a path on all that a joint which strains carries, by path and body; row 0
                     is of no joint
     rows            of a type, by the name of their buffer, the numbers (segments, n) of these
     moving          the columns that move bodies of a segment
@@ -178,7 +178,7 @@ class Reach:
             for i in self._carriers(name, segment.base):
                 s, leader = self.columns.moving[i], self.system.leaders[i]
                 if s.stop > s.start:
-                    first_entry = segment.muscle * self.columns.size + self.columns.slices[leader].start
+                    first_entry = segment.path * self.columns.size + self.columns.slices[leader].start
                     row = self.pulls, s.start, first_entry - s.start
                     self._carried.setdefault(s.stop - s.start, []).append(row)
             self.pulls += 1
@@ -191,13 +191,13 @@ class Reach:
 
     def _strain(self, segment: Segment) -> list[int]:
         """The rows to which the strains on the bodies of a segment add."""
-        return [self._strained_row(segment.muscle, name) for name in segment.met] if self.columns.straining else []
+        return [self._strained_row(segment.path, name) for name in segment.met] if self.columns.straining else []
 
-    def _strained_row(self, muscle: int, name: str) -> int:
-        """The row of a muscle and the first joint from a body towards the ground that strains, 0 without; those beyond
+    def _strained_row(self, path: int, name: str) -> int:
+        """The row of a path and the first joint from a body towards the ground that strains, 0 without; those beyond
         get theirs too."""
         joints = [i for i in self._carriers(name, self.system.ground) if i in self.columns.straining]
-        rows = [self.strained.setdefault((muscle, i), len(self.strained) + 1) for i in joints]
+        rows = [self.strained.setdefault((path, i), len(self.strained) + 1) for i in joints]
         self._beyond.update(pairwise(rows))
         return rows[0] if rows else 0
 
@@ -211,7 +211,7 @@ class Reach:
                 slide = self._slide.setdefault((stop.number, j), len(self.slides))
                 if slide == len(self.slides):
                     self.slides.append((stop.point, j))
-                self._slid.append((self.pushes, slide, segment.muscle * self.columns.size + j))
+                self._slid.append((self.pushes, slide, segment.path * self.columns.size + j))
             self.pushes += 1
         return list(range(first, self.pushes))
 
@@ -256,8 +256,8 @@ class Reach:
                 ("strains", np.array([self._beyond[row] for row in order])),
             )
         if self.strained:
-            (muscles, bodies), joints = np.array(list(self.strained)).T, list(self.columns.straining)
-            first = muscles * self.columns.size + [self.columns.straining[i].start for i in bodies]
+            (paths, bodies), joints = np.array(list(self.strained)).T, list(self.columns.straining)
+            first = paths * self.columns.size + [self.columns.straining[i].start for i in bodies]
             gather = {"strain": ("strains", np.array(list(self.strained.values()))),
                       "joint": ("stretching", np.searchsorted(joints, bodies))}  # fmt: skip
             yield _strained, gather, ("entries", first[:, None] + np.arange(4))

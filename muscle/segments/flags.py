@@ -13,7 +13,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import wrapping
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
@@ -43,8 +43,8 @@ class PathFlag(IntFlag):
                 their ranges. The length is that of one of them (`myoquat.joints.Angles`). Along a `Motion` the branch
                 is known, and the bit is not set
     LEFT_OUT    a surface lies in the way of a piece of the path on which it does not act here, although its file lets
-                it (`Muscle.path_wraps`). OpenSim chooses the piece at every pose. Here it was chosen from poses within
-                the coordinates' ranges, so that contact in few of them, or outside of the ranges, may be missed
+                it (`MusclePath.path_wraps`). OpenSim chooses the piece at every pose. Here it was chosen from poses
+                within the coordinates' ranges, so that contact in few of them, or outside of the ranges, may be missed
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -66,54 +66,52 @@ class PathFlag(IntFlag):
 APART = 1e-12  # [m] below which points count as in one place
 
 
-def flags(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, near: float) -> Array:
+def flags(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, near: float) -> Array:
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
-    touching = contacts(system, muscles, q)
-    poses = system.poses(q)
-    columns = [
-        _of(system, muscle, pieces, q, near) + _coincident(system, muscle, q, poses)
-        for muscle, pieces in zip(muscles, touching, strict=True)
-    ]
+    touching, poses = contacts(system, paths, q), system.poses(q)
+    firsts, numbers = different_paths(paths)
+    found = [_of(system, paths[k], touching[k], q, near) + _coincident(system, paths[k], q, poses) for k in firsts]
+    columns = [found[number] for number in numbers]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
 
 def _of(
-    system: ArticulatedSystem, muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", q: Array, near: float
+    system: ArticulatedSystem, path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", q: Array, near: float
 ) -> Array:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
-    edges = [_at_edge(system, point, q, near) for point in muscle.path if isinstance(point, ConditionalPoint)]
-    outside = [point.leaves(system, q) for point in muscle.path]
+    edges = [_at_edge(system, point, q, near) for point in path.points if isinstance(point, ConditionalPoint)]
+    outside = [point.leaves(system, q) for point in path.points]
     bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
         PathFlag.INSIDE: [c.inside for c in all_contacts],
-        PathFlag.JUMP: [*_jumps(muscle, pieces, near), *edges],
+        PathFlag.JUMP: [*_jumps(path, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
-        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, muscle, q)],
-        PathFlag.OPEN: _open(system, muscle, q),
-        PathFlag.LEFT_OUT: [*_left_out(system, muscle, q)],
+        PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, path, q)],
+        PathFlag.OPEN: _open(system, path, q),
+        PathFlag.LEFT_OUT: [*_left_out(system, path, q)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     return sum(columns[1:], start=columns[0])
 
 
-def lock_sines(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
+def lock_sines(system: ArticulatedSystem, path: MusclePath, q: Array) -> list[Array]:
     """(...) each, |sin| of the angle to the locks of the angles on which a path depends."""
-    return followed_sines(system, q, *_carriers_and_drivers(system, muscle))
+    return followed_sines(system, q, *_carriers_and_drivers(system, path))
 
 
-def _carriers_and_drivers(system: ArticulatedSystem, muscle: Muscle) -> tuple[set[str], set[str]]:
+def _carriers_and_drivers(system: ArticulatedSystem, path: MusclePath) -> tuple[set[str], set[str]]:
     """The bodies of points and surfaces of a path, and the coordinates with which its points move."""
-    bodies = {point.body for point in muscle.path} | {wrap.body for wrap in muscle.wraps}
-    driven = (point for point in muscle.path if isinstance(point, DrivenPoint))
+    bodies = {point.body for point in path.points} | {wrap.body for wrap in path.wraps}
+    driven = (point for point in path.points if isinstance(point, DrivenPoint))
     return bodies, {name for point in driven for name in point.driving(system)}
 
 
-def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
+def _open(system: ArticulatedSystem, path: MusclePath, q: Array) -> list[Array]:
     """(...) each, whether a rotation on whose angles a path depends leaves open which of its two triples is meant."""
-    bodies, angles = _carriers_and_drivers(system, muscle)
-    angles |= {point.coordinate for point in muscle.path if isinstance(point, ConditionalPoint)}
+    bodies, angles = _carriers_and_drivers(system, path)
+    angles |= {point.coordinate for point in path.points if isinstance(point, ConditionalPoint)}
     return [
         joint.angles.is_open(joint.quaternion(q[..., span]))
         for joint, span in followed_joints(system, bodies, angles)
@@ -121,12 +119,12 @@ def _open(system: ArticulatedSystem, muscle: Muscle, q: Array) -> list[Array]:
     ]
 
 
-def _jumps(muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", near: float) -> Iterator[Array]:
+def _jumps(path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", near: float) -> Iterator[Array]:
     """(...) each, whether an end of the path at a surface is near a jump of the length.
 
     An end that never moves makes no jump: a point of the surface's body stays where it is.
     """
-    for first, last, piece in zip(muscle.path[:-1], muscle.path[1:], pieces, strict=True):
+    for first, last, piece in zip(path.points[:-1], path.points[1:], pieces, strict=True):
         for i, (wrap, c) in enumerate(zip(piece.wraps, piece.contacts, strict=True)):
             others = [(other, j < i) for j, other in enumerate(piece.contacts) if j != i]
             ahead = [o.on & ((o.place < c.place) | (earlier & (o.place == c.place))) for o, earlier in others]
@@ -138,18 +136,18 @@ def _jumps(muscle: Muscle, pieces: "tuple[wrapping.Piece, ...]", near: float) ->
                 yield here
 
 
-def _left_out(system: ArticulatedSystem, muscle: Muscle, q: Array) -> Iterator[Array]:
+def _left_out(system: ArticulatedSystem, path: MusclePath, q: Array) -> Iterator[Array]:
     """(...) each, whether the straight line of a piece runs through a surface that its file lets act there."""
     ends: dict[int, list[wrapping.Wrap]] = {}
-    for stated in muscle.path_wraps:
-        wrap, (first, last) = muscle.wraps[stated.wrap], stated.points or (0, len(muscle.path) - 1)
+    for stated in path.path_wraps:
+        wrap, (first, last) = path.wraps[stated.wrap], stated.points or (0, len(path.points) - 1)
         for end in range(first + 1, last + 1):
             ends.setdefault(end, []).extend([] if wrap.acts(end) else [unchecked(wrap, {"quadrant": "all"})])
     if not any(ends.values()):
         return
     poses = system.poses(q)
-    last_site = Site.of(poses, muscle.path[0].body, muscle.path[0].local(system, q))
-    for end, point in enumerate(muscle.path[1:], start=1):
+    last_site = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
+    for end, point in enumerate(path.points[1:], start=1):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         for wrap in ends.get(end, ()):
             A, B = (wrap.seen(x.seen_from(poses, wrap.body)) for x in (last_site, site))
@@ -163,11 +161,11 @@ def _fixed(point: PathPoint, body: str) -> bool:
     return type(point) is PathPoint and point.body == body
 
 
-def _coincident(system: ArticulatedSystem, muscle: Muscle, q: Array, poses: Poses) -> Array:
+def _coincident(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> Array:
     """The bit of a path of which two consecutive points that are on it are in one place."""
-    last = Site.of(poses, muscle.path[0].body, muscle.path[0].local(system, q))
+    last = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
     found = np.zeros(q.shape[:-1]) > 0
-    for point, share in zip(muscle.path[1:], muscle.shares, strict=True):
+    for point, share in zip(path.points[1:], path.shares, strict=True):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         d = site.world - last.world
         met = np.sum(d * d, axis=-1) < APART * APART

@@ -1,4 +1,4 @@
-"""Path lengths muscle by muscle, their Jacobians, and wrenches on bodies.
+"""Path lengths, path by path, their Jacobians, and wrenches on bodies.
 
 Each Jacobian differentiates the length on its own. None is computed from another, so comparing them tests the maps
 between them. All are formulas, on floats and symbols.
@@ -15,7 +15,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem, Poses
 from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.path import Muscle, on_bones
+from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.stops import (
     Contacts,
     PlacedStop,
@@ -23,8 +23,7 @@ from myoquat.muscle.segments.stops import (
     charts,
     contacts,
     moved_length,
-    placed_stops,
-    stops_of,
+    placed_paths,
     together,
 )
 
@@ -43,7 +42,7 @@ __all__ = [
 @memoize
 def lengths(
     system: ArticulatedSystem,
-    muscles: tuple[Muscle, ...],
+    paths: tuple[MusclePath, ...],
     q: Array,
     motion: Array | None = None,
     touching: Contacts | None = None,
@@ -57,18 +56,18 @@ def lengths(
     """
     poses = system.poses(q)
     after = q if motion is None else system.displaced(q, motion)
-    touching = contacts(system, muscles, q) if touching is None else touching
-    paths = stops_of(muscles)
+    different, placed, numbers = placed_paths(system, paths, q, after, touching)
 
     @cache
     def shifts(base: str) -> Poses:
         return {} if motion is None else system.shifts(q, motion, poses, base)
 
-    columns = []
-    for stops, placed in zip(paths, placed_stops(system, paths, touching, q, after), strict=True):
+    found = []
+    for stops, there in zip(different, placed, strict=True):
         # Motion is seen from the body on which the whole path hangs: joints below it cannot change the length.
         base = system.lowest_common_ancestor([stop.body for stop in stops])
-        columns.append(_measured(stops, placed, poses, shifts(base)))
+        found.append(_measured(stops, there, poses, shifts(base)))
+    columns = [found[number] for number in numbers]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else np.zeros((*q.shape[:-1], 0))
 
 
@@ -85,23 +84,23 @@ def _measured(stops: Sequence[Stop], placed: Sequence[PlacedStop], poses: Poses,
     return total
 
 
-def wrenches(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, tensions: Array) -> Array:
+def wrenches(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, tensions: Array) -> Array:
     """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, world axes.
 
     The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
-    moves it is a matter of its coordinate, and passes through that joint. A muscle on a fitted path pulls where its own
-    path does (`Muscle.on_bones`).
+    moves it is a matter of its coordinate, and passes through that joint. The paths are of points
+    (`Model.paths_on_bones`).
     """
-    muscles = on_bones(muscles)
-    poses, paths = system.poses(q), stops_of(muscles)
-    placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
+    poses = system.poses(q)
+    different, placed, numbers = placed_paths(system, paths, q)
 
     def pulled(x: Array) -> Array:
         moved = {name: (x[..., 6 * i + 3 : 6 * i + 6], x[..., 6 * i : 6 * i + 3])
                  for i, name in enumerate(system.body_names)}  # fmt: skip
         total: Array = np.zeros(1)
-        for k, path in enumerate(zip(paths, placed, strict=True)):
-            total = total + (tensions[..., k] * _measured(*path, poses, moved))[..., None]
+        found = [_measured(*path, poses, moved) for path in zip(different, placed, strict=True)]
+        for k, number in enumerate(numbers):
+            total = total + (tensions[..., k] * found[number])[..., None]
         return total
 
     size = 6 * len(system.bodies)
@@ -117,49 +116,50 @@ def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:
 
 
 def carried_wrenches(
-    system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, carried: tuple[str, ...]
+    system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, carried: tuple[str, ...]
 ) -> Array:
-    """(..., m, 6) wrench of a unit tension of every muscle on the bodies `carried`, which move as one.
+    """(..., m, 6) wrench of a unit tension of every path on the bodies `carried`, which move as one.
 
     It is the force [N] and torque [N m] at the origin of the first body, in world axes. The formula is -dl/dx for a
-    small motion x of them all. A muscle on a fitted path pulls where its own path does.
+    small motion x of them all. The paths are of points (`Model.paths_on_bones`).
     """
-    muscles = on_bones(muscles)
-    poses, paths = system.poses(q), stops_of(muscles)
-    placed = placed_stops(system, paths, contacts(system, muscles, q), q, q)
+    poses = system.poses(q)
+    different, placed, numbers = placed_paths(system, paths, q)
     origin = poses[carried[0]][1]
 
     def measured(x: Array) -> Array:
         turn, step = x[..., 3:], x[..., :3]
         moved = {name: (turn, step + cross(turn, poses[name][1] - origin)) for name in carried}
-        own = [_measured(*path, poses, moved) for path in zip(paths, placed, strict=True)]
-        columns = [length + 0.0 * step[..., 0] for length in own]
+        found = [_measured(*path, poses, moved) for path in zip(different, placed, strict=True)]
+        columns = [found[number] + 0.0 * step[..., 0] for number in numbers]
         return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
     return -jacobian_at(measured, np.zeros(6), like=q)
 
 
 @memoize
-def velocity_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+def velocity_jacobian(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array) -> Array:
     """(..., m, nu) J with dl/dt = J u: the derivative along a small motion from the pose q (..., nq)."""
-    touching = contacts(system, muscles, q)
-    return jacobian_at(lambda motion: lengths(system, muscles, q, motion, touching), np.zeros(system.nu), like=q)
+    touching = contacts(system, paths, q)
+    return jacobian_at(lambda motion: lengths(system, paths, q, motion, touching), np.zeros(system.nu), like=q)
 
 
-def coordinate_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Array:
+def coordinate_jacobian(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array) -> Array:
     """(..., m, nq) dl/dq for the system's own coordinates: J_Q for a quaternion, J_phi for Euler angles."""
-    touching = contacts(system, muscles, q)
-    return jacobian_at(lambda x: lengths(system, muscles, x, touching=touching), q)
+    touching = contacts(system, paths, q)
+    return jacobian_at(lambda x: lengths(system, paths, x, touching=touching), q)
 
 
-def constrained_jacobian(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, eliminated: Array) -> Array:
+def constrained_jacobian(
+    system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, eliminated: Array
+) -> Array:
     """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each quaternion,
     those of floating joints included."""
     chart = together(charts(system, q, "constrained", eliminated))
-    touching = contacts(system, muscles, q)
+    touching = contacts(system, paths, q)
 
     def measured(x: Array) -> Array:
-        return lengths(system, muscles, chart.coordinates(x), touching=touching)
+        return lengths(system, paths, chart.coordinates(x), touching=touching)
 
     return jacobian_at(measured, chart.start)
 

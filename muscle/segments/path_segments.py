@@ -20,7 +20,7 @@ from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import carried_force
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
 from myoquat.muscle.segments.stops import (
@@ -30,13 +30,11 @@ from myoquat.muscle.segments.stops import (
     SURFACE,
     PlacedStop,
     Stop,
-    contacts,
     moved_length,
-    placed_stops,
-    stops_of,
+    placed_paths,
 )
 
-__all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths", "segments"]
+__all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths_at", "segments"]
 
 
 class SegmentType(NamedTuple):
@@ -73,9 +71,9 @@ class SegmentType(NamedTuple):
 
 @dataclass(frozen=True)
 class Segment:
-    """Stops of a muscle, by its number, the body from which they are seen, the other bodies, and its type."""
+    """Stops of a path, by its number, the body from which they are seen, the other bodies, and its type."""
 
-    muscle: int
+    path: int
     stops: tuple[Stop, ...]
     base: str
     bodies: tuple[str, ...]
@@ -110,13 +108,13 @@ def cut(system: ArticulatedSystem, paths: Sequence[Sequence[Stop]]) -> list[Segm
         return base, others, SegmentType(kept, len(others), share)
 
     segments: list[Segment] = []
-    for muscle, stops in enumerate(paths):
+    for number, stops in enumerate(paths):
         since: list[Stop] = []
         for stop in stops:
             since = [stop] if stop.share == 0 else [*since, stop]
             if len(since) > 1 and not stop.conditional:
                 own = seen(tuple((x.sort, x.body, x.conditional) for x in since), stop.share)
-                segments.append(Segment(muscle, tuple(since), *own))
+                segments.append(Segment(number, tuple(since), *own))
                 since = [stop]
     return segments
 
@@ -134,7 +132,7 @@ _SIZES = {FIXED: 0, GIVEN: 3, MOVING: 3, SURFACE: 8}  # entries of a row that pl
 
 
 class Paths(Protocol):
-    """The paths of some muscles at a state.
+    """Some paths at a state.
 
     length   (..., m) [m]
     speed    (..., m) [m/s], its rate at the velocities u
@@ -150,13 +148,13 @@ class Paths(Protocol):
         """(..., nu) the generalized forces -J^T F of tensions (..., m) [N]: the formula, on floats and symbols."""
 
 
-def paths(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> Paths:
-    """The paths of muscles at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
+def paths_at(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, u: Array) -> Paths:
+    """Paths at q (..., nq) and u (..., nu), by whichever way is faster: the formula, on floats and
     symbols."""
-    if MinRows.SEGMENTS.reached_by(len(muscles)):
-        return segments(system, muscles, q, u)
-    J = velocity_jacobian(system, muscles, q)
-    return _Few(lengths(system, muscles, q), matvec(J, u), J)
+    if MinRows.SEGMENTS.reached_by(len(paths)):
+        return segments(system, paths, q, u)
+    J = velocity_jacobian(system, paths, q)
+    return _Few(lengths(system, paths, q), matvec(J, u), J)
 
 
 @dataclass(frozen=True)
@@ -179,14 +177,19 @@ class PathSegments:
     q: Array
     length: Array
     speed: Array
+    numbers: Sequence[int]  # of every path among the different ones, whose the segments are
     pulls: Sequence[tuple[Segment, Array]]  # segments that can change, and g of each
     slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
 
     def torque(self, tension: Array) -> Array:
         carried: dict[str, dict[str, tuple[Array, Array]]] = {}
         total: Array = np.zeros(self.system.nu)
+        on_paths: dict[int, Array] = {}
+        for k, number in enumerate(self.numbers):
+            pull = tension[..., k, None]
+            on_paths[number] = on_paths[number] + pull if number in on_paths else pull
         for segment, g in self.pulls:
-            load = -tension[..., segment.muscle, None] * g
+            load = -on_paths[segment.path] * g
             on = carried.setdefault(segment.base, {})
             for k, name in enumerate(segment.bodies):
                 f, n = load[..., 6 * k : 6 * k + 3], load[..., 6 * k + 3 : 6 * k + 6]
@@ -200,11 +203,10 @@ class PathSegments:
 
 
 @memoize
-def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u: Array) -> PathSegments:
-    """The paths of muscles at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
-    stops = stops_of(muscles)
-    found = cut(system, stops)
-    placed = [stop for path in placed_stops(system, stops, contacts(system, muscles, q), q, q) for stop in path]
+def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, u: Array) -> PathSegments:
+    """Paths at q (..., nq) and u (..., nu): the formula, on floats and symbols."""
+    stops, on_paths, numbers = placed_paths(system, paths, q)
+    found, placed = cut(system, stops), [stop for path in on_paths for stop in path]
     slides = _slides(system, q, [point for segment in found for point in segment.points])
     seen: dict[str, tuple[Poses, Poses]] = {}
     rows = []
@@ -217,12 +219,14 @@ def segments(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, u
         velocities = [*carried, *(matvec(slides[id(point)], u) for point in segment.points)]
         rows.append(_row(segment, poses, [placed[stop.number] for stop in segment.stops], velocities))
     results = _of_types(found, rows)
-    sums: list[Array] = [np.zeros(2)] * len(muscles)
+    sums: list[Array] = [np.zeros(2)] * len(stops)
     for segment, result in zip(found, results, strict=True):
-        sums[segment.muscle] = sums[segment.muscle] + result[..., :2]
-    both = np.stack(np.broadcast_arrays(*sums, subok=True), axis=-2) if sums else np.zeros((*q.shape[:-1], 0, 2))
+        sums[segment.path] = sums[segment.path] + result[..., :2]
+    rows = [sums[number] for number in numbers]
+    both = np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 2))
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
-    return PathSegments(system, q, both[..., 0], both[..., 1], [x for x in pulls if _velocities(x[0].type)], slides)
+    changing = [x for x in pulls if _velocities(x[0].type)]
+    return PathSegments(system, q, both[..., 0], both[..., 1], numbers, changing, slides)
 
 
 def _row(segment: Segment, poses: Poses, placed: Sequence[PlacedStop], velocities: Sequence[Array]) -> Array:

@@ -4,7 +4,7 @@ A span runs over a surface between two points of a path. It stays where it is on
 path is the shortest, so that moving the contacts along does not change its length to first order.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from myoquat.joints.vectors import cross, joined, matvec
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.context import memoize
 from myoquat.muscle import wrapping
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.wrapping.order_along_path import in_order
 
@@ -32,6 +32,7 @@ __all__ = [
     "charts",
     "contacts",
     "moved_length",
+    "placed_paths",
     "placed_stops",
     "stops_length",
     "stops_of",
@@ -40,7 +41,7 @@ __all__ = [
 
 
 FIXED, GIVEN, MOVING, SURFACE = range(4)  # points that are numbers, varied ones, moving ones, and spans on surfaces
-Contacts = tuple[tuple["wrapping.Piece", ...], ...]  # of every muscle, of every piece of its path
+Contacts = Sequence[tuple["wrapping.Piece", ...]]  # of every path, of every piece of it
 
 
 class Stop(NamedTuple):
@@ -88,20 +89,20 @@ class PlacedStop(NamedTuple):
         return as_array(np.where(self.on, 1.0, 0.0))[..., None]
 
 
-def stops_of(muscles: Sequence[Muscle]) -> list[list[Stop]]:
+def stops_of(paths: Sequence[MusclePath]) -> list[list[Stop]]:
     """The stops of every path, in order."""
     found: list[list[Stop]] = []
     number = 0
-    for muscle in muscles:
-        found.append(list(_stops(muscle, number)))
+    for path in paths:
+        found.append(list(_stops(path, number)))
         number += len(found[-1])
     return found
 
 
-def _stops(muscle: Muscle, number: int) -> Iterator[Stop]:
+def _stops(path: MusclePath, number: int) -> Iterator[Stop]:
     """The stops of a path, of which the first has this number."""
-    for i, (point, share) in enumerate(zip(muscle.path, (1.0, *muscle.shares), strict=True)):
-        for wrap in muscle.wraps:
+    for i, (point, share) in enumerate(zip(path.points, (1.0, *path.shares), strict=True)):
+        for wrap in path.wraps:
             if i and wrap.acts(i):
                 yield Stop(number, wrap.body, SURFACE)
                 number += 1
@@ -119,24 +120,32 @@ def _sort(point: PathPoint) -> int:
 
 
 @memoize
-def contacts(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array) -> Contacts:
-    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols. Muscles along one path,
-    such as an actuator and a limit of one tendon, share what it touches."""
-    poses = system.poses(q) if any(muscle.wraps for muscle in muscles) else {}
-    paths = [(muscle.path, muscle.wraps) for muscle in muscles]
-    keys = [path if _has_hash(path) else i for i, path in enumerate(paths)]
-    different = dict(zip(keys, paths, strict=True))
-    found = dict(zip(different, wrapping.path_contacts(system, list(different.values()), q, poses), strict=True))
-    return tuple(found[key] for key in keys)
+def contacts(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array) -> Contacts:
+    """What every path touches at coordinates q (..., nq); the formula, on floats and symbols."""
+    poses = system.poses(q) if any(path.wraps for path in paths) else {}
+    firsts, numbers = different_paths(paths)
+    different = [(paths[k].points, paths[k].wraps) for k in firsts]
+    found = wrapping.path_contacts(system, different, q, poses)
+    return tuple(found[number] for number in numbers)
 
 
-def _has_hash(path: Hashable) -> bool:
-    """False for a path with symbols in it."""
-    try:
-        hash(path)
-    except TypeError:
-        return False
-    return True
+def placed_paths(
+    system: ArticulatedSystem,
+    paths: tuple[MusclePath, ...],
+    q: Array,
+    after: Array | None = None,
+    touching: Contacts | None = None,
+) -> tuple[list[list[Stop]], list[list[PlacedStop]], list[int]]:
+    """The stops of the different ones among some paths, where these are, and the number of every path among them.
+
+    Points are where the coordinates `after` (..., nq) put them, if the path takes them at q (..., nq). Spans are those
+    of the contacts `touching`. By default both are of q.
+    """
+    firsts, numbers = different_paths(paths)
+    found = contacts(system, paths, q) if touching is None else touching
+    stops = stops_of([paths[k] for k in firsts])
+    placed = placed_stops(system, stops, [found[k] for k in firsts], q, q if after is None else after)
+    return stops, placed, numbers
 
 
 def placed_stops(

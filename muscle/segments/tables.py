@@ -31,35 +31,35 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.path import Muscle, on_bones
+from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.segments.columns import Columns, Reach, itself
 from myoquat.muscle.segments.path_segments import Segment, SegmentType, cut
-from myoquat.muscle.segments.stops import MOVING, SURFACE, contacts, placed_stops, stops_length, stops_of
+from myoquat.muscle.segments.stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
 __all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays", "wrench_program"]
 
 
-Muscles = tuple[Muscle, ...]
+Paths = tuple[MusclePath, ...]
 
 
-def tables_pay(muscles: Muscles) -> bool:
-    """Whether there are muscles enough for tables to pay."""
-    return MinRows.PROGRAM.reached_by(len(muscles))
+def tables_pay(paths: Paths) -> bool:
+    """Whether there are paths enough for tables to pay."""
+    return MinRows.PROGRAM.reached_by(len(paths))
 
 
 def where_it_pays(
-    make: Callable[..., Program], system: ArticulatedSystem, muscles: Muscles, *options: str
+    make: Callable[..., Program], system: ArticulatedSystem, paths: Paths, *options: str
 ) -> Callable[[], Program] | None:
-    """What makes a program of muscles where they are enough for tables, else None."""
-    return partial(make, system, muscles, *options) if tables_pay(muscles) else None
+    """What makes a program of paths where they are enough for tables, else None."""
+    return partial(make, system, paths, *options) if tables_pay(paths) else None
 
 
-def length_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
+def length_program(system: ArticulatedSystem, paths: Paths) -> Program:
     """The program q (nq,) -> "lengths" (m,)."""
-    return _Writer(system, muscles).lengths()
+    return _Writer(system, paths).lengths()
 
 
-def jacobian_program(system: ArticulatedSystem, muscles: Muscles, wrt: str = "velocity") -> Program:
+def jacobian_program(system: ArticulatedSystem, paths: Paths, wrt: str = "velocity") -> Program:
     """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`; exact where |Q| = 1.
 
     "velocity"     J with dl/dt = J u
@@ -67,20 +67,21 @@ def jacobian_program(system: ArticulatedSystem, muscles: Muscles, wrt: str = "ve
     "constrained"  dl/dQ*, of q and "eliminated" (balls,)
     """
     columns = Columns(system, wrt)
-    return _Writer(system, muscles, strained=bool(columns.straining)).jacobian(columns)
+    return _Writer(system, paths, strained=bool(columns.straining)).jacobian(columns)
 
 
-def wrench_program(system: ArticulatedSystem, muscles: Muscles) -> Program:
+def wrench_program(system: ArticulatedSystem, paths: Paths) -> Program:
     """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6), as `lengths.wrenches`."""
-    return _Writer(system, on_bones(muscles)).wrenches()
+    return _Writer(system, paths).wrenches()
 
 
 class _Writer:
-    """Writes the stages of the programs of some muscles."""
+    """Writes the stages of the programs of some paths: of the different ones, whose results all equal ones have."""
 
-    def __init__(self, system: ArticulatedSystem, muscles: Muscles, strained: bool = False) -> None:
-        self.system, self.muscles, self.strained = system, muscles, strained
-        self.stops = stops_of(muscles)
+    def __init__(self, system: ArticulatedSystem, paths: Paths, strained: bool = False) -> None:
+        self.system, self.paths, self.strained = system, paths, strained
+        firsts, self.numbers = different_paths(paths)
+        self.stops = stops_of([paths[k] for k in firsts])
         self.segments = cut(system, self.stops)
         self.types: dict[SegmentType, list[Segment]] = {}
         for segment in self.segments:
@@ -105,9 +106,9 @@ class _Writer:
     def lengths(self) -> Program:
         program = Program("lengths", {"q": self.system.nq})
         self._lay(program, {"poses": (len(self.placed), 12)}, lambda q: {"poses": self._poses(q)})
-        program.zeros({"lengths": len(self.muscles)})
+        program.zeros({self._sums("lengths"): len(self.stops)})
         for segment_type, members in self.types.items():
-            to = "lengths", [segment.muscle for segment in members]
+            to = self._sums("lengths"), [segment.path for segment in members]
             if segment_type.constant:
                 points = [(x,) for x in _positions(members).swapaxes(0, 1)]
                 lengths = segment_type.share * stops_length(points, [True] * len(points))
@@ -115,16 +116,16 @@ class _Writer:
             else:
                 formula = partial(_length, segment_type, self._is_alone(segment_type))
                 self._add_type(program, formula, members, add={"output0": to})
-        return program
+        return self._shared(program, "lengths")
 
     def jacobian(self, columns: Columns) -> Program:
         name, reach = columns.wrt, Reach(columns, self.types)
         program = Program(name, columns.inputs)
         self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
         program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
-        strains = len(reach.strained) + 1 if columns.straining else 0
-        program.zeros({"strains": (strains, 6), name: (len(self.muscles), columns.size)})
-        program.view("entries", name, len(self.muscles) * columns.size)
+        strains, sums = len(reach.strained) + 1 if columns.straining else 0, self._sums(name)
+        program.zeros({"strains": (strains, 6), sums: (len(self.stops), columns.size)})
+        program.view("entries", sums, len(self.stops) * columns.size)
         for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
             add = {key: links.pop(key) for key in ("strains",) if key in links}
@@ -133,21 +134,36 @@ class _Writer:
             self._add_type(program, formula, self.types[segment_type], store=links, add=add)
         for entry, gather, to in reach.tables:
             program.table(entry, len(to[1]), gather=gather, add={"output0": to})
+        return self._shared(program, name, columns.size)
+
+    def _sums(self, name: str) -> str:
+        """The buffer to which the segments of the different paths add: the output itself where all are different."""
+        return name if len(self.stops) == len(self.paths) else "sums"
+
+    def _shared(self, program: Program, name: str, *width: int) -> Program:
+        """The program with the output of every path, which is that of its equal among the different ones."""
+        if self._sums(name) != name:
+            rows = np.arange(len(self.paths))
+            program.reserve({name: (len(rows), *width)})
+            gather = {"value": (self._sums(name), self.numbers)}
+            program.table(itself, len(rows), gather=gather, store={"output0": (name, rows)})
         return program
 
     def wrenches(self) -> Program:
         bodies = len(self.system.bodies)
-        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.muscles)})
+        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.paths)})
 
         def placed(q: Array, tensions: Array) -> dict[str, Array]:
             return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
 
         self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
-        program.zeros({"on_frames": (bodies + 1, 6)})
+        program.zeros({"on_frames": (bodies + 1, 6), "on_paths": len(self.stops)})
+        pulls = {"value": ("tensions", np.arange(len(self.paths)))}
+        program.table(itself, len(self.paths), gather=pulls, add={"output0": ("on_paths", self.numbers)})
         program.reserve({"muscle_wrenches": (bodies, 6)})
         for segment_type, members in self.types.items():
             if segment_type.bodies:  # in one body forces balance
-                gather = {"tension": ("tensions", [segment.muscle for segment in members])}
+                gather = {"tension": ("on_paths", [segment.path for segment in members])}
                 add = {"output0": ("on_frames", [self._met(segment) for segment in members])}
                 self._add_type(program, partial(_pulled, segment_type), members, gather, add=add)
         rows = np.arange(bodies)
@@ -183,8 +199,7 @@ class _Writer:
         wanted = {name: shape for name, shape in (buffers | sizes).items() if shape[0]}
 
         def laid(q: Array, *given: Array) -> dict[str, Array]:
-            paths = placed_stops(self.system, self.stops, contacts(self.system, self.muscles, q), q, q)
-            placed = [stop for path in paths for stop in path]
+            placed = [stop for path in placed_paths(self.system, self.paths, q)[1] for stop in path]
             found = formula(q, *given) | {
                 "moved": _stacked([placed[k].numbers for k in self.moving]),
                 "active": _stacked([placed[k].flag[..., 0] for k in self.switches]),

@@ -39,7 +39,7 @@ def arm(strength=100.0, insertion=INSERTION, names=("elbow", "biceps", "rod")):
     wrap = WrapSphere(body="ground", position=(0.05, 0.05, -0.05), radius=0.04, name="bone")
     muscles = (
         mq.Muscle(biceps, path, PathActuator(strength)),
-        mq.Muscle("triceps", around, PathActuator(200.0), wraps=(wrap,)),
+        mq.Muscle("triceps", mq.muscle.MusclePath(around, wraps=(wrap,)), PathActuator(200.0)),
     )
     range_of_motion = (Coordinate(elbow, (-1.0, 1.2), clamped=True),)
     return mq.Model(mq.ArticulatedSystem(bodies, name="arm"), muscles, name="arm", coordinates=range_of_motion)

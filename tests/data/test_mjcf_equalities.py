@@ -10,7 +10,7 @@ from myoquat.data import load_model
 from myoquat.dynamics.constraints import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.joints import ModelError
-from myoquat.muscle import InsideSphere, Muscle, PathPoint, WrapSphere
+from myoquat.muscle import InsideSphere, MusclePath, PathPoint, WrapSphere
 from myoquat.muscle.constraints import PathLengthConstraint
 from myoquat.muscle.segments.lengths import lengths
 from tests.data.mujoco_engine import forward, opened, read, write
@@ -177,7 +177,7 @@ def test_a_rope_of_constant_length_does_no_work_and_one_with_a_solved_contact_is
     box = {"mass": 1.0, "center_of_mass": (0.3, 0, 0), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
     bodies = mq.Body("arm", "ground", hinge, **box), mq.Body("fore", "arm", hinge, position=(0.6, 0, 0), **box)
     model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0, -9.81, 0)))
-    rope = Muscle("rope", (PathPoint("ground", (0.1, 0.3, 0)), PathPoint("fore", (0.2, -0.1, 0.0))))
+    rope = MusclePath((PathPoint("ground", (0.1, 0.3, 0)), PathPoint("fore", (0.2, -0.1, 0.0))))
     q = np.array([0.1, 0.3])
     held = PathLengthConstraint(rope, float(lengths(model.system, (rope,), q)[0]), (0.0,))
     motion = mq.simulate(model, q, np.zeros(2), 0.5, step=2e-3, constraints=(held,))

@@ -26,7 +26,7 @@ from myoquat.joints import (
     UniversalJoint,
 )
 from myoquat.joints.functions import Polynomial
-from myoquat.muscle import Model, Muscle, WrapCylinder, WrapSphere, path_lengths
+from myoquat.muscle import Model, Muscle, MusclePath, WrapCylinder, WrapSphere, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import PathActuator, PathSpring, SlackSpring
 from tests.data.mujoco_engine import forward, from_mujoco, mass_matrix, opened, read, write
@@ -87,12 +87,12 @@ MODEL = Model(
     (
         Muscle("plain", (point("world", 0.3, 0.0, 0.0), point("trunk", 0.1, 0.0, 0.02),
                point("drone", 0.1, 0.0, 0.1)), PathActuator(20.0), activation=0.25),
-        Muscle("side", (point("arm", 0.06, 0.22, 0.0), point("fore", 0.15, -0.12, 0.02)),
-               PathSpring(900.0, 0.2), wraps=(replace(BALL, name="side-W1"),)),
-        Muscle("several", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0.0),
+        Muscle("side", MusclePath((point("arm", 0.06, 0.22, 0.0), point("fore", 0.15, -0.12, 0.02)),
+               (replace(BALL, name="side-W1"),)), PathSpring(900.0, 0.2)),
+        Muscle("several", MusclePath((point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0.0),
                point("hand", 0.2, 0.1, 0.1), point("head", 0.0, 0.1, 0.2)),
-               wraps=(replace(ROLL, quadrant="+x", points=(0, 2), name="several-W1"),
-                      replace(BALL, quadrant="all", points=(2, 3), name="several-W2"))),
+               (replace(ROLL, quadrant="+x", points=(0, 2), name="several-W1"),
+                replace(BALL, quadrant="all", points=(2, 3), name="several-W2")))),
     ),
     name="medley",
     start_q=tuple(SYSTEM.random(1, np.random.default_rng(1))[0].tolist()),
@@ -106,7 +106,7 @@ MODEL = Model(
 @pytest.mark.filterwarnings("ignore:.*carry no force")
 def test_everything_that_the_file_holds_comes_back(tmp_path, rng):
     back = again(MODEL, tmp_path)
-    idle = {"law": SlackSpring(0.0, 0.0, 0.0, 0.0), "activation": 0.0}  # on which nothing acts
+    idle = {"law": SlackSpring(0.0, 0.0, 0.0)}  # on which nothing acts
     assert back.muscles == tuple(replace(m, **(idle if m.law is None else {})) for m in MODEL.muscles)
     for field in ("markers", "coordinates", "couplers", "name"):
         assert getattr(back, field) == getattr(MODEL, field)
@@ -231,7 +231,7 @@ def test_names_and_numbers_of_a_file_written_by_hand(tmp_path):
     assert [m.name for m in model.markers] == ["lamp"]
     assert model.muscles[0].law == PathActuator(60.0)
     assert model.muscles[1].law == PathSpring(40.0, 0.2)
-    assert model.muscles[1].wraps[0].points == (0, 1)
+    assert model.muscles[1].path.wraps[0].points == (0, 1)
     assert [coupler.name for coupler in model.couplers] == ["pair"]
     h1 = np.radians(15.0)
     assert model.couplers[0].function.value(h1) == pytest.approx(0.1)

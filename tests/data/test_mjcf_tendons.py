@@ -186,3 +186,26 @@ def test_tendons_on_which_nothing_acts_carry_no_force(tmp_path):
     run = simulate(model, duration=1e-3, step=1e-3)
     np.testing.assert_allclose(run.u[-1] / 1e-3, 9.81 * 0.2 / 0.06, rtol=1e-5)
     assert read(tmp_path, text.format("")).muscles[0].law is None  # a model of paths alone
+
+
+TENDON = """<mujoco><compiler angle="radian" autolimits="false"/><worldbody><site name="a" pos="0 0 0.3"/>
+<body name="arm"><joint name="elbow" axis="0 1 0"/><geom size="0.1"/><site name="b" pos="0.2 0 0"/></body></worldbody>
+<tendon><spatial name="t" limited="true" range="0.1 0.3" stiffness="50" damping="2" springlength="0.1 0.2"
+frictionloss="3"><site site="a"/><site site="b"/></spatial></tendon>
+<actuator><motor name="first" tendon="t" gear="-10" ctrllimited="true" ctrlrange="0 1"/>
+<motor name="second" tendon="t" gear="-20" ctrllimited="true" ctrlrange="0 1"/></actuator></mujoco>"""
+
+
+def test_all_that_acts_on_a_tendon_acts_along_one_path_and_is_one_tendon_again(tmp_path):
+    (tmp_path / "arm.xml").write_text(TENDON)
+    model = load_model(tmp_path / "arm.xml")
+    assert model.muscle_names == ("t", "t_2", "t_3", "t_4", "t_5")
+    assert all(path is model.paths[0] for path in model.paths)
+    model.save(tmp_path / "again.xml", strict=True)
+    assert (tmp_path / "again.xml").read_text().count("<spatial") == 1
+    again = load_model(tmp_path / "again.xml", strict=True)
+    assert again.paths == model.paths
+    for a, b in zip(again.muscles, model.muscles, strict=True):
+        assert (a.name, type(a.law)) == (b.name, type(b.law))
+        for key, value in vars(b.law).items():
+            assert getattr(a.law, key) == pytest.approx(value, rel=1e-9)

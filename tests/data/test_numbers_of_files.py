@@ -218,7 +218,9 @@ def _model(position=(0.0, 0.0, 0.4), gravity=(0.0, 0.0, -9.81), forces=(), wraps
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), **{"mass": 1.0, **body})
     path = mq.muscle.PathPoint("ground", position), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0))
     system = mq.ArticulatedSystem((rod,), gravity=gravity)
-    return mq.Model(system, (mq.Muscle("cord", path, wraps=wraps),), forces=forces, markers=markers)
+    return mq.Model(
+        system, (mq.Muscle("cord", mq.muscle.MusclePath(path, wraps=wraps)),), forces=forces, markers=markers
+    )
 
 
 FAR = (0.0, -1e31, 0.0)

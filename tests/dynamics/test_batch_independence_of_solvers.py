@@ -28,6 +28,7 @@ from myoquat.muscle import (
     InsideSphere,
     Model,
     Muscle,
+    MusclePath,
     PathPoint,
     PoseFunction,
     PoseVariables,
@@ -72,7 +73,9 @@ def states():
 
 def paths(*names):
     model, start = chain(held=False), PathPoint("ground", (0.03, -0.02, 0.2))
-    muscle = Muscle("cord", (start, PathPoint("b0", (-0.02, 0.03, -0.2))), wraps=tuple(SURFACES[n] for n in names))
+    muscle = Muscle(
+        "cord", MusclePath((start, PathPoint("b0", (-0.02, 0.03, -0.2))), wraps=tuple(SURFACES[n] for n in names))
+    )
     model, q = replace(model, muscles=(muscle,)), RNG(3).uniform(-2.0, 2.0, (4 * FRAMES, 3))
     assert len(np.unique(path_flags(model, q))) > 1
     return lambda rows: (path_lengths(model, q[rows]), path_jacobian(model, q[rows]), path_flags(model, q[rows]))

@@ -238,7 +238,10 @@ def on_paths():
     }
     pulleys = {"split": (mq.muscle.Pulley(2, 2.0),)}
     force = laws.PathActuator(50.0)
-    muscles = [mq.Muscle(name, path, force, 1.0, pulleys=pulleys.get(name, ())) for name, path in paths.items()]
+    muscles = [
+        mq.Muscle(name, mq.muscle.MusclePath(path, pulleys=pulleys.get(name, ())), force, 1.0)
+        for name, path in paths.items()
+    ]
     return mq.Model(system, tuple(muscles))
 
 
@@ -263,8 +266,8 @@ def past_surfaces():
     second = w.WrapSphere(body="b1", position=(0.05, 0.0, -0.2), radius=0.08)
     straight = (w.PathPoint("ground", (0.2, 0.02, 0.2)), w.PathPoint("b1", (0.1, 0.03, -0.6)))
     force = laws.PathActuator(50.0)
-    muscles = [mq.Muscle(type(s).__name__, straight, force, 1.0, wraps=(s,)) for s in surfaces]
-    muscles.append(mq.Muscle("two", straight, force, 1.0, wraps=(surfaces[0], second)))
+    muscles = [mq.Muscle(type(s).__name__, mq.muscle.MusclePath(straight, wraps=(s,)), force, 1.0) for s in surfaces]
+    muscles.append(mq.Muscle("two", mq.muscle.MusclePath(straight, wraps=(surfaces[0], second)), force, 1.0))
     return mq.Model(system, tuple(muscles))
 
 
@@ -297,6 +300,11 @@ def rebuilt(node, changes):
             items[k] = rebuilt(items[k], inner)
         return tuple(items)
     own = {f.name for f in fields(node)}
+    if isinstance(node, mq.Muscle):  # whose path's points are called path
+        words = {"path": "points", "wraps": "wraps", "pulleys": "pulleys"}
+        parts = {word: below.pop(word) for word in words if word in below}
+        along = {(words[word], *rest): value for word, inner in parts.items() for rest, value in inner.items()}
+        below |= {"path": along} if along else {}
     for hidden in {"system", "law"} & own - set(below):  # levels that names leave out
         inside = getattr(node, hidden)
         there = {f.name for f in fields(inside)} if is_dataclass(inside) else set()

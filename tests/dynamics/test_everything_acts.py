@@ -131,7 +131,7 @@ def test_a_fitted_muscle_pulls_on_bones_as_on_its_own_path_with_the_moments_of_t
 
 
 def test_a_muscle_that_is_only_a_function_says_so_wherever_bones_are_pulled(fitted):
-    lost = replace(fitted, muscles=(replace(fitted.muscles[0], anatomy=None),))
+    lost = replace(fitted, muscles=(replace(fitted.muscles[0], path=replace(fitted.muscles[0].path, anatomy=None)),))
     motion = run(lost)
     calls = (
         lambda: joint_loads(lost, motion.to_motion(), motion.forces),
@@ -154,7 +154,7 @@ def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, 0.1))
     path = PathPoint("ground", (0.0, 0.05, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
     surface = WrapEllipsoid(body="ground", radii=(0.2, 0.25, 0.22))
-    band = mq.Muscle("band", path, laws.Ligament(0.3, 100.0), wraps=(surface,))
+    band = mq.Muscle("band", mq.muscle.MusclePath(path, wraps=(surface,)), laws.Ligament(0.3, 100.0))
     model = mq.Model(mq.ArticulatedSystem((rod,)), (band,), forces=(CoordinateSpring("spring", "rod.angle", 5.0),))
     motion = mq.simulate(model, [0.0], [1.0], duration=2e-3, activation=[0.0])
     assert motion.forces[1] > 100.0

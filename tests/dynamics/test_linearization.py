@@ -128,7 +128,7 @@ def test_a_path_that_a_solver_finds_is_named():
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.3))
     path = (mq.muscle.PathPoint("ground", (0.2, 0.0, 0.2)), mq.muscle.PathPoint("rod", (0.1, 0.0, -0.6)))
     egg = mq.muscle.WrapEllipsoid(body="ground", position=(0.0, 0.0, -0.2), radii=(0.1, 0.2, 0.2))
-    muscle = mq.Muscle("biceps", path, mq.muscle.laws.PathActuator(50.0), wraps=(egg,))
+    muscle = mq.Muscle("biceps", mq.muscle.MusclePath(path, wraps=(egg,)), mq.muscle.laws.PathActuator(50.0))
     model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
     inputs = Inputs([0.5])
     for call in (

@@ -181,7 +181,7 @@ def test_impossible_functions_are_rejected():
     with pytest.raises(ModelError, match="coordinate 'knee', which the system does not have"):
         MODEL.with_fitted_paths({"ball": fitted_path(PoseFunction(knee, ((0,),), (1.0,)))})
     with pytest.raises(ModelError, match="no muscle of this name"):
-        MODEL.with_fitted_paths({"calf": MODEL.muscles[0].path})
+        MODEL.with_fitted_paths({"calf": MODEL.muscles[0].path.points})
     with pytest.raises(ModelError, match="surface term: width"):
         MODEL.with_fitted_paths({"ball": fitted_path(LENGTHS["ball"], surfaces=(replace(SURFACES[0], width=0.0),))})
     with pytest.raises(ModelError, match="'contact' or 'sides', not 'both'"):

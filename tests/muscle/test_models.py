@@ -64,7 +64,7 @@ def test_mapping_analysis_holds_the_study_s_numbers(name):
         assert body.joint.sequence == "YZY"
     assert model.system.gravity == (0, 0, -9.81)
     for muscle, (a, p, b, r, l0) in zip(model.muscles, MAPPING, strict=True):
-        assert muscle.path == (PathPoint(a, p), PathPoint(b, r))
+        assert muscle.path.points == (PathPoint(a, p), PathPoint(b, r))
         assert muscle.law == CubicExponentialMuscle(l0)
 
 
@@ -79,8 +79,8 @@ def test_two_link_holds_the_study_s_numbers(name):
         assert (body.mass, body.center_of_mass, body.damping) == (5, (0, 0, -0.5), 1e-8)
         np.testing.assert_allclose(body.inertia, (across, across, along, 0, 0, 0), rtol=1e-15)
     for muscle, (a, p, b, q, Fmax, lopt, activation) in zip(model.muscles, TWO_LINK, strict=True):
-        assert [point.body for point in muscle.path] == [a, b]
-        np.testing.assert_allclose([point.position for point in muscle.path], [p, q], rtol=1e-15)
+        assert [point.body for point in muscle.path.points] == [a, b]
+        np.testing.assert_allclose([point.position for point in muscle.path.points], [p, q], rtol=1e-15)
         assert muscle.law == ExponentialMuscle(lopt, Fmax)
         assert muscle.activation == activation
     start = joints.convert_coordinates(model.system, model.with_rotations("quaternion").system, model.start_q)

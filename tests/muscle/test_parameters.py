@@ -110,8 +110,8 @@ def test_floats_bind_to_the_model_written_with_them():
     parameters = Parameters.of(TWO_LINK, ["bodies.A.mass", "muscles.m1.insertion.position.z", "muscles.m1.activation"])
     bound = parameters.bind([2.0, -0.9, 0.3])
     muscle = TWO_LINK.muscles[0]
-    end = replace(muscle.path[1], position=(*muscle.path[1].position[:2], -0.9))
-    wanted = replace(muscle, path=(muscle.path[0], end), activation=0.3)
+    end = replace(muscle.path.points[1], position=(*muscle.path.points[1].position[:2], -0.9))
+    wanted = replace(muscle, path=(muscle.path.points[0], end), activation=0.3)
     assert bound.muscles == (wanted, *TWO_LINK.muscles[1:])
     assert bound.system == TWO_LINK.system.with_body("A", mass=2.0)
 
@@ -142,7 +142,7 @@ def test_bound_formulas_run_on_all_number_types(scalar, rng):
     @kernels.formula(p=p.shape[1:], q=q.shape[1:], a=a.shape[1:])
     def formula(p, q, a):
         bound = parameters.bind(p.reshape(-1, len(parameters.names))[0])
-        l = lengths(bound.system, bound.muscles, q)
+        l = lengths(bound.system, bound.paths, q)
         forces = [muscle.law.force(l[..., i], 0.0, a[..., i]) for i, muscle in enumerate(bound.muscles)]
         energy_of = energy.potential(bound.system, q)
         return np.stack([*forces, energy_of], axis=-1)

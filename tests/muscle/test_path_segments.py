@@ -13,6 +13,7 @@ from myoquat.muscle import (
     Model,
     MovingPoint,
     Muscle,
+    MusclePath,
     PathPoint,
     WrapCylinder,
     path_jacobian,
@@ -44,7 +45,7 @@ def model():
             "conditional": (start, now_and_then, end),
         }
         muscles += [Muscle(f"{name}{k}", path) for name, path in paths.items()]
-        muscles.append(Muscle(f"wrapped{k}", (start, via, end), wraps=(surface,)))
+        muscles.append(Muscle(f"wrapped{k}", MusclePath((start, via, end), wraps=(surface,))))
     return Model(ArticulatedSystem((trunk, hip, knee)), tuple(muscles[: 4 * COPIES - 2]))
 
 
@@ -59,7 +60,7 @@ def state(model):
 @pytest.fixture(scope="module")
 def formula(model):
     def formula(q, u, tension):
-        paths = segments(model.system, model.muscles, q, u)
+        paths = segments(model.system, model.paths, q, u)
         return paths.length, paths.speed, paths.torque(tension)
 
     return formula
@@ -82,9 +83,9 @@ def test_speeds_and_torques_are_those_of_the_jacobian(model, state, formula):
 
 def test_the_trunk_may_be_anywhere(model, state):
     """A kilometre away straight paths have the same lengths, speeds and torques, bit by bit."""
-    muscles = tuple(muscle for muscle in model.muscles if not muscle.wraps)
+    muscles = tuple(muscle for muscle in model.muscles if not muscle.path.wraps)
     q, u, tension = state
     far = q + np.where(np.arange(model.system.nq) < 3, 1000.0, 0.0)
-    near, away = (segments(model.system, muscles, x, u) for x in (q, far))
+    near, away = (segments(model.system, tuple(m.path for m in muscles), x, u) for x in (q, far))
     for a, b in ((near.length, away.length), (near.speed, away.speed), (near.torque(tension), away.torque(tension))):
         np.testing.assert_array_equal(a, b)

@@ -53,7 +53,7 @@ def poses(model, n, rng):
 
 def test_a_moving_point_rests_outside_its_range(model, rng):
     """There it is the point at the range's end, and lengths and Jacobians are those of a fixed one."""
-    start, moving, end = model.muscles[0].path
+    start, moving, end = model.muscles[0].path.points
     held = replace(moving, ranges=((-1.0, 1.0), (-9.0, 9.0), (-9.0, 9.0)))
     q = poses(model, 20, rng)
     q[:, 4] = rng.uniform(1.1, 2.0, 20)
@@ -107,7 +107,7 @@ def test_a_point_that_is_there_at_the_edge(model):
     """OpenSim widens the range by 1e-5."""
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
     knees = np.array([-1.1e-5, -0.9e-5, 0.0, 1.0 + 0.9e-5, 1.0 + 1.1e-5])
-    there = [model.muscles[2].path[1].active(model.system, np.array([*q[:4], x])) for x in knees]
+    there = [model.muscles[2].path.points[1].active(model.system, np.array([*q[:4], x])) for x in knees]
     assert there == [False, True, True, True, False]
 
 
@@ -121,24 +121,24 @@ def test_a_point_that_is_there_at_the_edge(model):
     ],
 )
 def test_points_that_cannot_be(model, point, message):
-    muscle = Muscle("bad", (model.muscles[0].path[0], point, model.muscles[0].path[2]))
+    muscle = Muscle("bad", (model.muscles[0].path.points[0], point, model.muscles[0].path.points[2]))
     with pytest.raises(ModelError, match=message):
         Model(model.system, (muscle,))
 
 
 def test_a_path_begins_and_ends_with_points_that_are_always_there(model):
-    conditional = model.muscles[1].path[1]
+    conditional = model.muscles[1].path.points[1]
     with pytest.raises(ModelError, match="cannot be conditional"):
-        Model(model.system, (Muscle("bad", (conditional, model.muscles[0].path[2])),))
+        Model(model.system, (Muscle("bad", (conditional, model.muscles[0].path.points[2])),))
 
 
 @pytest.mark.parametrize("backend", ["kernel", "numpy"])
 def test_two_points_at_one_place_leave_the_jacobian_whole(model, backend):
     """Ranges of two coordinates can switch the same point on twice, as in a model of the shoulder."""
     muscle = model.muscles[1]
-    twice = replace(muscle, path=(*muscle.path[:2], *muscle.path[1:]))
-    assert isinstance(twice.path[2], ConditionalPoint)
-    both = Model(model.system, (muscle, replace(twice, name="apart", path=_apart(twice.path))))
+    twice = replace(muscle, path=(*muscle.path.points[:2], *muscle.path.points[1:]))
+    assert isinstance(twice.path.points[2], ConditionalPoint)
+    both = Model(model.system, (muscle, replace(twice, name="apart", path=_apart(twice.path.points))))
     q = poses(model, 50, np.random.default_rng(4))
     J = path_jacobian(both, q, backend=backend)
     np.testing.assert_allclose(J[:, 1], J[:, 0], atol=1e-15)

@@ -7,7 +7,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.joints import ModelError
-from myoquat.muscle import ConditionalPoint, Model, Muscle, PathPoint, Pulley, WrapSphere
+from myoquat.muscle import ConditionalPoint, Model, Muscle, MusclePath, PathPoint, Pulley, WrapSphere
 from myoquat.muscle.laws import PathActuator
 
 ARM = mq.ArticulatedSystem(
@@ -22,11 +22,13 @@ LEFT = (PathPoint("upper", (0.05, 0.0, 0.2)), PathPoint("fore", (0.0, 0.05, 0.1)
 RIGHT = (PathPoint("upper", (0.06, 0.1, 0.2)), PathPoint("fore", (0.0, -0.05, 0.1)))
 BALL = WrapSphere(body="upper", position=(0.05, 0.02, 0.25), radius=0.03, points=(2, 4))
 SPLIT = Muscle(
-    "split", (*TRUNK, *LEFT, *RIGHT), PathActuator(10.0), wraps=(BALL,), pulleys=(Pulley(2, 2.0), Pulley(5, 4.0))
+    "split",
+    MusclePath((*TRUNK, *LEFT, *RIGHT), wraps=(BALL,), pulleys=(Pulley(2, 2.0), Pulley(5, 4.0))),
+    PathActuator(10.0),
 )
 PARTS = (
     Muscle("trunk", TRUNK, PathActuator(10.0)),
-    Muscle("left", LEFT, PathActuator(10.0), wraps=(replace(BALL, points=(0, 2)),)),
+    Muscle("left", MusclePath(LEFT, wraps=(replace(BALL, points=(0, 2)),)), PathActuator(10.0)),
     Muscle("right", RIGHT, PathActuator(10.0)),
 )
 SHARES = np.array([1.0, 0.5, 0.25])
@@ -58,13 +60,13 @@ def test_a_path_over_pulleys_is_the_weighted_sum_of_its_branches(count, rng):
 
 
 def test_branches_that_end_in_one_place_are_not_flagged():
-    assert SPLIT.path[1] == SPLIT.path[2]  # where the tendon splits: no piece lies between
+    assert SPLIT.path.points[1] == SPLIT.path.points[2]  # where the tendon splits: no piece lies between
     flags = mq.muscle.path_flags(several(SPLIT, 1), ARM.neutral())
     assert not flags[0] & mq.muscle.PathFlag.COINCIDENT
 
 
 def test_a_pulley_at_the_start_divides_the_whole_path():
-    halved = replace(SPLIT, path=TRUNK, wraps=(), pulleys=(Pulley(0, 2.0),))
+    halved = replace(SPLIT, path=MusclePath(TRUNK, pulleys=(Pulley(0, 2.0),)))
     model = Model(ARM, (halved, PARTS[0]))
     half, whole = mq.path_lengths(model, ARM.neutral())
     assert half == pytest.approx(whole / 2, rel=1e-15)
@@ -83,10 +85,10 @@ def test_opensim_has_no_pulleys(tmp_path):
         ({"pulleys": (Pulley(5, 2.0), Pulley(2, 2.0))}, "every branch needs at least two points"),
         ({"pulleys": (Pulley(2, 0.0),), "wraps": ()}, "divisor"),
         ({"wraps": (replace(BALL, points=(0, 4)),)}, "no surface can act between points 1 and 2"),
-        ({"path": (*TRUNK, ConditionalPoint("upper", (0, 0, 0.2), "elbow", (0, 1)), *LEFT), "wraps": (),
+        ({"points": (*TRUNK, ConditionalPoint("upper", (0, 0, 0.2), "elbow", (0, 1)), *LEFT), "wraps": (),
           "pulleys": (Pulley(2, 2.0),)}, "conditional point"),
     ],
 )  # fmt: skip
 def test_pulleys_that_cannot_be_are_refused(changes, words):
     with pytest.raises(ModelError, match=words):
-        Model(ARM, (replace(SPLIT, **changes),))
+        Model(ARM, (replace(SPLIT, path=replace(SPLIT.path, **changes)),))

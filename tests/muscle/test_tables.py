@@ -59,7 +59,7 @@ def q(model):
 
 
 def _kernel(make, model, quantity, *options, cache=None):
-    program = partial(make, model.system, model.muscles, *options)
+    program = partial(make, model.system, model.paths, *options)
     return compile_program(program, [quantity], name=quantity, cache=cache)
 
 
@@ -78,7 +78,7 @@ def test_jacobians_agree(model, q, wrt):
 
 def test_wrenches_agree(model, q):
     kernel = _kernel(tables.wrench_program, model, "muscle_wrenches")
-    tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.muscles)))
+    tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.paths)))
     expected = muscle_wrenches(model, q, tensions, backend="numpy")
     np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
 
@@ -123,8 +123,8 @@ def _strands(count):
 
 def test_many_muscles_are_evaluated_by_tables():
     model = _strands(MinRows.PROGRAM)
-    assert tables.tables_pay(model.muscles)
-    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1).muscles)
+    assert tables.tables_pay(model.paths)
+    assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1).paths)
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
     for wrt in ("velocity", "coordinates", "quaternion", "constrained"):

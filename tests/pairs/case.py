@@ -111,7 +111,7 @@ class Case:
             if name.endswith("fiber_length"):
                 (muscle,) = self.model.muscles
                 law: Any = muscle.law
-                pulled = lengths(self.system, (muscle,), self.q)[..., 0] - law.tendon_slack_length * (1 + 0.05 * x)
+                pulled = lengths(self.system, (muscle.path,), self.q)[..., 0] - law.tendon_slack_length * (1 + 0.05 * x)
                 x = np.hypot(np.maximum(pulled, 0.0), law.optimal_fiber_length * np.sin(law.pennation))
             columns.append(x)
         return np.stack(columns, axis=-1) if columns else np.zeros((STATES, 0))

@@ -395,7 +395,7 @@ def recruitment(case: Case) -> None:
     rigid = found.model
     controls = at.controls if m.inputs else None
     passive = acting.torques(rigid, replace(at, activation=None, states=None, torque=None, controls=controls))
-    J = velocity_jacobian(case.system, rigid.muscles, case.q)
+    J = velocity_jacobian(case.system, rigid.paths, case.q)
     pull = -matvec(np.swapaxes(J, -1, -2), found.force)
     reserve = matvec(found.columns, found.reserve / np.array([r.strength for r in found.reserves]))
     f_ext = case.f_ext if loads is not None else None

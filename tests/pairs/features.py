@@ -47,6 +47,7 @@ from myoquat.muscle import (
     Model,
     MovingPoint,
     Muscle,
+    MusclePath,
     PathPoint,
     PoseFunction,
     PoseVariables,
@@ -252,7 +253,7 @@ def _on_surface(d: Draft) -> held.OnSurface:
 def _length(d: Draft) -> PathLengthConstraint:
     rope = Muscle("rope", (PathPoint("w", d.vector()), PathPoint("b1", d.vector())))
     rest = float(path_lengths(Model(d.system, (rope,)), d.q, backend="numpy")[0])
-    return PathLengthConstraint(rope, rest_length=rest, coefficients=(0.0,))
+    return PathLengthConstraint(rope.path, rest_length=rest, coefficients=(0.0,))
 
 
 def _twice(d: Draft) -> tuple[Any, ...]:
@@ -547,7 +548,7 @@ def _fitted(d: Draft) -> tuple[PathPoint, ...]:
 
 def _path(make: Callable[[Draft], tuple[PathPoint, ...]], **more: Any) -> Callable[[Draft], None]:
     def level(d: Draft) -> None:
-        d.muscle |= {"path": make(d), **more}
+        d.muscle["path"] = MusclePath(make(d), **more)
 
     return level
 
@@ -567,11 +568,11 @@ def _wrap(make: Callable[[Draft, dict[str, Any]], Any]) -> Callable[[Draft], Non
     """A surface in the way of the last piece of the path; paths that are functions have none."""
 
     def level(d: Draft) -> None:
-        path = d.muscle.get("path", ())
-        if len(path) < 2 or type(path[-1]) is not PathPoint:
+        if "path" not in d.muscle or type(d.muscle["path"].points[-1]) is not PathPoint:
             return
-        pieces = (len(path) - 2, len(path) - 1)
-        a, b = (d.world(p.body, p.position) for p in (path[pieces[0]], path[pieces[1]]))
+        path = d.muscle["path"]
+        pieces = (len(path.points) - 2, len(path.points) - 1)
+        a, b = (d.world(p.body, p.position) for p in path.points[-2:])
         middle, far = (a + b) / 2, float(np.linalg.norm(a - b))
         body = d.choice("b0", "b2", "ground")
         at = {
@@ -583,7 +584,7 @@ def _wrap(make: Callable[[Draft, dict[str, Any]], Any]) -> Callable[[Draft], Non
         }
         d.options["size"] = 0.15 * far
         made = make(d, at)
-        d.muscle["wraps"] = made if isinstance(made, tuple) else (made,)
+        d.muscle["path"] = replace(path, wraps=made if isinstance(made, tuple) else (made,))
 
     return level
 

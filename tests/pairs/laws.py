@@ -24,7 +24,7 @@ from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types import EulerJoint, FloatingJoint, GimbalJoint, SphericalJoint
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, acting, path_flags, states
+from myoquat.muscle import Model, Muscle, MusclePath, PathFlag, PathPoint, acting, path_flags, states
 from myoquat.muscle.acting import Instant
 from myoquat.muscle.forces import (
     BushingExpressions,
@@ -152,8 +152,8 @@ def path_rate(case: Case) -> None:
     fault of the flags.
     """
     m = _smooth_paths(case)
-    J = velocity_jacobian(case.system, m.muscles, case.q)
-    rate, slope = matvec(J, case.u), partial(along, case, lambda q, u: lengths(case.system, m.muscles, q))
+    J = velocity_jacobian(case.system, m.paths, case.q)
+    rate, slope = matvec(J, case.u), partial(along, case, lambda q, u: lengths(case.system, m.paths, q))
     close("rate of length", rate, slope(1.0), 1e-4)
     close_to_slope("rate of length", rate, slope, 1e-6)
 
@@ -182,7 +182,7 @@ def charts(case: Case) -> None:
         raise NotHere("no other description")
     described = redescribed(case, other)
     if case.model.muscles:
-        close("lengths", *(lengths(c.system, c.model.muscles, c.q) for c in (described, case)))
+        close("lengths", *(lengths(c.system, c.model.paths, c.q) for c in (described, case)))
     close("power", *(np.sum((c.force - c.torque) * c.u, axis=-1) for c in (described, case)), 1e-7)
     same_motion(case, described)
 
@@ -298,20 +298,20 @@ def path_symmetry(case: Case) -> None:
     """A path and its reverse, its mirror image and its scaled copy have one length."""
     m = _smooth_paths(case)
     (muscle,) = m.muscles
-    if any(type(p) is not PathPoint for p in muscle.path):
+    if any(type(p) is not PathPoint for p in muscle.path.points):
         raise NotHere("points that move")
-    length = lengths(case.system, m.muscles, case.q)
-    if not muscle.pulleys:
-        last = len(muscle.path) - 1
+    length = lengths(case.system, m.paths, case.q)
+    if not muscle.path.pulleys:
+        last = len(muscle.path.points) - 1
         back = tuple(
             replace(w, points=None if w.points is None else (last - w.points[1], last - w.points[0]))
-            for w in reversed(muscle.wraps)
+            for w in reversed(muscle.path.wraps)
         )
-        turned = replace(muscle, path=muscle.path[::-1], wraps=back)
-        close("length backwards", lengths(case.system, (turned,), case.q), length, 1e-7)
+        turned = replace(muscle, path=MusclePath(muscle.path.points[::-1], back))
+        close("length backwards", lengths(case.system, (turned.path,), case.q), length, 1e-7)
     bodies = _loose(case)
     q = np.concatenate([x for body in case.system.bodies for x in _place(case, body.name)], axis=-1)
-    close("length on loose bodies", lengths(bodies, m.muscles, q), length, 1e-9)
+    close("length on loose bodies", lengths(bodies, m.paths, q), length, 1e-9)
     mirrored = q * np.tile([1.0, 1, -1, 1, -1, -1, 1], len(bodies.bodies))
     close(
         "length in a mirror",
@@ -336,9 +336,9 @@ def _place(case: Case, body: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _mapped(muscle: Muscle, point: Callable[[Any], Any], mirrored: bool, size: float = 1.0) -> Muscle:
     """The muscle with its points and surfaces mapped."""
-    path = tuple(replace(p, position=point(p.position)) for p in muscle.path)
+    path = tuple(replace(p, position=point(p.position)) for p in muscle.path.points)
     wraps = []
-    for wrap in muscle.wraps:
+    for wrap in muscle.path.wraps:
         w, x, y, z = wrap.orientation
         turn = (w, -x, -y, z) if mirrored else wrap.orientation
         sizes = {
@@ -347,7 +347,7 @@ def _mapped(muscle: Muscle, point: Callable[[Any], Any], mirrored: bool, size: f
             if hasattr(wrap, k)
         }
         wraps.append(replace(wrap, position=point(wrap.position), orientation=turn, **sizes))
-    return replace(muscle, path=path, wraps=tuple(wraps))
+    return replace(muscle, path=MusclePath(path, tuple(wraps), muscle.path.pulleys))
 
 
 def _times(value: Any, factor: float) -> Any:

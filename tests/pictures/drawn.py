@@ -61,7 +61,7 @@ def moment_arms():
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("elbow",), mass=1.0)
     path = PathPoint("ground", (-0.3, 0.1, 0.0)), PathPoint("rod", (0.2, 0.02, 0.0))
     muscles = (
-        mq.Muscle("over", path, wraps=(WrapSphere(body="ground", radius=0.05, quadrant="+y"),)),
+        mq.Muscle("over", mq.muscle.MusclePath(path, wraps=(WrapSphere(body="ground", radius=0.05, quadrant="+y"),))),
         mq.Muscle("straight", path),
     )
     return plot_moment_arms(mq.Model(mq.ArticulatedSystem((rod,)), muscles), over="elbow")

@@ -26,6 +26,7 @@ from myoquat.joints.vectors import matvec, vecmat, vector
 from myoquat.muscle.acting import tensions, wrenches
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
+from myoquat.muscle.path import paths_on_bones
 from myoquat.muscle.segments.lengths import wrenches as muscle_wrenches
 
 __all__ = ["InsideCone", "JointLoad", "JointMoments", "TrackContactForces", "TrackMoments", "joint_force"]
@@ -186,9 +187,9 @@ def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFit
     acting = wrenches(plant.equations.model, replace(at, activation=None))
     if tension is not None:
         placed = [k for k, name in enumerate(plant.muscle_names) if name not in fitted]
-        muscles = tuple(plant.equations.muscled.muscles[k] for k in placed)
+        paths = paths_on_bones(plant.equations.muscled.muscles[k] for k in placed)
         columns = vector([tension[..., k] for k in placed]) if placed else np.zeros(0)
-        acting = acting + muscle_wrenches(system, muscles, point.q, columns)
+        acting = acting + muscle_wrenches(system, paths, point.q, columns)
     if plant.constraints is not None:
         held = plant.constraints.constraints
         acting = acting + constraint_wrenches(held, point.q, point.t, point.multipliers)
@@ -219,9 +220,8 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     if unknown:
         raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
     try:
-        for muscle in plant.equations.muscled.muscles if plant.muscle_names else ():
-            if muscle.name not in fitted:
-                _ = muscle.on_bones
+        if plant.muscle_names:
+            paths_on_bones(muscle for muscle in plant.equations.muscled.muscles if muscle.name not in fitted)
     except ModelError as error:
         raise ValueError(f"{what}: {error}. Or give pulls=fit_joint_forces(model, body, poses), of the model with its "
                          "own paths") from None  # fmt: skip

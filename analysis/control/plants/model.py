@@ -28,7 +28,7 @@ from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.segments.path_segments import paths
+from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import activation_rates, residuals
 
 __all__ = ["Acting", "Equations", "ModelPlant", "MuscledPlant", "OwnPlant"]
@@ -245,7 +245,7 @@ class ModelPlant(MuscledPlant):
         return udot, own[0] if own else point.states
 
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
-        way = paths(self.system, self.equations.muscled.muscles, point.q, point.u)
+        way = paths_at(self.system, self.equations.muscled.paths, point.q, point.u)
         return way.length, way.speed
 
     def residual(self, point: Point) -> Array:

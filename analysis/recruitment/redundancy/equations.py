@@ -42,7 +42,7 @@ from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
 from myoquat.muscle.laws.shared_structure import of_laws
-from myoquat.muscle.path import Muscle, on_bones
+from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.lengths import carried_bodies, lengths, velocity_jacobian
 from myoquat.muscle.segments.lengths import carried_wrenches as muscle_wrenches
 from myoquat.muscle.segments.tables import tables_pay
@@ -152,16 +152,15 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
     """At poses q (t, nq), of the joints of these bodies, by their numbers."""
     system, count, m = model.system, len(joints), len(model.muscles)
     q = MuscleCall(model).q(q).inputs["q"].array
-    if count:
-        on_bones(model.muscles)
-    apart = tables_pay(model.muscles)  # then lengths and J have programs of their own
+    bones = model.paths_on_bones if count else ()
+    apart = tables_pay(model.paths)  # then lengths and J have programs of their own
     if apart and not count:
         return Paths(path_lengths(model, q), path_jacobian(model, q), np.zeros((len(q), 0, m, 3)),
                      np.zeros((len(q), 0, 3, 3)))  # fmt: skip
 
     def formula(q: Array) -> tuple[Array, ...]:
-        own = () if apart else (lengths(system, model.muscles, q), velocity_jacobian(system, model.muscles, q))
-        return *own, *(x for i in joints for x in joint_lines(system, model.muscles, q, i))
+        own = () if apart else (lengths(system, model.paths, q), velocity_jacobian(system, model.paths, q))
+        return *own, *(x for i in joints for x in joint_lines(system, bones, q, i))
 
     def build(content: str | None) -> Kernel:
         return compile(formula, {"q": (system.nq,)}, name="trial_paths", content=content)
@@ -173,14 +172,14 @@ def paths_along(model: Model, q: Array, joints: Sequence[int]) -> Paths:
     return Paths(own[0], own[1], np.swapaxes(lines, 0, 1), np.swapaxes(parents, 0, 1))
 
 
-def joint_lines(system: ArticulatedSystem, muscles: tuple[Muscle, ...], q: Array, body: int) -> tuple[Array, Array]:
+def joint_lines(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, body: int) -> tuple[Array, Array]:
     """(..., m, 3) forces of unit tensions on the parent of a body's joint, and (..., 3, 3) the parent's orientation.
 
     Forces are in the parent's axes. This is the formula, on floats and symbols.
     """
     carried = carried_bodies(system, system.body_names[body])
     R = system.poses(q)[system.bodies[body].parent][0] + 0.0 * q[..., :1, None]
-    return muscle_wrenches(system, muscles, q, carried)[..., :3] @ R, R
+    return muscle_wrenches(system, paths, q, carried)[..., :3] @ R, R
 
 
 def joints_of(model: Model, cones: Sequence[StabilityRule]) -> tuple[int, ...]:

@@ -128,10 +128,8 @@ def _of_paths(
 ) -> PathLengthConstraint | None:
     """Lengths of tendons L and M with L - L0 = sum of a_i (M - M0)^i, L0 and M0 those of the file's pose. None for
     tendons that wrap around surfaces whose contacts a solver finds."""
-    named = {muscle.name: muscle for muscle in muscles}
-    paths = tuple(
-        Muscle(name, named[name].path, wraps=named[name].wraps, pulleys=named[name].pulleys) for name in names
-    )
+    named = {muscle.name: muscle.path for muscle in muscles}
+    paths = tuple(named[name] for name in names)
     if not paths or any(solved_surface(path) for path in paths):
         return None
     rests = [float(x) for x in lengths(system, paths, np.array(skeleton.start))]

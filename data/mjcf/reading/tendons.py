@@ -1,7 +1,7 @@
 """Tendons and the limits of joints and tendons: muscles, springs, friction and limits along paths."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,13 +22,12 @@ from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
     MujocoMuscle,
-    PathActuator,
     PathFriction,
     PathLimit,
     PathSpring,
     SlackSpring,
 )
-from myoquat.muscle.path import Muscle, Pulley
+from myoquat.muscle.path import Muscle, MusclePath, Pulley
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (
     HalfPlaneCylinder,
@@ -191,6 +190,7 @@ def on_offset_path(law: ForceLaw, offset: float) -> ForceLaw:
 
 
 SLIP_SPEED = 1e-3  # [m/s] below which dry friction is less than its greatest force
+IDLE = SlackSpring(0.0, 0.0, 0.0)  # the law of a tendon that has a length and no force
 ALIGNED_SINE = 1e-9  # sine of the angle by which a site may miss an axis of its surface
 
 
@@ -218,15 +218,14 @@ def read_tendons(source: Source, skeleton: Skeleton, drives: Drives, wrapping: s
     """All tendons as muscles, and the actuators of joints whose laws only muscles have, along paths that are linear in
     a coordinate. What a path or a law of ours cannot hold is noted.
 
-    A tendon that has several actuators, or a spring, friction or a limit beside one, has several muscles along one
-    path."""
+    The actuators, the spring, the friction and the limit of a tendon act along one path."""
     muscles: list[Muscle] = []
     for i in range(source.m.ntendon):
         muscles += _muscles(i, source, skeleton, drives, wrapping)
     for name, (joint, sign, drive) in drives.joints.items():
         offset = offset_of({joint: sign}, skeleton)
-        bare = Muscle(_unused(name, muscles), linear_path({joint: sign}, offset))
-        muscles.append(_driven(bare, drive, offset))
+        path = MusclePath(linear_path({joint: sign}, offset))
+        muscles.append(_driven(_unused(name, muscles), path, drive, offset))
     return tuple(muscles)
 
 
@@ -235,34 +234,26 @@ def _unused(name: str, muscles: Sequence[Muscle]) -> str:
     return name if name not in taken else f"{name}_actuator"
 
 
-def _muscles(i: int, source: Source, skeleton: Skeleton, drives: Drives, wrapping: str) -> Iterator[Muscle]:
+def _muscles(i: int, source: Source, skeleton: Skeleton, drives: Drives, wrapping: str) -> list[Muscle]:
     name, offset = tendon_name(source, i), 0.0
     combination = skeleton.combinations.get(name)
     if combination is not None:
         offset = offset_of(combination, skeleton)
-        bare = Muscle(name, linear_path(combination, offset))
+        path = MusclePath(linear_path(combination, offset))
     else:
-        points, wraps, pulleys = _path(i, source, skeleton, wrapping)
-        bare = Muscle(name, points, wraps=wraps, pulleys=pulleys)
-    passive = [law for law in (_spring(source, i, combination is not None), _friction(source, i)) if law is not None]
-    if (limit := _path_limit(source, i)) is not None:
-        passive.append(limit)
-    found = [_driven(bare, drive, offset) for drive in drives.tendons.get(name, ())]
-    idle = False
-    if not found and not passive and combination is not None:
-        passive = [PathActuator(0.0)]  # a length that others may ask for
-    elif not found and not passive and drives.count and i not in drives.driven:
-        source.idle.append(name)
-        idle, passive = True, [SlackSpring(0.0, 0.0, 0.0, 0.0)]
-    for law in passive:
-        found.append(replace(bare, law=on_offset_path(law, offset), activation=0.0 if found or idle else None))
-    names = [name, *(f"{name}_{k}" for k in range(2, len(found) + 1))]
-    yield from (replace(muscle, name=own) for muscle, own in zip(found or [bare], names, strict=False))
+        path = MusclePath(*_path(i, source, skeleton, wrapping))
+    found = [_driven(name, path, drive, offset) for drive in drives.tendons.get(name, ())]
+    passive = (_spring(source, i, combination is not None), _friction(source, i), _path_limit(source, i))
+    found += [Muscle(name, path, on_offset_path(law, offset)) for law in passive if law is not None]
+    if not found:
+        idle = combination is None and drives.count and i not in drives.driven
+        source.idle += [name] if idle else []
+        found = [Muscle(name, path, IDLE if idle or combination is not None else None)]
+    return [found[0], *(replace(muscle, name=f"{name}_{k}") for k, muscle in enumerate(found[1:], start=2))]
 
 
-def _driven(bare: Muscle, drive: Drive, offset: float) -> Muscle:
-    law = on_offset_path(drive.law, offset)
-    return replace(bare, law=law, activation=drive.activation, activation_dynamics=drive.dynamics)
+def _driven(name: str, path: MusclePath, drive: Drive, offset: float) -> Muscle:
+    return Muscle(name, path, on_offset_path(drive.law, offset), drive.activation, drive.dynamics)
 
 
 def _friction(source: Source, i: int) -> PathFriction | None:

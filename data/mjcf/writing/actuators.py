@@ -45,7 +45,7 @@ from myoquat.muscle.laws import (
 )
 from myoquat.muscle.laws.path_affine import ClippedForce
 from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MusclePath
 
 __all__ = [
     "Actuators",
@@ -270,11 +270,11 @@ class Actuators:
             self._section = add(self.root, "actuator")
         add(self._section, tag, name=name, **attributes)
 
-    def add_muscle(self, muscle: Muscle, law: Mapping[str, Any]) -> None:
-        """The actuator of a tendon that has the muscle's name."""
+    def add_muscle(self, muscle: Muscle, law: Mapping[str, Any], tendon: str) -> None:
+        """The actuator of a muscle on a tendon."""
         dynamics, control = self._dynamics(muscle)
         tag = "motor" if "gaintype" not in law and "dyntype" not in dynamics else "general"
-        self._add(tag, muscle.name, tendon=muscle.name, **law, **dynamics, ctrllimited=True, ctrlrange=control)
+        self._add(tag, muscle.name, tendon=tendon, **law, **dynamics, ctrllimited=True, ctrlrange=control)
         start = muscle.activation or 0.0
         self.ctrl.append(0.0 if "dyntype" in dynamics else start)
         if "dyntype" in dynamics:
@@ -376,53 +376,68 @@ def _delayed(actuator: CoordinateActuator) -> dict[str, Any]:
 def combination_of(muscle: Muscle) -> tuple[Combination, float] | None:
     """The coefficients by coordinate and the offset of a path whose length is linear in coordinates; None for another
     path."""
-    end = muscle.path[-1]
-    if len(muscle.path) != 2 or not isinstance(end, LengthPoint) or end.length.order != 1:
+    end = muscle.path.points[-1]
+    if len(muscle.path.points) != 2 or not isinstance(end, LengthPoint) or end.length.order != 1:
         return None
     offset, *coefficients = end.length.coefficients
     return dict(zip(end.coordinates, reversed(coefficients), strict=True)), offset
+
+
+RANKS = ("springlength", "frictionloss", "range")  # of a tendon, in the order in which they are read after actuators
 
 
 def add_tendons(
     root: Element, muscles: Sequence[Muscle], sites: Sites, actuators: Actuators, mobility: Callable[[Muscle], float],
     unwritten: UnwrittenParts,
 ) -> None:  # fmt: skip
-    """A <spatial> or <fixed> tendon for every muscle, with a spring, a damper, dry friction, a limit or an actuator.
+    """A <spatial> or <fixed> tendon for every path, with the actuators, spring, friction and limit along it.
+
+    A muscle joins the tendon of an earlier one where it gets its name back from there; else it has a tendon of its own.
     Other laws are noted: their tendons pull nothing. mobility: J M^-1 J^T of a path in the pose of the file."""
     if not muscles:
         return
-    tendons = add(root, "tendon")
+    holder = add(root, "tendon")
+    tendons: dict[MusclePath, tuple[Element, int, int]] = {}  # how many forces each has, and the rank of the last
     for muscle in muscles:
-        combination = combination_of(muscle)
-        law = muscle.law
-        if combination is None:
-            _add_spatial(tendons, muscle, sites, _passive(law, muscle, mobility, unwritten))
-        else:
-            law = None if law is None else on_offset_path(law, -combination[1])
-            tendon = add(tendons, "fixed", name=muscle.name, **_passive(law, muscle, mobility, unwritten))
-            for name, coefficient in combination[0].items():
-                add(tendon, "joint", joint=name, coef=coefficient)
+        combination, law = combination_of(muscle), muscle.law
+        if combination is not None and law is not None:
+            law = on_offset_path(law, -combination[1])
+        passive = {key: value for key, value in _passive(law, muscle, mobility, unwritten).items() if value is not None}
         driven = law_of(law)
+        rank = len(RANKS) if not (driven or passive) else next((k for k, x in enumerate(RANKS, 1) if x in passive), 0)
+        tendon, count, last = tendons.get(muscle.path, (None, 0, 0))
+        joins = tendon is not None and muscle.name == f"{tendon.get('name')}_{count + 1}"
+        if tendon is None or not joins or not (rank > last or rank == last == 0):
+            tendon, count = _add_tendon(holder, muscle, combination, sites), 0
+        tendons[muscle.path] = tendon, count + 1, rank
+        for key, value in passive.items():
+            tendon.set(key, written(value))
         if driven is not None:
-            actuators.add_muscle(muscle, driven)
-        elif not isinstance(law, (PathFriction, PathLimit, SlackSpring)) and not (
-            isinstance(law, PathSpring) and not law.dissipation
-        ):
+            actuators.add_muscle(muscle, driven, str(tendon.get("name")))
+        elif not passive:
             law_name = "without a law" if law is None else f"with law {law.kind!r}"
             unwritten.count(f"muscles {law_name}, whose tendons pull nothing", muscle.name)
 
 
-def _add_spatial(tendons: Element, muscle: Muscle, sites: Sites, passive: dict[str, Any]) -> None:
-    tendon = add(tendons, "spatial", name=muscle.name, **passive)
-    divisors = {pulley.point: pulley.divisor for pulley in muscle.pulleys}
-    for k in range(len(muscle.path)):
+def _add_tendon(
+    holder: Element, muscle: Muscle, combination: tuple[Combination, float] | None, sites: Sites
+) -> Element:
+    if combination is not None:
+        fixed = add(holder, "fixed", name=muscle.name)
+        for name, coefficient in combination[0].items():
+            add(fixed, "joint", joint=name, coef=coefficient)
+        return fixed
+    path, tendon = muscle.path, add(holder, "spatial", name=muscle.name)
+    divisors = {pulley.point: pulley.divisor for pulley in path.pulleys}
+    for k in range(len(path.points)):
         if k in divisors:
             add(tendon, "pulley", divisor=divisors[k])
-        for wrap in muscle.wraps if k else ():
+        for wrap in path.wraps if k else ():
             if wrap.acts(k):
                 geom, side = sites.surface(wrap)
                 add(tendon, "geom", geom=geom, sidesite=side)
-        add(tendon, "site", site=sites.of(muscle, k))
+        add(tendon, "site", site=sites.of(path, k))
+    return tendon
 
 
 def _passive(

@@ -25,7 +25,7 @@ from myoquat.joints.types.base import Axis
 from myoquat.joints.vectors import full
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.path import Muscle
+from myoquat.muscle.path import Muscle, MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (
     HalfPlaneCylinder,
@@ -249,27 +249,31 @@ SIDE_SITE_RADII = 3.0  # radii from the axis at which the site lies that tells a
 
 def why_no_tendon(muscle: Muscle) -> str | None:
     """Why MuJoCo has no tendon through the points of this path; None if it has."""
-    if any(type(point) is not PathPoint for point in muscle.path):
+    if any(type(point) is not PathPoint for point in muscle.path.points):
         return "on moving or conditional points"
-    if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.wraps):
+    if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.path.wraps):
         return "around ellipsoids or tori"
-    pieces = range(1, len(muscle.path))
-    if any(sum(wrap.acts(end) for wrap in muscle.wraps) > 1 for end in pieces):
+    pieces = range(1, len(muscle.path.points))
+    if any(sum(wrap.acts(end) for wrap in muscle.path.wraps) > 1 for end in pieces):
         return "around several surfaces at once"
     return None
 
 
 class Sites:
-    """Sites and surfaces by body, named after their muscles and markers."""
+    """Sites and surfaces by body, named after the first muscle on each path and markers."""
 
     def __init__(self, muscles: Sequence[Muscle], markers: Sequence[Marker], unwritten: UnwrittenParts) -> None:
         self._bodies: dict[str, list[tuple[str, dict[str, Any]]]] = {}
         self._surfaces: dict[Wrap, str] = {}
         self._sides: dict[Wrap, str] = {}
+        self._paths: dict[MusclePath, str] = {}
         for muscle in muscles:
-            for k, point in enumerate(muscle.path):
-                self._put(point.body, "site", name=self.of(muscle, k), pos=point.position, size=SITE_RADIUS_M)
-            for k, wrap in enumerate(muscle.wraps, start=1):
+            if muscle.path in self._paths:
+                continue
+            self._paths[muscle.path] = muscle.name
+            for k, point in enumerate(muscle.path.points):
+                self._put(point.body, "site", name=self.of(muscle.path, k), pos=point.position, size=SITE_RADIUS_M)
+            for k, wrap in enumerate(muscle.path.wraps, start=1):
                 self._add_surface(wrap.surface, f"{muscle.name}-W{k}", unwritten)
         self._named = {(marker.body, tuple(marker.position)): marker.name for marker in markers}
         for marker in markers:
@@ -296,9 +300,9 @@ class Sites:
             self._put(getattr(loop, end), "site", name=names[-1], pos=place, quat=Q, size=SITE_RADIUS_M)
         return names[0], names[1]
 
-    def of(self, muscle: Muscle, k: int) -> str:
+    def of(self, path: MusclePath, k: int) -> str:
         """The site of point k of a path."""
-        return f"{muscle.name}-P{k + 1}"
+        return f"{self._paths[path]}-P{k + 1}"
 
     def surface(self, wrap: Wrap) -> tuple[str, str | None]:
         """The geom of a surface, and the site that tells the side."""

@@ -13,7 +13,7 @@ from myoquat.muscle import acting
 from myoquat.muscle.acting import Instant, torques, wrenches
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
-from myoquat.muscle.segments.path_segments import paths
+from myoquat.muscle.segments.path_segments import paths_at
 
 __all__ = ["push_message", "quantity"]
 
@@ -41,7 +41,7 @@ def _power(model: SystemLike, **given: Array) -> Array:
 
 
 FORMULAS: dict[str, Callable[..., Any]] = {
-    "lengths": lambda model, q: paths(model.system, model.muscles, q, np.zeros(model.system.nu)).length,
+    "lengths": lambda model, q: paths_at(model.system, model.paths, q, np.zeros(model.system.nu)).length,
     "forces": lambda model, **given: acting.tensions(model, _at(given)),
     "torques": lambda model, **given: torques(model, _at(given)),
     "power": _power,

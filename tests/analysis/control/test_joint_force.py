@@ -119,7 +119,9 @@ def test_forces_that_are_not_known_are_rejected():
     fitted = MODEL.with_fitted_paths(
         fit_paths(MODEL, range_poses(MODEL, 200), settings=FitSettings(1e-2, 1e-1, degree=2))
     )
-    lost = replace(fitted, muscles=tuple(replace(muscle, anatomy=None) for muscle in fitted.muscles))
+    lost = replace(
+        fitted, muscles=tuple(replace(muscle, path=replace(muscle.path, anatomy=None)) for muscle in fitted.muscles)
+    )
     with pytest.raises(ValueError, match=r"muscle 'up': its path is a function of coord.*pulls=fit_joint_forces"):
         at_rest(lost, (JointLoad("arm"),))
     pulls = fit_joint_forces(MODEL, "base", range_poses(MODEL, 100), error=0.5)

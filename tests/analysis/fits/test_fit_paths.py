@@ -17,6 +17,7 @@ from myoquat.muscle import (
     ConditionalPoint,
     Model,
     Muscle,
+    MusclePath,
     PathFlag,
     PathPoint,
     PoseFunction,
@@ -95,7 +96,7 @@ def test_on_a_coupler_one_coordinate_is_the_variable():
 def test_poses_near_and_beyond_a_jump_are_left_out_and_listed():
     """A point that is on the path beyond 1.9 rad lengthens it by a jump: the fit follows the other nine tenths."""
     via = ConditionalPoint("lower", (0.2, 0.1, 0.0), "elbow", (1.9, 3.0))
-    muscle = Muscle("m", (BICEPS.path[0], via, BICEPS.path[1]))
+    muscle = Muscle("m", (BICEPS.path.points[0], via, BICEPS.path.points[1]))
     model = replace(ARM, muscles=(muscle,))
     q = range_poses(model, 1500, turns={"upper": 0.7})
     settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, near=0.02)
@@ -152,9 +153,9 @@ def test_joint_forces_are_those_of_the_paths():
     """On held-out poses the force is a unit vector from the insertion to the origin."""
     q, other = (range_poses(ARM, n, turns={"upper": 0.5}, seed=seed) for n, seed in ((800, 0), (200, 1)))
     fits = fit_joint_forces(ARM, "upper", q, error=0.02)
-    insertion = np.stack([ARM.system.poses(x)["lower"][1] + ARM.system.poses(x)["lower"][0] @ BICEPS.path[1].position
-                          for x in other])  # fmt: skip
-    along = np.array(BICEPS.path[0].position) - insertion
+    origin, end = (point.position for point in BICEPS.path.points)
+    lower = [ARM.system.poses(x)["lower"] for x in other]
+    along = np.array(origin) - np.stack([p + R @ end for R, p in lower])
     force = along / np.linalg.norm(along, axis=-1, keepdims=True)
     off = np.linalg.norm(fits.unit_forces(ARM, other)[:, 0] - force, axis=-1)
     assert fits.errors["biceps"] <= 0.02
@@ -177,8 +178,10 @@ BENT = Model(
     (
         Muscle(
             "flexor",
-            (PathPoint("ground", (-0.2, 0.02, 0.0)), PathPoint("rod", (0.2, 0.03, 0.0))),
-            wraps=(WrapCylinder(body="ground", position=(0.0, 0.0, 0.0), radius=0.03, length=1.0),),
+            MusclePath(
+                (PathPoint("ground", (-0.2, 0.02, 0.0)), PathPoint("rod", (0.2, 0.03, 0.0))),
+                wraps=(WrapCylinder(body="ground", position=(0.0, 0.0, 0.0), radius=0.03, length=1.0),),
+            ),
         ),
     ),
     coordinates=(Coordinate("turn", (-0.2, 0.7)),),
@@ -192,7 +195,7 @@ def test_a_surface_that_is_touched_and_left_needs_a_contact():
     plain, fits = (fit_paths(BENT, q, settings=s) for s in (replace(wanted, polynomials=True), wanted))
     end = fits["flexor"][1]
     assert [term.effect for term in end.surfaces] == ["contact"]
-    assert end.straight == BENT.muscles[0].path
+    assert end.straight == BENT.muscles[0].path.points
     assert fits.fits["flexor"].arm_error < 1e-4 < plain.fits["flexor"].arm_error
     row = certify(BENT, fits, range_poses(BENT, 300, seed=5)).table.loc["flexor"]
     assert row.length_rms < 2e-5
@@ -201,9 +204,9 @@ def test_a_surface_that_is_touched_and_left_needs_a_contact():
 
 def test_a_path_that_changes_sides_is_fitted_on_both_and_poses_nearby_are_listed():
     """The path goes around the cylinder over or under its axis, whichever is shorter: at turn = pi."""
-    model = replace(BENT, coordinates=(Coordinate("turn", (2.9, 3.4)),),
-                    muscles=(replace(BENT.muscles[0], path=(PathPoint("ground", (0.2, 0.0, 0.0)),
-                                                            PathPoint("rod", (0.2, 0.0, 0.0)))),))  # fmt: skip
+    points = PathPoint("ground", (0.2, 0.0, 0.0)), PathPoint("rod", (0.2, 0.0, 0.0))
+    flexor = replace(BENT.muscles[0], path=replace(BENT.muscles[0].path, points=points))
+    model = replace(BENT, coordinates=(Coordinate("turn", (2.9, 3.4)),), muscles=(flexor,))
     q = range_poses(model, 1000)
     fits = fit_paths(model, q, settings=FitSettings(2e-5, 3e-4, degree=6))
     fit = fits.fits["flexor"]
@@ -218,7 +221,7 @@ def test_a_path_that_changes_sides_is_fitted_on_both_and_poses_nearby_are_listed
 def test_a_path_over_a_point_between_two_joints_is_a_sum_of_functions():
     """No piece crosses both joints, so that they are two blocks, with fewer terms than one. Without the point there is
     one block."""
-    over = Muscle("over", (BICEPS.path[0], PathPoint("upper", (0.03, 0.0, -0.2)), BICEPS.path[1]))
+    over = Muscle("over", (BICEPS.path.points[0], PathPoint("upper", (0.03, 0.0, -0.2)), BICEPS.path.points[1]))
     model = replace(ARM, muscles=(over, BICEPS))
     q = range_poses(model, 300, turns={"upper": 0.5})
     slopes = np.abs(path_jacobian(model, q)).max(axis=0)

@@ -16,7 +16,7 @@ from myoquat.apps.opensim_tools.moving import moving_of
 from myoquat.data import Motion, load_table
 from myoquat.data.setups import read_setup
 from myoquat.joints import RevoluteJoint
-from myoquat.muscle import Muscle, PathPoint
+from myoquat.muscle import Muscle, MusclePath, PathPoint
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import Thelen2003
 from myoquat.muscle.wrapping import WrapEllipsoid
@@ -63,7 +63,7 @@ def folder(tmp_path):
     dynamics = ActivationDynamics(0.015, 0.05, "piecewise", minimum_activation=0.01)
     fibers = {"law": Thelen2003(600.0, 0.18, 0.17), "activation_dynamics": dynamics}
     muscles = (
-        Muscle("flexor", path, wraps=(wrap,), **fibers),
+        Muscle("flexor", MusclePath(path, wraps=(wrap,)), **fibers),
         Muscle("extensor", (PathPoint("ground", (-0.05, 0.1, 0.0)), PathPoint("thigh", (-0.04, -0.2, 0.0))), **fibers),
     )
     model = mq.Model(mq.ArticulatedSystem((thigh,), gravity=(0.0, -9.81, 0.0)), muscles, name="leg")

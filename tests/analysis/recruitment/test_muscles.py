@@ -155,7 +155,9 @@ def test_lengths_that_bend_sharply_raise_no_false_alarm(monkeypatch):
 def test_unsolved_paths_are_named_with_their_poses(leg, monkeypatch):
     """They are left out of the balance, whatever their powers, and the text and a table say which they are."""
     ball = WrapSphere(body="ground", position=(9.0, 0.0, 0.0), radius=0.01)
-    leg = replace(leg, muscles=tuple(replace(muscle, wraps=(ball,)) for muscle in leg.muscles))
+    leg = replace(
+        leg, muscles=tuple(replace(muscle, path=replace(muscle.path, wraps=(ball,))) for muscle in leg.muscles)
+    )
     at = np.zeros((50, len(leg.muscles)), dtype=int)
     at[[3, 3, 17], [0, 1, 1]] = PathFlag.UNSOLVED
     at[5, 2] = PathFlag.JUMP

@@ -18,7 +18,7 @@ class LeastLength(Summary):
     description = "least path length"
 
     def observe(self, model, at):
-        return lengths(model.system, model.muscles, at.q)
+        return lengths(model.system, model.paths, at.q)
 
     def reduce(self, times, values):
         return values.min(axis=1)

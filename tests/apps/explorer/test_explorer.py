@@ -153,7 +153,10 @@ def renamed(model, name):
         replace(
             muscle,
             name=name if i == 0 else muscle.name,
-            path=tuple(replace(p, body=name) if p.body == last.name else p for p in muscle.path),
+            path=replace(
+                muscle.path,
+                points=tuple(replace(p, body=name) if p.body == last.name else p for p in muscle.path.points),
+            ),
         )
         for i, muscle in enumerate(model.muscles)
     ]

@@ -63,7 +63,7 @@ def test_the_camera_sees_the_whole_motion():
 def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
     end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
     path = PathPoint("ground", (1.2, -0.2, 0.0)), PathPoint("end", (0.0, 1.7, 0.4))
-    muscle = mq.Muscle("m", path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),))
+    muscle = mq.Muscle("m", mq.muscle.MusclePath(path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),)))
     model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.radians([[turn]])
     (line,) = polylines(model, q)
     on = line[0][1:-1]  # without the ends
@@ -81,7 +81,9 @@ def test_lines_around_a_surface_between_points_that_stand_still():
         PathPoint("ground", (0.2, 0.02, 0.0)),
         PathPoint("end", (0.3, 0, 0)),
     ]
-    muscle = mq.Muscle("m", tuple(path), wraps=(WrapSphere(body="ground", radius=0.1, points=(0, 1)),))
+    muscle = mq.Muscle(
+        "m", mq.muscle.MusclePath(tuple(path), wraps=(WrapSphere(body="ground", radius=0.1, points=(0, 1)),))
+    )
     model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.zeros((3, 1))
     (line,) = polylines(model, q)
     drawn = np.linalg.norm(np.diff(line, axis=1), axis=-1).sum(axis=-1)
@@ -295,7 +297,7 @@ def test_bodies_without_shapes_get_bones_of_the_library_and_ghosts_of_their_surf
     model = load_model("thoracoscapular")
     own, bare = Scene(model, model.start, (GEOMETRY,)), Scene(without_shapes(model), model.start)
     assert own.ghosts == []
-    assert {part.body for part in bare.ghosts} == {wrap.body for muscle in model.muscles for wrap in muscle.wraps}
+    assert {part.body for part in bare.ghosts} == {wrap.body for muscle in model.muscles for wrap in muscle.path.wraps}
     assert [part.body for part in bare.bones] == [part.body for part in own.bones]
     for found, expected in zip(bare.bones, own.bones, strict=True):
         np.testing.assert_allclose(found.mesh.vertices, expected.mesh.vertices, atol=1e-12)

@@ -148,7 +148,7 @@ def test_a_wrapping_path_may_move_on_the_ground(tmp_path):
         """<PathWrapSet><objects><PathWrap
 name="w"><wrap_object>s</wrap_object></PathWrap></objects></PathWrapSet></GeometryPath>""",
     )
-    assert [wrap.name for wrap in load_model(written(tmp_path, text)).muscles[0].wraps] == ["s"]
+    assert [wrap.name for wrap in load_model(written(tmp_path, text)).muscles[0].path.wraps] == ["s"]
 
 
 @pytest.mark.peers

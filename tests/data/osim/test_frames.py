@@ -122,7 +122,7 @@ def test_markers_of_bodies_are_stations_and_markers(tmp_path):
         ("outer", "thigh", (0.01, -0.39, 0.05)),
     ]  # fmt: skip
     assert model.system.coordinate_names == ("_coord_0", "x")  # the hip's is OpenSim's own
-    assert model.muscles[0].wraps[0].body == "thigh"
+    assert model.muscles[0].path.wraps[0].body == "thigh"
 
 
 @pytest.mark.peers

@@ -94,37 +94,6 @@ def test_constraints_come_back_equal(tmp_path, case):
         check_like(back.constraints, model.constraints)
 
 
-TILTED = """<Body name="B"><components><PhysicalOffsetFrame name="tilted"><socket_parent>..</socket_parent>
-<translation>0.1 0.2 0.3</translation><orientation>0.3 0.2 0.1</orientation></PhysicalOffsetFrame></components>"""
-
-
-def on_tilted_frame(case, path):
-    """A file whose constraint names an offset frame on the body B."""
-    Model(SYSTEM, constraints=HELD[case], name="held").save(path)
-    text = path.read_text()
-    assert ">/bodyset/B</socket" in text
-    path.write_text(
-        text.replace(">/bodyset/B</socket", ">/bodyset/B/tilted</socket").replace('<Body name="B">', TILTED)
-    )
-    return path
-
-
-@pytest.mark.parametrize("case", ["point", "distance", "line"])
-def test_points_are_in_the_body_of_the_frame_that_a_constraint_names(tmp_path, case):
-    """The place of the frame has no effect in OpenSim 4.6."""
-    check_like(load_model(on_tilted_frame(case, tmp_path / "held.osim")).constraints, HELD[case])
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize("case", ["point", "distance", "line"])
-def test_opensim_passes_over_the_place_of_a_frame(tmp_path, rng, in_opensim, case):
-    path = on_tilted_frame(case, tmp_path / "held.osim")
-    model = load_model(path)
-    _, q, _ = on_constraints(model, 3, 0.6, rng)
-    answer = in_opensim(OPENSIM, str(path), json.dumps([q.tolist(), (0.0 * q).tolist()]))
-    assert max(answer["error"]) < 1e-9
-
-
 def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):
     near = PointLoop("B", "ground", TIP, REST, name="near")
     model = Model(SYSTEM, constraints=(near,), coordinates=(Coordinate("a2", locked=True),))

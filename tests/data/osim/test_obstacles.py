@@ -14,6 +14,7 @@ from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import (
     Model,
     Muscle,
+    MusclePath,
     PathFlag,
     PathPoint,
     WrapCylinder,
@@ -98,7 +99,7 @@ def arm(*names, **more):
             Body(f"link_{name}", parent, joint, (place, 0.0, 0.0), coordinate_names=(name,), mass=1.0, inertia=INERTIA)
         )
         parent = f"link_{name}"
-    muscles = tuple(Muscle(name, PATHS[name][0], LAW, wraps=PATHS[name][1]) for name in names or PATHS)
+    muscles = tuple(Muscle(name, MusclePath(PATHS[name][0], wraps=PATHS[name][1]), LAW) for name in names or PATHS)
     return Model(ArticulatedSystem(tuple(bodies)), muscles, name="arm", **more)
 
 
@@ -132,9 +133,9 @@ def test_files_keep_them(tmp_path):
     model = arm(forces=(force,))
     model.save(tmp_path / "arm.osim")
     again = load_model(tmp_path / "arm.osim")
-    assert [muscle.path for muscle in again.muscles] == [muscle.path for muscle in model.muscles]
+    assert [path.points for path in again.paths] == [path.points for path in model.paths]
     for one, other in zip(model.muscles, again.muscles, strict=True):
-        for a, b in zip(one.wraps, other.wraps, strict=True):
+        for a, b in zip(one.path.wraps, other.path.wraps, strict=True):
             np.testing.assert_allclose(a.orientation, b.orientation, atol=1e-15)
             assert replace(b, orientation=a.orientation) == a
     assert again.forces == model.forces
@@ -174,7 +175,7 @@ def test_what_is_not_supported_is_reported(tmp_path, old, new, words):
     (tmp_path / "odd.osim").write_text(text)
     with pytest.warns(UnsupportedWarning, match=words):
         model = load_model(tmp_path / "odd.osim")
-    assert model.muscles[0].wraps == ()
+    assert model.muscles[0].path.wraps == ()
 
 
 def test_a_hint_without_a_side_is_the_shorter_way(tmp_path):
@@ -183,7 +184,7 @@ def test_a_hint_without_a_side_is_the_shorter_way(tmp_path):
     (tmp_path / "odd.osim").write_text(text.replace("<contact_hint>0.0 0.1 0.0", "<contact_hint>0 0 0.3"))
     with pytest.warns(UnsupportedWarning, match="hint in the middle"):
         model = load_model(tmp_path / "odd.osim")
-    assert model.muscles[0].wraps == (replace(PATHS["cylinder"][1][0], hint=None),)
+    assert model.muscles[0].path.wraps == (replace(PATHS["cylinder"][1][0], hint=None),)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_broken_files_raise_a_named_error(tmp_path, old, new, words):
 
 def with_wraps(*wraps):
     model = arm("chain")
-    return replace(model, muscles=(replace(model.muscles[0], wraps=wraps),))
+    return replace(model, muscles=(replace(model.muscles[0], path=replace(model.muscles[0].path, wraps=wraps)),))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_what_opensim_has_not_is_not_written(tmp_path, wraps, words):
     with pytest.raises(ModelError, match=words):
         with_wraps(*wraps).save(tmp_path / "arm.osim")
     model = arm("via")
-    whole = replace(model.muscles[0], wraps=(BALL,))
+    whole = replace(model.muscles[0], path=replace(model.muscles[0].path, wraps=(BALL,)))
     with pytest.raises(ModelError, match="between two points"):
         replace(model, muscles=(whole,)).save(tmp_path / "arm.osim")
 
@@ -234,6 +235,6 @@ def test_mujoco_gets_sides(tmp_path):
         arm("cylinder").save(tmp_path / "arm.xml")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wrap = load_model(tmp_path / "arm.xml").muscles[0].wraps[0]
+        wrap = load_model(tmp_path / "arm.xml").muscles[0].path.wraps[0]
     ahead = wrap.direction_in_body(wrap.ahead)
     np.testing.assert_allclose(ahead, [0.0, 1.0, 0.0], atol=1e-15)

@@ -86,7 +86,7 @@ def read(tmp_path):
 
 def test_surfaces_are_read(read):
     model, _ = read({**MUSCLES, "ring": (STRAIGHT, [("ring", "-1 -1")])}, quadrant="-x")
-    found = {m.name: m.wraps for m in model.muscles}
+    found = {m.name: m.path.wraps for m in model.muscles}
     assert found["off"] == ()
     (cylinder,) = found["front_cylinder"]
     assert isinstance(cylinder, WrapCylinder)
@@ -109,7 +109,7 @@ def test_contact_on_a_piece_that_few_poses_show_is_flagged(read):
 <dimensions>{size} {size} {size}</dimensions></WrapEllipsoid>"""
     way = ("ground", "0 0.4 0"), ("bodyset/upper", "0.2 -0.4 0"), ("bodyset/upper", "0.32 -0.25 0")
     (muscle,) = (model := read({"m": (way, [("knob", "-1 -1")])}, surfaces=knob)[0]).muscles
-    assert muscle.wraps[0].points == (1, 2)
+    assert muscle.path.wraps[0].points == (1, 2)
     q = np.zeros((4001, 2))
     q[:, 0] = np.linspace(-0.5, 2.2, 4001)
     # in the frame of the upper arm the first point moves on a circle
@@ -125,8 +125,8 @@ def test_a_surface_acts_where_it_is_met(read):
     surface it stays open to all pieces; beside another surface the piece is found."""
     model, _ = read()
     long = model.muscles[-1]
-    assert [long.wraps[0].points, read(quadrant="-x")[0].muscles[-1].wraps[0].points] == [None, None]
-    pair = replace(long, wraps=(replace(long.wraps[0], points=(1, 2)),), name="pair")
+    assert [long.path.wraps[0].points, read(quadrant="-x")[0].muscles[-1].path.wraps[0].points] == [None, None]
+    pair = replace(long, path=replace(long.path, wraps=(replace(long.path.wraps[0], points=(1, 2)),)), name="pair")
     q = np.random.default_rng(0).uniform(-0.5, 2.2, (40, 2))
     lengths = path_lengths(replace(model, muscles=(long, pair)), q)
     np.testing.assert_array_equal(lengths[:, 0], lengths[:, 1])
@@ -138,8 +138,8 @@ def test_surfaces_of_one_piece_lie_in_its_order(read):
         '<WrapEllipsoid name="knob"><xyz_body_rotation>0.3 0.2 -0.1</xyz_body_rotation><translation>0 -0.29',
         '<WrapEllipsoid name="knob"><xyz_body_rotation>0.3 0.2 -0.1</xyz_body_rotation><translation>0 -0.34',
     )
-    assert [w.name for w in read(muscles)[0].muscles[0].wraps] == ["knob", "elbow"]
-    assert [w.name for w in read(muscles, surfaces=lower)[0].muscles[0].wraps] == ["elbow", "knob"]
+    assert [w.name for w in read(muscles)[0].muscles[0].path.wraps] == ["knob", "elbow"]
+    assert [w.name for w in read(muscles, surfaces=lower)[0].muscles[0].path.wraps] == ["elbow", "knob"]
 
 
 OPENSIM = """
@@ -186,7 +186,7 @@ def stated(path):
 
 def acting(model):
     """The surfaces of the first path, in their order, and where they act."""
-    return [(wrap.name, wrap.points) for wrap in model.muscles[0].wraps]
+    return [(wrap.name, wrap.points) for wrap in model.muscles[0].path.wraps]
 
 
 def two(read):
@@ -203,17 +203,17 @@ def test_order_ranges_and_methods_of_a_file_are_written_again(read, tmp_path):
     assert stated(tmp_path / "again.osim") == [("elbow", "hybrid", "-1 -1"), ("knob", "axial", "1 3")]
     again = load_model(tmp_path / "again.osim")
     assert acting(again) == acting(model)
-    assert again.muscles[0].path_wraps == model.muscles[0].path_wraps
+    assert again.muscles[0].path.path_wraps == model.muscles[0].path.path_wraps
 
 
 def test_surfaces_that_were_changed_are_written_as_they_act(read, tmp_path):
     """Read as the file states them, they would act elsewhere: on one piece, or in another order."""
     model, _ = two(read)
-    knob, elbow = model.muscles[0].wraps
+    knob, elbow = model.muscles[0].path.wraps
     for k, wraps in enumerate(
         [(replace(elbow, points=None), knob), (elbow, knob), (knob, replace(elbow, points=(0, 2)))]
     ):
-        changed = replace(model, muscles=(replace(model.muscles[0], wraps=wraps),))
+        changed = replace(model, muscles=(replace(model.muscles[0], path=replace(model.muscles[0].path, wraps=wraps)),))
         changed.save(tmp_path / f"{k}.osim")
         assert acting(load_model(tmp_path / f"{k}.osim")) == acting(changed)
 
@@ -223,7 +223,7 @@ def test_opensim_finds_the_lengths_of_the_original_in_a_written_file(read, tmp_p
     """Its lengths depend on the order and the ranges: those of our own order differ by 0.1 mm and more."""
     model, path = two(read)
     model.save(tmp_path / "again.osim")
-    bare = replace(model, muscles=(replace(model.muscles[0], path_wraps=()),))
+    bare = replace(model, muscles=(replace(model.muscles[0], path=replace(model.muscles[0].path, path_wraps=())),))
     bare.save(tmp_path / "bare.osim")
     q = json.dumps(rng.uniform(-0.5, 2.2, (60, 2)).tolist())
     original, again, other = (

@@ -36,6 +36,7 @@ from myoquat.muscle import (
     CoordinateLimit,
     Model,
     Muscle,
+    MusclePath,
     SideCylinder,
     WrapCylinder,
     WrapEllipsoid,
@@ -82,12 +83,13 @@ SIDE_ROLL = SideCylinder(
 MUSCLES = (
     Muscle("plain", (point("ground", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
            PathActuator(20.0), activation=0.25),
-    Muscle("side", (point("arm", 0.06, 0.22, 0), point("fore", 0.15, -0.12, 0.02)), PathSpring(900.0, 0.2),
-           wraps=(BALL,)),
-    Muscle("shorter", (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
-           PathActuator(30.0), wraps=(replace(BALL, quadrant="all", points=(1, 2)), replace(ROLL, points=(0, 1)))),
-    Muscle("over", (point("trunk", 0.1, 0.3, 0.1), point("fore", 0.1, -0.1, 0)), PathActuator(30.0),
-           wraps=(SIDE_ROLL,)),
+    Muscle("side", MusclePath((point("arm", 0.06, 0.22, 0), point("fore", 0.15, -0.12, 0.02)), (BALL,)),
+           PathSpring(900.0, 0.2)),
+    Muscle("shorter", MusclePath(
+        (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
+        (replace(BALL, quadrant="all", points=(1, 2)), replace(ROLL, points=(0, 1)))), PathActuator(30.0)),
+    Muscle("over", MusclePath((point("trunk", 0.1, 0.3, 0.1), point("fore", 0.1, -0.1, 0)), (SIDE_ROLL,)),
+           PathActuator(30.0)),
 )  # fmt: skip
 MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0.0, 0.2, 0.1)),),
               coordinates=(Coordinate("flex", (-1.0, 2.0)),))  # fmt: skip
@@ -131,7 +133,7 @@ def test_mujoco_computes_the_same(tmp_path, rng):
     assert sorted(iu) == list(range(engine.nv))
     rule = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"  # which changed with version 4
     back = load_model(tmp_path / "x.xml", wrapping=rule)
-    sided = {k for k, muscle in enumerate(MODEL.muscles) if any(wrap.quadrant != "all" for wrap in muscle.wraps)}
+    sided = {k for k, muscle in enumerate(MODEL.muscles) if any(wrap.quadrant != "all" for wrap in muscle.path.wraps)}
     held = 0
     for q in SYSTEM.random(10, rng):
         u = rng.normal(size=SYSTEM.nu)
@@ -232,10 +234,10 @@ def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
             Muscle("none", (fore, arm)),
             Muscle("damped", (fore, arm), PathSpring(1.0, 0.1, 0.2)),
             Muscle("conditional", (arm, conditional, fore), law),
-            Muscle("egg", (fore, arm), law, wraps=(WrapEllipsoid(body="arm", radii=(0.1, 0.2, 0.3)),)),
-            Muscle("two", (fore, arm), law, wraps=(BALL, ROLL)),
+            Muscle("egg", MusclePath((fore, arm), wraps=(WrapEllipsoid(body="arm", radii=(0.1, 0.2, 0.3)),)), law),
+            Muscle("two", MusclePath((fore, arm), wraps=(BALL, ROLL)), law),
             Muscle("slow", (fore, arm), law, activation_dynamics=ActivationDynamics()),
-            Muscle("ends", (fore, arm), law, wraps=(replace(ROLL, length=0.1),)),
+            Muscle("ends", MusclePath((fore, arm), wraps=(replace(ROLL, length=0.1),)), law),
         ),
         limits=(CoordinateLimit("stop", "flex", -1.0, 1.0, 1.0, 2.0, 0.1),),
     )
@@ -343,7 +345,7 @@ def test_the_side_rule_of_a_cylinder_that_mujoco_has_not_is_reported(tmp_path):
         (Body("B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0)),)
     )
     for wrap, expected in ((surface, 1.5637), (SideCylinder(body="ground", radius=0.147, quadrant="+x"), 0.3858)):
-        model = Model(system, (Muscle("m", path, PathActuator(1.0), wraps=(wrap,)),))
+        model = Model(system, (Muscle("m", MusclePath(path, wraps=(wrap,)), PathActuator(1.0)),))
         assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-4)
         if wrap is surface:
             with pytest.raises(ModelError, match="1 sides of cylinders by the rule of WrapCylinder"):

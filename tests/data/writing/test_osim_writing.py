@@ -37,6 +37,7 @@ from myoquat.muscle import (
     Model,
     MovingPoint,
     Muscle,
+    MusclePath,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
@@ -140,8 +141,8 @@ MEDLEY = Model(
                ((-1.0, 1.0), (-10.0, 10.0), (-1.0, 1.0)))), PathSpring(900.0, 0.2, 0.05)),
         Muscle("ligament", (point("rod", 0.1, 0, 0), point("nail", 0.0, 0.1, 0)), Ligament(0.1, 200.0)),
         Muscle("rigid", (point("trunk", 0.2, 0, 0), point("tip", 0.0, 0.1, 0)), RigidTendonMuscle(300.0, 0.1, 0.1)),
-        Muscle("pull", (point("arm", 0.06, 0.02, 0), point("fore", 0.05, -0.02, 0.02)), PathActuator(20.0),
-               wraps=(WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.02, name="ball"),)),
+        Muscle("pull", MusclePath((point("arm", 0.06, 0.02, 0), point("fore", 0.05, -0.02, 0.02)),
+               (WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.02, name="ball"),)), PathActuator(20.0)),
     ),
     name="medley",
     description="Every joint, point and law that both programs know.",
@@ -208,7 +209,7 @@ def test_opensim_opens_what_was_written(rotations, tmp_path, rng, in_opensim):
     theirs = in_opensim(OPENSIM, str(tmp_path / "x.osim"), *map(json.dumps, given))
     assert (theirs["names"], theirs["count"]) == (list(back.system.coordinate_names), back.system.nq)
     there = convert_coordinates(back.system, model.system, q) if rotations == "quaternion" else q
-    known = [model.muscles.index(m) for m in model.muscles if m.name in theirs["paths"] and not m.wraps]
+    known = [model.muscles.index(m) for m in model.muscles if m.name in theirs["paths"] and not m.path.wraps]
     columns = [theirs["paths"].index(model.muscles[i].name) for i in known]
     assert len(known) >= 4
     read = path_lengths(model if rotations == "quaternion" else back, there)
@@ -268,29 +269,29 @@ def test_surfaces_of_one_piece_keep_their_order(order, tmp_path):
         WrapSphere(body="ground", position=(0.3, 0.0, 0.02), radius=0.03, points=(0, 1), name="far"),
     )
     path = (point("ground", 0, 0, 0), point("ground", 0.4, 0, 0), point("tip", 0.1, 0.3, 0))
-    muscle = Muscle("m", path, PathActuator(1.0), wraps=tuple(balls[k] for k in order))
+    muscle = Muscle("m", MusclePath(path, wraps=tuple(balls[k] for k in order)), PathActuator(1.0))
     system = ArticulatedSystem((body("tip", "ground", RevoluteJoint((0.0, 0.0, 1.0))),), ground="ground")
     back = again(Model(system, (muscle,)), tmp_path / "x.osim")
-    assert [wrap.name for wrap in back.muscles[0].wraps] == [balls[k].name for k in order]
+    assert [wrap.name for wrap in back.muscles[0].path.wraps] == [balls[k].name for k in order]
 
 
 def test_surfaces_are_written_once_and_named_apart(tmp_path):
     path = (point("world", 0.2, 0.3, 0), point("arm", 0.1, 0.2, 0.1), point("fore", 0.1, -0.1, 0))
     muscles = (
-        Muscle("a", path, PathActuator(1.0), wraps=SURFACES),
-        Muscle("b", path, PathActuator(1.0), wraps=(replace(SURFACES[0], points=(1, 2)),)),
+        Muscle("a", MusclePath(path, wraps=SURFACES), PathActuator(1.0)),
+        Muscle("b", MusclePath(path, wraps=(replace(SURFACES[0], points=(1, 2)),)), PathActuator(1.0)),
     )
     back = again(replace(MEDLEY, muscles=muscles), tmp_path / "x.osim")
     assert (tmp_path / "x.osim").read_text().count("<WrapSphere") == 1
-    found = {wrap.kind: wrap for wrap in back.muscles[0].wraps}
+    found = {wrap.kind: wrap for wrap in back.muscles[0].path.wraps}
     for wrap in SURFACES:
         there = found[wrap.kind]
         assert there.body == wrap.body.replace("world", "ground")
         assert (there.sizes(), there.quadrant) == (wrap.sizes(), wrap.quadrant)
         np.testing.assert_allclose(there.position, wrap.position)
         np.testing.assert_allclose(np.abs(np.dot(there.orientation, wrap.orientation)), 1.0)
-    assert {wrap.name for wrap in back.muscles[0].wraps} == {"ball", "ball_2", "a_ellipsoid", "a_torus"}
-    assert back.muscles[1].wraps[0].points == (1, 2)
+    assert {wrap.name for wrap in back.muscles[0].path.wraps} == {"ball", "ball_2", "a_ellipsoid", "a_torus"}
+    assert back.muscles[1].path.wraps[0].points == (1, 2)
 
 
 LAWS = [
@@ -315,7 +316,8 @@ def test_laws_come_back(law, tmp_path):
 
 
 THELEN = MEDLEY.muscles[0]
-MOVING = MEDLEY.muscles[3].path[1]
+MOVING = MEDLEY.muscles[3].path.points[1]
+START = THELEN.path.points[0]
 CYLINDER = WrapCylinder(body="arm", radius=0.01)
 
 
@@ -346,16 +348,16 @@ def with_muscle(**changes):
             with_muscle(law=DeGrooteFregly2016(1.0, 0.1, 0.1, passive_scale=0.5), activation_dynamics=None),
             "DeGrooteFregly2016Muscle cannot have this passive_scale",
         ),
-        (with_muscle(wraps=(CYLINDER,)), "cylinders have a length"),
-        (with_muscle(path=(THELEN.path[0], replace(MOVING, position=(0.1, 0.0, 0.0)))), "no position beside"),
-        (with_muscle(path=(THELEN.path[0], replace(MOVING, ranges=()))), r"that of 'out' is \(-1.0, 1.0\), not None"),
+        (with_muscle(path=replace(THELEN.path, wraps=(CYLINDER,))), "cylinders have a length"),
+        (with_muscle(path=(START, replace(MOVING, position=(0.1, 0.0, 0.0)))), "no position beside"),
+        (with_muscle(path=(START, replace(MOVING, ranges=()))), r"that of 'out' is \(-1.0, 1.0\), not None"),
         (
-            with_muscle(path=(THELEN.path[0], replace(MOVING, coordinates=("out", "flex", "out"),
+            with_muscle(path=(START, replace(MOVING, coordinates=("out", "flex", "out"),
                     functions=(Linear(), Linear(), Linear())))),  # OpenSim 4.6 does not open such a file
             "muscle 'thelen': one coordinate moves a point in OpenSim, not 'out' and 'flex'",
         ),
         (
-            with_muscle(path=(THELEN.path[0], replace(MOVING, functions=(Odd(), Linear(), Linear())))),
+            with_muscle(path=(START, replace(MOVING, functions=(Odd(), Linear(), Linear())))),
             "muscle 'thelen': OpenSim has no function like Odd",
         ),
         (

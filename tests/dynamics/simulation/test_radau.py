@@ -13,7 +13,7 @@ from myoquat.dynamics.integrators import Radau, StateEquations, differences
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels import compile
-from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint, WrapEllipsoid
+from myoquat.muscle import ActivationDynamics, Model, Muscle, MusclePath, PathPoint, WrapEllipsoid
 from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 from myoquat.muscle.laws import Millard2012
 
@@ -126,7 +126,7 @@ def wound():
     path = (PathPoint("ground", (-0.15, 0.0, 0.0)), PathPoint("mass", (0.15, 0.0, 0.0)))
     wrap = WrapEllipsoid(body="ground", radii=(0.04, 0.03, 0.02))
     law = Millard2012(800.0, 0.1, 0.2, 0.2)
-    muscle = Muscle("m", path, law, 0.3, ActivationDynamics(0.015, 0.05), wraps=(wrap,))
+    muscle = Muscle("m", MusclePath(path, wraps=(wrap,)), law, 0.3, ActivationDynamics(0.015, 0.05))
     system = ArticulatedSystem((body,), gravity=(0.0, 0.0, 0.0))
     return Model(system, (muscle,), start_q=(0.01,))
 

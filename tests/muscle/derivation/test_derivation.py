@@ -148,7 +148,7 @@ def test_rows_as_latex_writes_them_are_the_jacobian(rng):
     model = load_model("two_link")
     q = model.system.random(1, rng)[0]
     poses = model.system.poses(q)
-    x = [poses[p.body][1] + poses[p.body][0] @ p.position for p in model.muscles[1].path]
+    x = [poses[p.body][1] + poses[p.body][0] @ p.position for p in model.muscles[1].path.points]
     e = (x[1] - x[0]) / np.linalg.norm(x[1] - x[0])
     (R_A, _), (R_B, p_B) = poses["A"], poses["B"]
     s, h = R_B.T @ (x[1] - p_B), 1e-6 * np.eye(4)
@@ -196,7 +196,9 @@ def test_error_names_quantities_without_a_closed_form():
     shoulder = load_model(Path(__file__).parents[3] / "notebooks" / "shoulder.osim", "quaternion")
     with pytest.raises(ModelError, match="muscle 'deltoid_front': its path runs around a surface"):
         derive(shoulder, "quaternion")
-    straight = replace(shoulder, muscles=(replace(shoulder.muscles[0], wraps=()),))
+    straight = replace(
+        shoulder, muscles=(replace(shoulder.muscles[0], path=replace(shoulder.muscles[0].path, wraps=())),)
+    )
     with pytest.raises(ModelError, match="depends on its fiber length, which a solver finds; take a rigid tendon"):
         derive(straight, "quaternion")
     d = derive(straight, "quaternion", forces=False)

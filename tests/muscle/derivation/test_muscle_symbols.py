@@ -14,6 +14,7 @@ from myoquat.muscle import (
     CoordinateLimit,
     Model,
     Muscle,
+    MusclePath,
     PathPoint,
     WrapEllipsoid,
     WrapSphere,
@@ -36,13 +37,14 @@ TWO_LINK = load_model("two_link")
 ROD = Body("rod", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, center_of_mass=(0.1, 0.0, 0.0),
            inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0), coordinate_names=("flexion",))  # fmt: skip
 PATH = (PathPoint("ground", (-0.2, 0.1, 0.0)), PathPoint("rod", (0.2, 0.1, 0.02)))
+LAW = DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1)
 SPHERE = WrapSphere(body="ground", radius=0.12)
 
 
 def hinge(*wraps):
     """One hinge with every type of state: an elastic tendon, activation dynamics, a limit."""
     muscles = (
-        Muscle("elastic", PATH, DeGrooteFregly2016(100.0, 0.2, 0.2, 0.1), None, ActivationDynamics(), wraps),
+        Muscle("elastic", MusclePath(PATH, wraps), LAW, None, ActivationDynamics()),
         Muscle("plain", (PATH[1], PATH[0]), ExponentialMuscle(0.3, 50.0)),
     )
     limit = CoordinateLimit("stop", "flexion", -0.5, 0.1, 20.0, 30.0, 0.1, 0.5)

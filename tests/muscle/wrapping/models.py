@@ -10,6 +10,7 @@ from myoquat.muscle import (
     ConditionalPoint,
     Model,
     Muscle,
+    MusclePath,
     PathPoint,
     WrapCylinder,
     WrapEllipsoid,
@@ -80,14 +81,14 @@ def past(wraps, start=None):
             parent = name
     first = PathPoint("from_z", (0.0, 0.0, 0.0)) if start is None else PathPoint("ground", tuple(start))
     path = (first, PathPoint("z", (0.0, 0.0, 0.0)))
-    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", path, wraps=tuple(wraps)),))
+    return Model(ArticulatedSystem(tuple(slides)), (Muscle("m", MusclePath(path, wraps=tuple(wraps))),))
 
 
 def model(*names):
     """The model with the named cases as muscles, all of them without names."""
     law = ExponentialMuscle(optimal_length=0.3, max_isometric_force=100.0)
     cases = [(name, *CASES[name]) for name in names or CASES]
-    return Model(system(), tuple(Muscle(name, path, law, wraps=wraps) for name, path, wraps in cases))
+    return Model(system(), tuple(Muscle(name, MusclePath(path, wraps=wraps), law) for name, path, wraps in cases))
 
 
 def poses(n, seed=1):

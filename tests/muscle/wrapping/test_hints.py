@@ -12,6 +12,7 @@ from myoquat.joints.vectors import vecmat
 from myoquat.muscle import (
     Model,
     Muscle,
+    MusclePath,
     PathFlag,
     WrapCylinder,
     WrapSphere,
@@ -46,7 +47,8 @@ def length(wrap, A, B):
 
 def shoulder(*names):
     return Model(
-        system(), tuple(Muscle(name, path, wraps=wraps) for name, (path, wraps) in HINTED.items() if name in names)
+        system(),
+        tuple(Muscle(name, MusclePath(path, wraps=wraps)) for name, (path, wraps) in HINTED.items() if name in names),
     )
 
 
@@ -158,7 +160,7 @@ def test_files_and_stretched_bodies_keep_hints(tmp_path):
 )
 def test_hints_that_tell_no_side_are_refused(wrap, words):
     with pytest.raises(ModelError, match=words):
-        Model(system(), (Muscle("m", CASES["sphere"][0], wraps=(wrap,)),))
+        Model(system(), (Muscle("m", MusclePath(CASES["sphere"][0], wraps=(wrap,))),))
 
 
 def test_a_ring_is_passed_through_with_any_hint():
@@ -172,7 +174,7 @@ def test_many_surfaces_in_a_table_are_those_one_by_one():
     """From four surfaces of a type on, one formula serves all."""
     rng = np.random.default_rng(4)
     wraps = [replace(SPHERE, hint=tuple(map(float, rng.normal(size=3)))) for _ in range(5)]
-    muscles = tuple(Muscle(f"m{k}", (ORIGIN, INSERTION), wraps=(wrap,)) for k, wrap in enumerate(wraps))
+    muscles = tuple(Muscle(f"m{k}", MusclePath((ORIGIN, INSERTION), wraps=(wrap,))) for k, wrap in enumerate(wraps))
     q = poses(20)
     together = path_lengths(Model(system(), muscles), q)
     R, p = system().poses(q)["upper"]

@@ -18,6 +18,7 @@ from myoquat.muscle import (
     MujocoInsideCylinder,
     MujocoInsideSphere,
     Muscle,
+    MusclePath,
     PathFlag,
     PathPoint,
     SideCylinder,
@@ -161,7 +162,7 @@ def rod(*wraps):
         (mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),)
     )
     path = (PathPoint("ground", (-0.08, 0.01, 0.0)), PathPoint("rod", (0.07, 0.0, 0.01)))
-    return Model(system, (Muscle("cord", path, wraps=wraps),))
+    return Model(system, (Muscle("cord", MusclePath(path, wraps=wraps)),))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +227,7 @@ def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):
     with pytest.warns(mq.data.UnwrittenWarning):
         model.save(tmp_path / "x.xml")
     back = mq.load_model(tmp_path / "x.xml", wrapping="mujoco")
-    assert [type(muscle.wraps[0]) for muscle in back.muscles] == [type(wrap) for wrap in wraps]
+    assert [type(muscle.path.wraps[0]) for muscle in back.muscles] == [type(wrap) for wrap in wraps]
     q = np.linspace(-3, 3, 31)[:, None]
     np.testing.assert_allclose(path_lengths(back, q), path_lengths(model, q), atol=1e-13)
 

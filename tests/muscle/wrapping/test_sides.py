@@ -13,6 +13,7 @@ from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import (
     Model,
     Muscle,
+    MusclePath,
     PathFlag,
     PathPoint,
     WrapCylinder,
@@ -38,7 +39,7 @@ def turning(side, a, b, rise=-0.03):
         PathPoint("turn", (b * np.cos(zero), b * np.sin(zero), rise)),
     )
     wrap = WrapCylinder(body="ground", radius=RADIUS, length=0.2, quadrant=side)
-    return Model(ArticulatedSystem((turn,)), (Muscle("m", path, wraps=(wrap,)),))
+    return Model(ArticulatedSystem((turn,)), (Muscle("m", MusclePath(path, wraps=(wrap,))),))
 
 
 def helix(a, b, swept, rise=-0.03, radius=RADIUS):
@@ -98,7 +99,7 @@ def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
     model = turning("+y", (RADIUS + 1e-5, angle), 0.013)
     muscle = model.muscles[0]
     if backwards:
-        model = replace(model, muscles=(replace(muscle, path=muscle.path[::-1]),))
+        model = replace(model, muscles=(replace(muscle, path=replace(muscle.path, points=muscle.path.points[::-1])),))
     step = np.radians(0.05)
     turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
     lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=0.013 * step)[:, 0]
@@ -108,8 +109,8 @@ def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
     assert reported.mean() < 3e-3
     k = np.flatnonzero((flags & PathFlag.WRAPPED) & ~reported)[0]
     c, s = np.cos(turn[k, 0]), np.sin(turn[k, 0])
-    start, (x, y, z) = (point.position for point in muscle.path)
-    sliding = path_flags(past(muscle.wraps), [*start, c * x - s * y, s * x + c * y, z])[0]
+    start, (x, y, z) = (point.position for point in muscle.path.points)
+    sliding = path_flags(past(muscle.path.wraps), [*start, c * x - s * y, s * x + c * y, z])[0]
     assert sliding == PathFlag.WRAPPED | PathFlag.JUMP
 
 
@@ -137,12 +138,12 @@ def test_every_pose_of_a_shoulder_follows_the_rule(name):
     """Ends anywhere around a cylinder that lies askew: the helix by the ends' angles off the side, held or not."""
     model = shoulder(name)
     (muscle,) = model.muscles
-    (wrap,) = muscle.wraps
+    (wrap,) = muscle.path.wraps
     q = poses(2000, seed=2)
     q = q[np.isin(path_flags(model, q)[:, 0], (0, PathFlag.WRAPPED))]
     R = rotation_matrix(np.array(wrap.orientation))
     ends = []
-    for point in muscle.path:
+    for point in muscle.path.points:
         turn, p = model.system.poses(q)[point.body]
         local = (p + turn @ np.array(point.position) - np.array(wrap.position)) @ R
         ends.append(np.broadcast_to(local, (len(q), 3)))
@@ -161,7 +162,7 @@ def test_surfaces_of_one_type_in_a_table_are_the_surfaces_one_by_one():
     for k in range(6):
         path = PathPoint("ground", (-0.05, 0.001 * k, 0.0)), PathPoint("turn", (0.05 + 0.002 * k, 0.0, -0.01 * k))
         wrap = WrapCylinder(body="ground", radius=0.01 + 0.002 * k, length=0.3 if k else np.inf, quadrant="+y")
-        muscles.append(Muscle(f"m{k}", path, wraps=(wrap,)))
+        muscles.append(Muscle(f"m{k}", MusclePath(path, wraps=(wrap,))))
     model, turns = Model(ArticulatedSystem((turn,)), tuple(muscles)), np.linspace(-1.5, 1.5, 61)[:, None]
     np.testing.assert_allclose(path_lengths(model, turns), path_lengths(model, turns, backend="numpy"), rtol=1e-14)
     assert (path_flags(model, turns) == path_flags(model, turns, backend="numpy")).all()
@@ -239,7 +240,7 @@ def test_a_side_is_kept_on_one_pair_of_points(heights, expected):
     path = tuple(PathPoint("ground" if k < half else "b", (0.05, y, 0.0)) for k, y in enumerate(heights))
     for points in (path, path[::-1]):
         wrap = WrapCylinder(body="ground", radius=0.04, length=1.0, quadrant="-x")
-        model = Model(ArticulatedSystem((body,)), (Muscle("m", points, wraps=(wrap,)),))
+        model = Model(ArticulatedSystem((body,)), (Muscle("m", MusclePath(points, wraps=(wrap,))),))
         assert path_lengths(model, [0.0])[0] == pytest.approx(expected, abs=1e-6)
 
 
@@ -250,7 +251,7 @@ def test_an_end_on_the_surface_is_outside(surface, off):
     slide = Body("b", "ground", PrismaticJoint((0.0, 1.0, 0.0)), mass=1.0)
     path = (PathPoint("ground", (0.05 + off, 0.0, 0.0)), PathPoint("b", (-0.05, -0.2, 0.0)))
     wrap = surface(body="ground", radius=0.05, quadrant="+y")
-    model = Model(ArticulatedSystem((slide,)), (Muscle("m", path, wraps=(wrap,)),))
+    model = Model(ArticulatedSystem((slide,)), (Muscle("m", MusclePath(path, wraps=(wrap,))),))
     assert path_lengths(model, [0.0])[0] == pytest.approx(0.05 * np.pi + 0.2, rel=1e-12)
     assert path_jacobian(model, [0.0])[0, 0] == pytest.approx(-1.0, rel=1e-12)
     assert not path_flags(model, [0.0])[0] & PathFlag.INSIDE

@@ -24,6 +24,7 @@ from myoquat.muscle import (
     ConditionalPoint,
     Model,
     Muscle,
+    MusclePath,
     Parameters,
     PathFlag,
     PathPoint,
@@ -49,10 +50,10 @@ SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
 
 def reference(model, muscle, pieces, q, frames):
     """The length by SciPy, over the surfaces that the path is said to touch; the path may run into no other one."""
-    points = [p for p in muscle.path if np.all(p.active(model.system, q))]
+    points = [p for p in muscle.path.points if np.all(p.active(model.system, q))]
     world = [_world(frames[p.body], np.array(p.position)) for p in points]
     total = 0.0
-    numbers = [muscle.path.index(p) for p in points]
+    numbers = [muscle.path.points.index(p) for p in points]
     for A, B, number in zip(world, world[1:], numbers[1:], strict=False):
         piece = pieces[number - 1]
         pairs = [(w, c) for w, c in zip(piece.wraps, piece.contacts, strict=True) if c.on]
@@ -150,7 +151,7 @@ def test_lengths_are_the_shortest(name):
     touched = path_flags(m, q)[:, 0] == 1
     q = np.concatenate([q[touched][: count - 20], q[~touched][:20]])
     assert len(q) == count
-    lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.muscles, q)[0]
+    lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.paths, q)[0]
     frames = m.system.poses(q)
     for k, x in enumerate(q):
         there = {
@@ -173,12 +174,12 @@ def _at(piece, k, n):
 
 def _held(m, q):
     """(n,) whether the straight line passes the centre straight behind, on the side that the quadrant forbids."""
-    (wrap,) = m.muscles[0].wraps
+    (wrap,) = m.muscles[0].path.wraps
     found = []
     for x in q:
         frames = m.system.poses(x)
         R, c = (getattr(_surface(wrap, frames), key) for key in "Rc")
-        a, b = ((_world(frames[p.body], np.array(p.position)) - c) @ R for p in m.muscles[0].path)
+        a, b = ((_world(frames[p.body], np.array(p.position)) - c) @ R for p in m.muscles[0].path.points)
         behind = False
         if wrap.kind == "cylinder":  # the cross-section decides, and a path between ends behind runs past the front
             a, b = a * (1, 1, 0), b * (1, 1, 0)
@@ -199,7 +200,7 @@ def test_a_sphere_holds_a_path_on_its_side():
     assert len(q) > 20
     for x, l in zip(q, path_lengths(m, q)[:, 0], strict=True):
         frames = m.system.poses(x)
-        a, b = (_world(frames[p.body], np.array(p.position)) - SPHERE.position for p in m.muscles[0].path)
+        a, b = (_world(frames[p.body], np.array(p.position)) - SPHERE.position for p in m.muscles[0].path.points)
         sizes = np.array([np.linalg.norm(a), np.linalg.norm(b)])
         turned = 2 * np.pi - np.arccos(a @ b / sizes.prod()) - np.arccos(r / sizes).sum()
         np.testing.assert_allclose(l, np.sqrt(sizes**2 - r**2).sum() + r * turned, rtol=1e-12)
@@ -278,7 +279,7 @@ def hinge(wrap, b=(0.1, 0.0, 0.0), a=(-0.1, 0.0, 0.0), **more):
     slide = Body("slide", "ground", PrismaticJoint(axis=(0.0, 1.0, 0.0)), coordinate_names=("y",), mass=1.0)
     return Model(
         ArticulatedSystem((slide,)),
-        (Muscle("m", (PathPoint("ground", a), PathPoint("slide", b)), wraps=(wrap,), **more),),
+        (Muscle("m", MusclePath((PathPoint("ground", a), PathPoint("slide", b)), wraps=(wrap,)), **more),),
     )
 
 
@@ -327,7 +328,14 @@ def test_a_quarter_turn_on_the_cylinder_in_closed_form():
     wrap = WrapCylinder(body="ground", radius=1.0, quadrant="+y")
     m = Model(
         system(),
-        (Muscle("m", (PathPoint("ground", (-1.0, -2.0, 0.0)), PathPoint("ground", (2.0, 1.0, 1.0))), wraps=(wrap,)),),
+        (
+            Muscle(
+                "m",
+                MusclePath(
+                    (PathPoint("ground", (-1.0, -2.0, 0.0)), PathPoint("ground", (2.0, 1.0, 1.0))), wraps=(wrap,)
+                ),
+            ),
+        ),
     )
     flat = 2 + np.pi / 2 + 2
     np.testing.assert_allclose(path_lengths(m, m.system.neutral())[0], np.hypot(flat, 1.0), rtol=1e-15)
@@ -417,7 +425,7 @@ def test_sizes_vary_in_simulations(name):
 )
 def test_impossible_surfaces_are_refused(wrap, words):
     with pytest.raises(ModelError, match=words):
-        Model(system(), (Muscle("m", CASES["sphere"][0], wraps=(wrap,)),))
+        Model(system(), (Muscle("m", MusclePath(CASES["sphere"][0], wraps=(wrap,))),))
 
 
 def test_near_must_be_positive():
@@ -446,7 +454,7 @@ def test_surface_whose_first_point_is_off_does_not_act_on_the_piece_that_begins_
     near = WrapSphere(body="ground", position=(-0.4, 0.0, 0.0), radius=0.2, name="near")
 
     def length(path, *wraps, backend="numpy"):
-        bound = Model(ArticulatedSystem((bar,)), (Muscle("m", path, wraps=wraps),))
+        bound = Model(ArticulatedSystem((bar,)), (Muscle("m", MusclePath(path, wraps=wraps)),))
         return float(path_lengths(bound, [0.0], backend=backend)[0])
 
     path, late = (ends[0], off, ends[1]), replace(far, points=(1, 2))

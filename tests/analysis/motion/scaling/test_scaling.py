@@ -53,8 +53,8 @@ def test_equal_to_opensim(keep, tmp_path, in_opensim, rng):
             assert np.allclose(getattr(a, name), getattr(b, name), rtol=1e-9, atol=1e-12), (a.name, name)
     assert np.allclose([m.position for m in ours.markers], [m.position for m in theirs.markers], atol=1e-12)
     for a, b in zip(ours.muscles, theirs.muscles, strict=True):
-        assert [w.sizes() for w in a.wraps] == [pytest.approx(w.sizes(), rel=1e-9) for w in b.wraps]
-        assert np.allclose([p.position for p in a.path], [p.position for p in b.path], atol=1e-12)
+        assert [w.sizes() for w in a.path.wraps] == [pytest.approx(w.sizes(), rel=1e-9) for w in b.path.wraps]
+        assert np.allclose([p.position for p in a.path.points], [p.position for p in b.path.points], atol=1e-12)
         for name in ("optimal_fiber_length", "tendon_slack_length", "resting_length"):
             if hasattr(a.law, name):
                 assert getattr(a.law, name) == pytest.approx(getattr(b.law, name), rel=1e-6), (a.name, name)

@@ -18,7 +18,7 @@ def slipping():
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("elbow",), mass=1.0)
     path = PathPoint("ground", (-0.3, 0.1, 0.0)), PathPoint("rod", (0.2, 0.02, 0.0))
     wrap = WrapSphere(body="ground", radius=0.05, quadrant="+y")
-    muscles = mq.Muscle("over", path, wraps=(wrap,)), mq.Muscle("straight", path)
+    muscles = mq.Muscle("over", mq.muscle.MusclePath(path, wraps=(wrap,))), mq.Muscle("straight", path)
     return mq.Model(mq.ArticulatedSystem((rod,)), muscles)
 
 

@@ -66,7 +66,10 @@ def test_mistakes(euler):
 
 def test_info_says_what_a_model_holds(euler, tmp_path, capsys):
     names = euler.system.coordinate_names
-    wrapped = replace(euler.muscles[0], wraps=(WrapSphere(body="A", radius=0.05, quadrant="+x", name="head"),))
+    wrapped = replace(
+        euler.muscles[0],
+        path=replace(euler.muscles[0].path, wraps=(WrapSphere(body="A", radius=0.05, quadrant="+x", name="head"),)),
+    )
     model = replace(
         euler,
         muscles=(wrapped, replace(euler.muscles[1], law=ExponentialMuscle(2.3, 30.0))),
