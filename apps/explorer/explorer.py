@@ -7,7 +7,7 @@ import ipywidgets as widgets
 import numpy as np
 import plotly.graph_objects as go
 
-from myoquat.apps.explorer.view import LiveFigure, View
+from myoquat.apps.explorer.view import LiveFigure, View, player_bar
 from myoquat.core.arguments import check_types
 from myoquat.core.labels import markup, unique, widget_label
 from myoquat.core.typing import ArrayLike
@@ -55,25 +55,22 @@ class CoordinateControl:
     """A slider for each of some coordinates of a joint, in degrees, metres or numbers without unit."""
 
     def __init__(self, body: Body, entries: list[int], q: np.ndarray, changed: Callable[[], None]) -> None:
-        self.entries = entries
-        facts = body.joint.facts
-        self.turns = [facts.coordinate_units[i] == "rad" for i in entries]
+        self.entries, units = entries, [body.joint.facts.coordinate_units[i] for i in entries]
+        self.scale = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
         self.sliders = [
-            _slider(body.names_of_coordinates[i], np.degrees(q[i]) if turn else q[i],
-                    *SLIDERS[facts.coordinate_units[i]], lambda _: changed())
-            for i, turn in zip(entries, self.turns, strict=True)
-        ]  # fmt: skip
+            _slider(body.names_of_coordinates[i], x, *SLIDERS[unit], lambda _: changed())
+            for i, unit, x in zip(entries, units, self.scale * q[entries], strict=True)
+        ]
         self.widget = widgets.VBox([_title(body), *self.sliders])
 
     def take(self, q: np.ndarray) -> None:
         """Show the joint's coordinates q (nq,)."""
-        for i, turn, slider in zip(self.entries, self.turns, self.sliders, strict=True):
-            slider.value = np.degrees(q[i]) if turn else q[i]
+        for slider, x in zip(self.sliders, self.scale * q[self.entries], strict=True):
+            slider.value = x
 
     def put(self, q: np.ndarray) -> None:
         """Write the sliders' values into the joint's coordinates q (nq,)."""
-        for i, turn, slider in zip(self.entries, self.turns, self.sliders, strict=True):
-            q[i] = np.radians(slider.value) if turn else slider.value
+        q[self.entries] = [slider.value for slider in self.sliders] / self.scale
 
 
 class BallControl:
@@ -205,7 +202,10 @@ class Explorer:
         self.q = np.array(system.check_q(start if q is None else q), dtype=float)
         self._ready = False
         self.controls = [controls_of(b, self.q[s], self.update) for b, s in self._joints]
-        self.activations = [_activation(muscle, self.update) for muscle in self.model.muscles]
+        self.activations = [
+            _slider(m.name, 0.5 if m.activation is None else m.activation, 0.0, 1.0, 0.01, lambda _: self.update())
+            for m in self.model.muscles
+        ]
         self.forces, self.label = self._values()
         shown = self.q[None] if self.motion is None else self.motion.q[:: max(1, len(self.motion.q) // SAMPLED_POSES)]
         self.view = View(self.model, shown, self._greatest(), self.label)
@@ -351,7 +351,10 @@ class Explorer:
         left.titles = titles
         rows = [widgets.HBox([left, self.view.figure])]
         if self.motion is not None:
-            self.player = _player(self.motion.time, self.seek)
+            time = self.motion.time
+            shown = np.arange(0, len(time), max(1, len(time) // MAX_FRAMES))
+            pause = float(np.clip(1e3 * (time[-1] - time[0]) / max(len(shown) - 1, 1), 50, 1000))
+            self.player = player_bar(time[shown], pause, lambda k: self.seek(int(shown[k])))
             rows.insert(0, self.player)
         if self.model.muscles:
             box = widgets.Layout(max_height="440px", overflow="auto", display="block")
@@ -366,34 +369,6 @@ def _rows(model: Model, motion: MotionLike) -> Motion:
     if not len(q):
         raise ValueError("the motion has no row to show")
     return Motion(model.system, found.time, q)
-
-
-def _player(time: np.ndarray, seek: Any) -> Any:
-    """A button that plays, a slider over the rows, and the time."""
-    stride = max(1, len(time) // MAX_FRAMES)
-    rows = np.arange(0, len(time), stride)
-    pause = float(np.clip(1e3 * (time[-1] - time[0]) / max(len(rows) - 1, 1), 50, 1000))
-    button = widgets.Play(min=0, max=len(rows) - 1, interval=round(pause))
-    slider = widgets.IntSlider(0, 0, len(rows) - 1, description="frame", readout=False)
-    clock = widgets.Label(f"t = {time[0]:.3f} s")
-
-    def show(_: Any) -> None:
-        seek(int(rows[slider.value]))
-        clock.value = f"t = {time[rows[slider.value]]:.3f} s"
-
-    widgets.jslink((button, "value"), (slider, "value"))
-    slider.observe(show, "value")
-    return widgets.HBox([button, slider, clock])
-
-
-def _activation(muscle: Any, changed: Any) -> Any:
-    value = 0.5 if muscle.activation is None else muscle.activation
-    slider = widgets.FloatSlider(
-        value=value, min=0, max=1, step=0.01, description=widget_label(muscle.name), style=WIDE_LABEL,
-        layout=widgets.Layout(width="340px"),
-    )  # fmt: skip
-    slider.observe(lambda _: changed(), "value")
-    return slider
 
 
 def _scrolled() -> Any:

@@ -1,6 +1,7 @@
 """The moving stick figure: a plotly figure of a model, its muscles coloured by a number each."""
 
 import gzip
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from myoquat.dynamics import Trajectory
 from myoquat.muscle import Model
 from myoquat.muscle.display import Stick, stick_figure, up_of
 
-__all__ = ["LiveFigure", "Player", "View", "play"]
+__all__ = ["LiveFigure", "Player", "View", "play", "player_bar"]
 
 BONE, JOINT = "#8a8f98", "#3b4048"
 SCALE = "YlOrRd"
@@ -242,6 +243,22 @@ def play(trajectory: Trajectory, run: int | tuple[int, ...] = (), speed: float =
     return Player(trajectory, run, speed).widget
 
 
+def player_bar(time: np.ndarray, pause: float, show: Callable[[int], None]) -> widgets.HBox:
+    """A button that plays frames at times (n,) [s], pausing [ms] at each, a slider over them, and the time."""
+    last = len(time) - 1
+    button = widgets.Play(min=0, max=last, interval=round(pause))
+    slider, clock = widgets.IntSlider(0, 0, last, description="frame", readout=False), widgets.Label()
+
+    def tell(_: Any) -> None:
+        clock.value = f"t = {time[slider.value]:.3f} s"
+
+    tell(None)
+    widgets.jslink((button, "value"), (slider, "value"))
+    slider.observe(lambda _: show(slider.value), "value")
+    slider.observe(tell, "value")
+    return widgets.HBox([button, slider, clock])
+
+
 class Player:
     """The film and its parts: `frames` (n,) rows of the trajectory, `slider`, `view`, `widget`.
 
@@ -271,22 +288,17 @@ class Player:
         greatest = float(np.nanmax(self.forces[self.frames])) if has_forces else 1.0
         self.view = View(model, few, greatest, "tension [N]")
         self.curves = self._curves(trajectory.system.velocity_names, good)
-        self.slider = widgets.IntSlider(0, 0, len(self.frames) - 1, description="frame", readout=False)
-        self.clock = widgets.Label()
-        self.button = widgets.Play(min=0, max=len(self.frames) - 1, interval=1000 // RATE)
-        widgets.jslink((self.button, "value"), (self.slider, "value"))
-        self.slider.observe(lambda _: self.show(self.slider.value), "value")
+        bar = player_bar(self.time[self.frames], 1000 / RATE, self.show)
+        _, self.slider, self.clock = bar.children
         self.show(0)
         for figure in (self.view.figure, self.curves):
             figure.publish()
-        bar = widgets.HBox([self.button, self.slider, self.clock])
         self.widget = widgets.VBox([widgets.HBox([self.view.figure, self.curves]), bar])
 
     def show(self, frame: int) -> None:
         """Draw one frame."""
         row = self.frames[frame]
         self.view.show(self.q[row], self.forces[row])
-        self.clock.value = f"t = {self.time[row]:.3f} s"
         t = float(self.time[row])
         self.curves.layout.shapes[0].update(x0=t, x1=t)
 
