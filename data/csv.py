@@ -31,8 +31,9 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     head = text_of(next(lines)[1], partial(tell, path, strict, 1))
     labels = [label.strip().strip('"') for label in head.split("\t")]
     check_labels(path, 1, labels)
-    if labels[0] != "time":
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=1)
+    if labels[0].lower() != "time":
+        hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}{hint}", file=path, line=1)
     table, rows = parse_rows(path, lines, labels, gaps=True)
     check_times(path, rows, table[:, 0])
     return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])

@@ -43,14 +43,19 @@ _READ: ContextVar[set[Path] | None] = ContextVar("files_read", default=None)
 OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe must not block here
 
 
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
 def read_text(path: Path, limit: int = MAX_BYTES, decode: Callable[[bytes], str] | None = None) -> str:
-    """The text of a regular UTF-8 file of at most `limit` bytes; `decode`, if given, takes one in another encoding.
+    """The text of a regular UTF-8 file of at most `limit` bytes, or of UTF-16 where it begins with the mark of that;
+    `decode`, if given, takes one in another encoding.
 
     Raises ModelError for a directory, a pipe or device, and for a file that is empty, too large or not text.
     """
     content = _read_bytes(path, limit)
     try:
-        text = content.decode("utf-8-sig") if decode is None else decode(content)
+        marked = content[:2] in UTF_16
+        text = content.decode("utf-16" if marked else "utf-8-sig") if marked or decode is None else decode(content)
     except UnicodeDecodeError as error:
         problem, line = (
             f"this is not a text file: {error.reason} at byte {error.start}",
@@ -91,7 +96,7 @@ def read_lines(path: Path, limit: int = MAX_BYTES, errors: str = "strict") -> It
     number = size = 0
     with regular_file(path) as stream:
         _check_size(path, os.fstat(stream.fileno()).st_size, limit)
-        marked = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        marked = stream.read(2) in UTF_16
         stream.seek(0)
         text = io.TextIOWrapper(stream, encoding="utf-16" if marked else "utf-8-sig", errors=errors)
         try:
@@ -138,6 +143,19 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
     if not path.parent.is_dir():
         raise NotADirectoryError(f"{path.parent} is not a directory")
     return path
+
+
+def near_file(path: Path) -> str:
+    """In words a file beside a path that does not exist, whose name has other capitals or an ending; "" for none."""
+    folder, wanted = str(path.parent), path.name.lower()
+    names = os.listdir(folder) if os.path.isdir(folder) else []  # which takes names that no folder can have
+    near = next((n for n in sorted(names) if wanted in (n.lower(), os.path.splitext(n)[0].lower())), None)
+    return "" if near is None else f"; {near!r} is there"
+
+
+def missing_file(path: Path, name: str) -> str:
+    """What is said of a file of a name that does not exist."""
+    return f"{name!r}, which does not exist ({path}){near_file(path)}"
 
 
 def beside(folder: Path, name: str) -> Path:

@@ -9,6 +9,7 @@ from myoquat import muscle
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import resources
 from myoquat.data import osim
+from myoquat.data.files import near_file
 from myoquat.data.formats import CompiledModel, ModelSpec, model_format, source_format
 from myoquat.joints.errors import ModelError
 
@@ -94,7 +95,8 @@ def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -
     path = Path(name_or_path)
     if not os.path.exists(path):  # nor for names that no file can have
         raise ModelError(
-            f"no such model file, and no model of this name; known: {', '.join(library_models())}", file=path
+            f"no such model file, and no model of this name; known: {', '.join(library_models())}{near_file(path)}",
+            file=path,
         )
     if path.is_dir():
         raise ModelError("this is a directory, not a file", file=path)

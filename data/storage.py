@@ -60,6 +60,10 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     lines = read_lines(path, MAX_BYTES, "surrogateescape")
     head, (number, text) = read_header(path, lines)
     header, name = _header(path, head)
+    content, line = header.get("DataType", ("double", 0))
+    if content.strip().lower() != "double":
+        message = f"DataType is {content}, whose entries are not numbers; OpenSim's table.flatten() makes them so"
+        raise ModelError(message, file=path, line=line)
     text = text_of(text.rstrip(), partial(tell, path, strict, number))  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]

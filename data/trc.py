@@ -36,6 +36,7 @@ __all__ = ["read_markers", "write_markers"]
 # frame has its number, the time [s], and x, y, z of each marker. Columns are separated by tabs, or by blanks.
 
 
+MAX_RATE_FACTOR = 50.0  # between the header's rate and the times: more is another unit of time
 _HEAD = re.compile(r"\s*frame\s*s?\s*#?\s*\btime(\s*[(\[]\s*s\w*\s*[)\]])?(?=\s|$)", re.IGNORECASE)
 _OVER_EACH = re.compile(
     r"(?P<base>.+?)[ ._:-]?x\t(?P=base)[ ._:-]?y\t(?P=base)[ ._:-]?z|(?P<name>.*)\t(?P=name)\t(?P=name)", re.IGNORECASE
@@ -62,9 +63,10 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """
     check_types(path=(path, PATH))
     path = Path(path)
-    lines = read_lines(path, MAX_BYTES, "surrogateescape")
-    mended = [partial(tell, path, strict, i + 1) for i in range(5)]
-    head = [text_of(text, mended[i]) for i, (_, text) in enumerate(islice(lines, 5))]
+    lines: Iterator[Line] = (x for x in read_lines(path, MAX_BYTES, "surrogateescape") if x[1].strip())
+    first = list(islice(lines, 5))
+    mended = [partial(tell, path, strict, number) for number, _ in first]
+    head = [text_of(text, mend) for (_, text), mend in zip(first, mended, strict=True)]
     if len(head) < 5 or not head[0].startswith("PathFileType"):
         problem = "no line 'PathFileType' at the top, or no header after it: this is no .trc file"
         raise ModelError(problem, file=path, line=1)
@@ -76,8 +78,9 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     axes = head[4].split()
     names = _names(path, head[3], header["NumMarkers"], len(axes) // 3, mended[3])
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
-    rest = chain([(5, head[4])], lines) if axes and axes[0][0].isdigit() else lines  # of a file without X1 Y1 Z1 ...
-    table, rows = parse_rows(path, _cells(rest), labels, gaps=True)
+    if axes and axes[0][0].isdigit():  # the first frame, in a file without X1 Y1 Z1 ...
+        lines = chain([(first[4][0], head[4])], lines)
+    table, rows = parse_rows(path, _cells(lines), labels, gaps=True)
     check_times(path, rows, table[:, 1])
     for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
         message = f"{key} is {header[key]}, but the table has {found}"
@@ -85,6 +88,9 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
             raise ModelError(message, file=path, line=3)
         if header[key] != str(found):
             tell(path, strict, 3, f"{message} rows; all of them are read")
+    step = float(np.median(np.diff(table[:, 1]))) if len(table) > 1 else 0.0
+    if step > 0 and not 1 / MAX_RATE_FACTOR < step * float(header["DataRate"]) < MAX_RATE_FACTOR:
+        tell(path, strict, 3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
     frame = pd.DataFrame(table[:, 2:] * metres, pd.Index(table[:, 1], name="time"), columns)
     frame.attrs = {"header": header}
@@ -92,7 +98,10 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
 
 def _header(path: Path, keys: str, values: str) -> dict[str, str]:
-    header = dict(zip(keys.split(), values.split(), strict=False))
+    words = values.split()
+    if len(words) < len(keys.split()) and "\t" in values:  # an entry is empty
+        words = [word.strip() for word in values.split("\t")]
+    header = dict(zip(keys.split(), words, strict=False))
     missing = [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]
     if missing:
         raise ModelError(f"the header lacks {', '.join(missing)}", file=path, line=3)

@@ -72,6 +72,9 @@ class FitOptions:
             raise ValueError(f"method is 'batch' or 'sequential', not {self.method!r}")
 
 
+MAX_NAMED = 6  # names in a message
+
+
 class _Same:
     """A model as a key that is equal to itself alone: comparing the contents of two would take longer than a frame."""
 
@@ -244,8 +247,10 @@ def _setting(
     )
     strange = {"marker": _strange(seen, known), "sensor": _strange(felt, carried)}
     if not markers and not sensors:
-        unknown = ", ".join(nearest for names in strange.values() for nearest in names.values())
-        unknown = unknown or "all of weight zero"
+        others = [nearest for names in strange.values() for nearest in names.values()]
+        more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
+        unknown = ", ".join(others[:MAX_NAMED]) + more or "all of weight zero"
+        unknown += "" if known or carried else "; the model has neither markers nor sensors"
         raise ValueError(f"nothing to fit: no marker or sensor with a weight is known to the model; given: {unknown}")
     for name in tasks:
         if name not in task_coordinates(model.system):

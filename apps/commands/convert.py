@@ -27,13 +27,10 @@ def command(given: Any) -> None:
     Elements that the format lacks are reported: .urdf has bodies and joints, but no muscles. With --motion, write that
     motion instead: a .bvh file has the skeleton, and programs for animation read it."""
     suffix = given.output.suffix.lower()
-    if suffix not in (FORMATS if given.motion is None else MOTIONS):
-        allowed = (
-            f"OUTPUT must end in {', '.join(FORMATS)}"
-            if given.motion is None
-            else (f"with --motion, OUTPUT must end in {', '.join(MOTIONS)}")
-        )
-        raise click.BadParameter(f"{allowed}, not {suffix or 'nothing'}")
+    words, known = ("OUTPUT", FORMATS) if given.motion is None else ("with --motion, OUTPUT", MOTIONS)
+    if suffix not in known:
+        hint = "; --motion FILE writes one" if suffix in MOTIONS else ""
+        raise click.BadParameter(f"{words} must end in {', '.join(known)}, not {suffix or 'nothing'}{hint}")
     if given.motion is not None:
         model = load_model(given.model, given.rotations)
         motion = load_motion(given.motion, model, start=model.start)

@@ -11,6 +11,7 @@ import pandas as pd
 from myoquat.analysis.motion import FitOptions, FittedMotion, load_forces, load_motion, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
+from myoquat.analysis.recruitment.joint_loads import SIDES
 from myoquat.analysis.recruitment.redundancy import Redundancy, redundancy
 from myoquat.apps.commands import options
 from myoquat.apps.commands.parsing import (
@@ -23,6 +24,7 @@ from myoquat.apps.commands.parsing import (
 )
 from myoquat.apps.opensim_tools.sections import fit_sections, load_sections, outcomes, size_section
 from myoquat.apps.report import Shown, summary_of
+from myoquat.core.arguments import indices_of
 from myoquat.data import Forces, Motion, load_model, load_table
 from myoquat.data.motions.series import interpolated
 from myoquat.data.tables import labelled, over_time
@@ -96,6 +98,9 @@ def command(given: Any) -> None:
     was found is stored. --uncertainty varies all inputs and adds OUTPUT_bands.csv and OUTPUT_shares.csv.
     """
     model, from_markers = load_model(given.model, given.rotations), given.motion.suffix.lower() in MARKER_FILES
+    bodies, joints = model.system.body_names, list(given.joints) or None
+    indices_of("joint", given.joints, [*(b.joint_name for b in model.system.bodies if b.joint_name), *bodies])
+    indices_of("body", [given.frame], (*SIDES, model.system.ground, "ground", *bodies))
     if from_markers:
         recorded: Motion = fit_markers(model, given.motion, given)
     else:
@@ -113,7 +118,6 @@ def command(given: Any) -> None:
         carried = joint_loads(model, moving, pulls, external)
     else:
         pulls, carried = over_time(moving.time, labelled(model.muscle_names, found.force)), found.joint_loads()
-    joints = list(given.joints) or None
     table = carried.to_dataframe(joints, on=given.on, frame=given.frame)
     click.echo(summary_of(carried))
     options.store(given, given.output, table)

@@ -35,11 +35,11 @@ SIMULATED = ("duration", "step", "rtol", "method", "stabilization", "project_sta
 @click.option("--project-start", is_flag=True, help="Move a start that violates the constraints onto them.")
 @click.option("--output-step", type=float, help="Seconds between rows.")
 @click.option("--output", type=options.Written(*SUFFIXES), help="Store the motion: .npz (whole), .mot, .sto or .csv.")
-@click.option("--plot", "picture", type=options.Written(), help="Draw it over time: .png, .pdf, .svg.")
+@click.option("--plot", "picture", type=options.PICTURE, help="Draw it over time: .png, .pdf, .svg.")
 @click.option(
     "--mapping",
     "jacobians",
-    type=options.Written(),
+    type=options.PICTURE,
     help="Draw moment arms and Jacobians in all descriptions along it: .png, .pdf, .svg.",
 )
 @click.option("--muscle", help="The muscle of --mapping; by default the second one.")

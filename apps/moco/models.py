@@ -13,7 +13,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
-from myoquat.data.files import beside
+from myoquat.data.files import beside, missing_file
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
@@ -225,7 +225,7 @@ class MocoModel:
         """A file that an operator names."""
         path = beside(self.folder, text(operator, tag))
         if not path.is_file():
-            complain(operator.find(tag), f"<{tag}> names {path.name!r}, which does not exist ({path})")
+            complain(operator.find(tag), f"<{tag}> names {missing_file(path, path.name)}")
         return path
 
 

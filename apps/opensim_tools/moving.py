@@ -135,7 +135,7 @@ def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple
     """The rows between two times, and their motion; ModelError if the motion has none of these times."""
     row, (first, last), (start, end) = _longest_step(motion.time), times, motion.time[[0, -1]]
     if first > end + row or last < start - row:
-        raise ModelError(f"{_asked(motion.time, times, setup)}: no frame lies there")
+        raise ModelError(f"{_asked(motion.time, times)}: no frame lies there", file=setup)
     rows = rows_between(motion.time, *times)
     return rows, selected_frames(motion, rows)
 
@@ -146,7 +146,7 @@ def warn_of_missing_times(time: Array, times: tuple[float, float], setup: Path) 
     OpenSim's InverseDynamicsTool writes rows there that stem from the padding of its filter.
     """
     if _missing(time, times):
-        warnings.warn(f"{_asked(time, times, setup)}: the rest is left out", MotionWarning, stacklevel=2)
+        warnings.warn(f"{setup}: {_asked(time, times)}: the rest is left out", MotionWarning, stacklevel=2)
 
 
 def tell_missing_times(time: Array, times: tuple[float, float], tell: Callable[[str], None]) -> None:
@@ -167,9 +167,9 @@ def _longest_step(time: Array) -> float:
     return float(np.diff(time).max(initial=0.0))
 
 
-def _asked(time: Array, times: tuple[float, float], setup: Path) -> str:
+def _asked(time: Array, times: tuple[float, float]) -> str:
     (first, last), (start, end) = times, time[[0, -1]]
-    return f"{setup}: the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
+    return f"the times {first:g} to {last:g} s are asked for, and the motion has {start:g} to {end:g} s"
 
 
 def rows_between(time: Array, first: float, last: float) -> slice:

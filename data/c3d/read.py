@@ -57,6 +57,9 @@ class Plate:
     point: Array
 
 
+EMPTY = "maximum number of frames is 0"  # what ezc3d says of a file that is cut off there
+
+
 def read_c3d_points(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     """Columns (marker, "x" | "y" | "z") in metres over the index `time` [s], a gap is NaN; `.attrs["header"]` keeps the
     rate [Hz] and the file's units.
@@ -182,7 +185,8 @@ def _received(path: Path, data: bytes, part: str) -> tuple[dict[str, Any], list[
     line, _, rest = data.partition(b"\n")
     found = json.loads(line)
     if "error" in found:
-        raise ModelError(f"this .c3d file cannot be read: {found['error']}", file=path)
+        why = "it ends before its first frame" if EMPTY in found["error"] else found["error"]
+        raise ModelError(f"this .c3d file cannot be read: {why}", file=path)
     shapes = found["shapes"]
     if part == "channels" and not shapes[0][0]:
         raise ModelError("the file holds no analog channels", file=path)

@@ -213,7 +213,10 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in (".xml", ".c3d"):
-        raise ModelError("forces are read from .xml and .c3d files", file=path)
+        raise ModelError(
+            "forces are read from .xml and .c3d files; a table of forces is named by such an .xml file, ExternalLoads",
+            file=path,
+        )
     if not path.exists():
         raise ModelError("no such file", file=path)
     forces = forces_of_loads(path) if suffix == ".xml" else _from_plates(path, threshold)

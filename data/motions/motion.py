@@ -13,6 +13,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.csv import read_columns
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -252,6 +253,16 @@ def selected_frames(motion: Motion, rows: Array | slice) -> Motion:
     return Motion(motion.system, motion.time[rows], motion.q[rows], u, udot)
 
 
+IK = "of markers, inverse kinematics makes one (myoquat ik, inverse_kinematics)"
+OTHER_FILES = {
+    ".trc": IK,
+    ".c3d": IK,
+    ".npz": "Trajectory.load reads a stored simulation",
+    ".bvh": "load_bvh reads skeletons",
+    ".mvnx": "load_suit reads recordings of a suit",
+}
+
+
 def load_motion(
     path: str | Path,
     model: SystemLike,
@@ -261,7 +272,7 @@ def load_motion(
     ignore: Collection[str] = (),
     strict: bool = False,
 ) -> Motion:
-    """The motion of a model in a .mot or .sto file, read by the names of its columns.
+    """The motion of a model in a .mot, .sto or .csv file, read by the names of its columns.
 
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
     named as in `states_from_motion`. Angles become quaternions, and their rates angular velocities. in_degrees is
@@ -284,9 +295,11 @@ def load_motion(
     path = Path(path)
     if not path.exists():
         raise ModelError("no such file", file=path)
+    if (hint := OTHER_FILES.get(path.suffix.lower())) is not None:
+        raise ModelError(f"a motion is read from a .mot, .sto or .csv file; {hint}", file=path)
     system = system_of(model)
-    frame = read_motion(path, strict)
-    degrees = frame.attrs["in_degrees"] if in_degrees is None else in_degrees
+    frame = read_columns(path) if path.suffix.lower() == ".csv" else read_motion(path, strict)
+    degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
     try:
         if degrees is False:
             _warn_far(system, frame)

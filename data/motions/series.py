@@ -134,7 +134,7 @@ def axes_rotation(axes: ArrayLike | str) -> Array:
     else:
         R = check_array("axes", axes)
     if R.shape != (3, 3) or not np.allclose(R.T @ R, np.eye(3), atol=ROTATION_TOLERANCE) or np.linalg.det(R) < 0:
-        raise ValueError(f"axes must be a rotation (3, 3), right-handed axes to right-handed axes, not {axes!r}")
+        raise ValueError(f"axes must be a rotation (3, 3) or three right-handed axes such as 'x z -y', not {axes!r}")
     return R
 
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.files import beside, file_name
+from myoquat.data.files import beside, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints.errors import ModelError
@@ -54,7 +54,7 @@ class SetupDocument:
         """The file of a name in an entry; ModelError where it does not exist."""
         path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
-            complain(parent.find(tag), f"<{tag}> names {name!r}, which does not exist ({path})")
+            complain(parent.find(tag), f"<{tag}> names {missing_file(path, name)}")
         return path
 
     def output(self, parent: Element, tag: str, folder: Path | None = None) -> Path | None:
@@ -104,7 +104,7 @@ class SetupDocument:
             return members(holder), self
         path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
-            complain(holder, f"<{tag}> names the file {name!r}, which does not exist ({path})")
+            complain(holder, f"<{tag}> names the file {missing_file(path, name)}")
         return set_in(path, tag)
 
 

@@ -150,6 +150,20 @@ def test_info(capsys):
         (["simulate", LEG], "project_start=True (--project-start) moves it there"),
         (["simulate", LEG, "--project-start"], "give activation= (--activation)"),
         (["fly"], "No such command"),
+        (["simulate", "two_link", "--plot", "way.xyz"], "--plot must end in .png, .pdf, .svg, .jpg, .jpeg, not .xyz"),
+        (["convert", "two_link", "way.bvh"], "not .bvh; --motion FILE writes one"),
+        (["compare", "two_link", "opensim"], "opensim is an engine: myoquat compare two_link --engine"),
+        (["info", LEG[:-5]], "'small_leg.osim' is there"),
+        (["info", LEG.replace("small", "Small")], "'small_leg.osim' is there"),
+        (["view", "two_link", "gone.mot"], "'gone.mot' does not exist"),
+        (["film", "two_link", LEG, "a.gif"], "this is no .mot or .sto file"),
+        (["ik", "two_link", LEG, "a.mot"], "markers are read from .trc, .c3d, .mvnx files"),
+        (["ik", LEG, LEG, "a.txt"], "OUTPUT': output must end in .mot, .sto, .bvh, not .txt"),
+        (["loads", LEG, LEG, "a.sto", "--joint", "hipp"], "there is no joint 'hipp'; nearest"),
+        (["loads", LEG, LEG, "a.sto", "--frame", "thigh_r"], "there is no body 'thigh_r'; nearest: thigh"),
+        (["id", "two_link", LEG, "a.sto", "--uncertainty", "--uncertain", "noise=1"], "one of marker_placement"),
+        (["scale", LEG, "a.osim", "--factor", "thigh=long"], "--factor is BODY=S, not 'thigh=long'"),
+        (["run", LEG], "<Model> is no tool that is known here"),
     ],
 )
 def test_mistakes_end_with_one_sentence_and_code_2(capsys, arguments, message):
@@ -223,13 +237,17 @@ def test_what_jacobians_need_is_asked_for_before_the_simulation(capsys, tmp_path
     assert "needs a model with a ball joint" in err
 
 
-def test_what_was_written_before_a_failure_is_said(capsys, tmp_path):
-    files = ["--output", tmp_path / "way.npz", "--plot", tmp_path / "way.xyz"]
+def test_what_was_written_before_a_failure_is_said(capsys, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("myoquat.dynamics.Trajectory.plot", full)
+    files = ["--output", tmp_path / "way.npz", "--plot", tmp_path / "way.png"]
     code, out, err = run(capsys, "simulate", "two_link", "--duration", "0.01", *files)
     assert code == 2
     assert f"wrote {tmp_path / 'way.npz'}" in out
-    assert "way.xyz" not in out
-    assert "xyz" in err
+    assert "way.png" not in out
+    assert "the disk is full" in err
 
 
 def test_simulate_takes_an_excitation(capsys, tmp_path):

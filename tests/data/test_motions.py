@@ -174,6 +174,7 @@ def test_columns_may_be_passed_over(system):
         (GOOD.replace("0.5\t-45", "0\t-45"), 9, "time must increase"),
         (GOOD.replace("time", "t"), 7, "must be 'time'"),
         (GOOD.replace("=yes", "=maybe"), 5, "'yes' or 'no'"),
+        ("DataType=Vec3\n" + GOOD, 1, r"entries are not numbers; OpenSim's table.flatten\(\)"),
         (GOOD.replace("=yes", "=yes\ninDegrees=no"), 6, "given twice: yes and no"),
     ],
 )
@@ -183,6 +184,23 @@ def test_a_broken_motion_file_names_its_line(tmp_path, text, line, message):
         read_motion(path)
     assert caught.value.line == line
     assert caught.value.file == path
+
+
+def test_motions_are_read_from_columns_too(tmp_path, system):
+    path = write(tmp_path, "Time,flexion,slide\n0,90,0.5\n0.5,-45,.25\n", "x.csv")
+    found = load_motion(path, system, in_degrees=True)
+    np.testing.assert_array_equal(found.q, load_motion(write(tmp_path, GOOD), system).q)
+    with pytest.raises(ModelError, match="--degrees or --radians"):
+        load_motion(path, system)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("x.trc", "myoquat ik"), ("x.C3D", "myoquat ik"), ("x.npz", "Trajectory.load"), ("x.bvh", "load_bvh")],
+)
+def test_files_that_hold_no_coordinates_name_their_reader(tmp_path, system, name, message):
+    with pytest.raises(ModelError, match=rf"a motion is read from a \.mot, \.sto or \.csv file; .*{message}"):
+        load_motion(write(tmp_path, "", name), system)
 
 
 TWICE = "0\t1\t1\n0.5\t2\t2\n\n0.5\t2\t2\n0.5\t2\t2.0000000001\n1\t5\t5\n1\t5\t5\n"

@@ -195,7 +195,7 @@ DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits
         ("1\t0.00\t1\t2\t3\t4\t5\t6", "   1   0.00   1   2   3\t4  5  6  "),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n\n", ""),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n", ""),
-        ("\n", "\r\n"),
+        ("\n", "\r\n"), ("\n", "\r\r\n"), ("\n", "\n\n"),
     ],
 )  # fmt: skip
 def test_spellings_of_marker_files_are_read(tmp_path, old, new):
@@ -245,6 +245,19 @@ def test_mended_names_of_markers_are_reported(tmp_path, head, names, message):
         assert load_markers(tmp_path / "x.trc").names == names
     with pytest.raises(ModelError, match=message):
         load_markers(tmp_path / "x.trc", strict=True)
+
+
+def test_times_of_another_unit_than_the_rate_are_reported(tmp_path):
+    (tmp_path / "x.trc").write_text(TRC.replace("\t0.01\t", "\t10\t"))  # in milliseconds
+    with pytest.warns(ImplausibleWarning, match=r"x.trc:3: DataRate is 100, but the times are 10 s apart"):
+        assert load_markers(tmp_path / "x.trc").time.tolist() == [0.0, 10.0]
+
+
+@pytest.mark.parametrize("units", ["\t\t", "\tfeet\t"])
+def test_units_that_are_no_lengths_of_a_marker_file_are_named(tmp_path, units):
+    (tmp_path / "x.trc").write_text(TRC.replace("Units\n", "Units\tRate\n").replace("\tmm\n", f"{units}100\n"))
+    with pytest.raises(ModelError, match=f"x.trc:3: Units is one of m, cm, mm, not '{units.strip()}'"):
+        load_markers(tmp_path / "x.trc")
 
 
 def test_a_marker_file_in_utf_16_is_read(tmp_path):

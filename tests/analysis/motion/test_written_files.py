@@ -155,7 +155,7 @@ def test_a_model_is_given_where_the_setup_names_none(folder, capsys):
     assert (folder / "out" / "swing_Muscles_Length.sto").exists()
     with pytest.raises(SystemExit):
         main(["run", str(folder / "setup.xml"), "--model", "missing.osim"])
-    assert "no such model file" in capsys.readouterr().err
+    assert "'missing.osim' does not exist" in capsys.readouterr().err
 
 
 def test_markers_of_a_file_of_their_own(folder, tmp_path):
