@@ -1,6 +1,7 @@
 """Goals and path constraints of a problem of Moco."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -452,14 +453,6 @@ def _constant(constraint: Element, tag: str, otherwise: float) -> float | None:
     return number(given[0], "value", 0.0) if given[0].tag == "Constant" else None
 
 
-def _bounded_controls(constraint: Element, reading: Reading) -> list[PathCondition]:
-    return _bounded(constraint, reading, "control")
-
-
-def _bounded_states(constraint: Element, reading: Reading) -> list[PathCondition]:
-    return _bounded(constraint, reading, "state")
-
-
 @dataclass(frozen=True)
 class SquaredDistances:
     """Squared distances of the origins of pairs of bodies: the formula."""
@@ -493,7 +486,7 @@ def _distances(constraint: Element, reading: Reading) -> list[PathCondition]:
 
 
 PATHS: dict[str, Callable[[Element, Reading], list[PathCondition]]] = {
-    "MocoControlBoundConstraint": _bounded_controls,
+    "MocoControlBoundConstraint": partial(_bounded, what="control"),
     "MocoFrameDistanceConstraint": _distances,
-    "MocoStateBoundConstraint": _bounded_states,
+    "MocoStateBoundConstraint": partial(_bounded, what="state"),
 }

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +21,6 @@ from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
 from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, Unequal, track_states
 from myoquat.apps.moco.models import (
-    MocoModel,
     MocoNames,
     Table,
     motion_of_table,
@@ -50,49 +49,69 @@ from myoquat.data.xml import Element, boolean, complain, last_name, number, numb
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model, Parameters, parameter_names
 
-__all__ = [
-    "Limits",
-    "MocoStudy",
-    "Parts",
-    "Settings",
-    "inverse_parts",
-    "load_moco_study",
-    "own_limits",
-    "read_limits",
-    "read_parameters",
-    "read_settings",
-    "track_parts",
-]
+__all__ = ["MocoStudy", "load_moco_study"]
+
+Bounds = dict[str, dict[str, Interval]]  # by name: of a Problem's arguments "bounds", "initial" and "final"
+
+
+@dataclass(frozen=True, eq=False)
+class MocoStudy:
+    """A file of Moco as a problem of this package.
+
+    name      of the study
+    problem   with goals, bounds, constraints and parameters of the file
+    solver    with the settings of the file
+    guess     Moco's own guess, or the tracked motion, or None
+    left_out  elements of the file without an equal in this package, with lines
+
+    >>> from myoquat.analysis.control import Ipopt, Problem
+    >>> from myoquat.apps.moco import MocoStudy
+    >>> import myoquat as mq
+    >>> still = Problem(mq.load_model("two_link"), 1.0)
+    >>> MocoStudy("still", still, Ipopt(), None, ("1 MocoOutputGoal (goal), line 10",)).problem
+    <Problem 1 s, 50 intervals of hermite_simpson, 0 goals>
+    """
+
+    name: str
+    problem: Problem
+    solver: Ipopt
+    guess: MocoTrajectory | Motion | Mapping[str, Any] | None
+    left_out: tuple[str, ...]
+
+    def solve(self, watch: Callable[[Progress], object] | None = None) -> Solution:
+        """The solution with Moco's settings from its guess; `watch` as in `Problem.solve`."""
+        return self.problem.solve(self.guess, self.solver, watch=watch)
+
 
 INTERVALS, SCHEME = 100, "hermite-simpson"
 IPOPT = Ipopt(1e-8, 1e-4, 3000, "limited-memory")  # where Moco leaves its settings to IPOPT
 LEFT_OUT = ("minimize_lagrange_multipliers", "scale_variables_using_bounds")
 
 
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """Intervals, transcription, solver, the goals that Moco's solver adds, and the name of the file of the guess."""
+def read_settings(
+    solver: Element | None, elastic: bool, unsupported: UnsupportedElements
+) -> tuple[int | Sequence[float], Transcription, Ipopt, list[Goal]]:
+    """Intervals, transcription, solver, and the goals of implicit derivatives, which Moco's solver adds.
 
-    intervals: int | Sequence[float]
-    method: Transcription
-    solver: Ipopt
-    goals: tuple[Goal, ...]
-    guess_file: str = ""
-
-
-def read_settings(solver: Element | None, elastic: bool, unsupported: UnsupportedElements) -> Settings:
-    """Those of a MocoCasADiSolver; Moco's own without one. elastic: whether the model has elastic tendons."""
+    They are those of a MocoCasADiSolver; Moco's own without one. elastic: whether the model has elastic tendons.
+    """
     if solver is None:
-        return Settings(INTERVALS, HermiteSimpson(linear_controls=True), IPOPT, ())
-    mesh = numbers(solver, "mesh", None, ())
-    intervals: int | Sequence[float] = mesh or int(number(solver, "num_mesh_intervals", INTERVALS))
-    method = _transcription(solver)
+        return INTERVALS, HermiteSimpson(linear_controls=True), IPOPT, []
+    intervals = numbers(solver, "mesh", None, ()) or int(number(solver, "num_mesh_intervals", INTERVALS))
     for tag in LEFT_OUT:
         if boolean(solver, tag):
             unsupported.count(solver, tag)
     if text(solver, "optim_solver", "ipopt") != "ipopt":
         unsupported.count(solver, f"optim_solver {text(solver, 'optim_solver')}")
-    return Settings(intervals, method, _ipopt(solver), _goals(solver, elastic), text(solver, "guess_file", ""))
+    goals: list[Goal] = []
+    if boolean(solver, "minimize_implicit_auxiliary_derivatives") and elastic:
+        weight = number(solver, "implicit_auxiliary_derivatives_weight", 1.0)
+        goals.append(TendonForceRates(weight=weight, name="auxiliary_derivatives"))
+    implicit = text(solver, "multibody_dynamics_mode", "explicit") == "implicit"
+    if implicit and boolean(solver, "minimize_implicit_multibody_accelerations"):
+        weight = number(solver, "implicit_multibody_accelerations_weight", 1.0)
+        goals.append(Accelerations(weight=weight, name="multibody_accelerations"))
+    return intervals, _transcription(solver), _ipopt(solver), goals
 
 
 def _transcription(solver: Element) -> Transcription:
@@ -119,78 +138,53 @@ def _ipopt(solver: Element) -> Ipopt:
     )
 
 
-def _goals(solver: Element, elastic: bool) -> tuple[Goal, ...]:
-    """The goals of implicit derivatives."""
-    found: list[Goal] = []
-    if boolean(solver, "minimize_implicit_auxiliary_derivatives") and elastic:
-        weight = number(solver, "implicit_auxiliary_derivatives_weight", 1.0)
-        found.append(TendonForceRates(weight=weight, name="auxiliary_derivatives"))
-    implicit = text(solver, "multibody_dynamics_mode", "explicit") == "implicit"
-    if implicit and boolean(solver, "minimize_implicit_multibody_accelerations"):
-        weight = number(solver, "implicit_multibody_accelerations_weight", 1.0)
-        found.append(Accelerations(weight=weight, name="multibody_accelerations"))
-    return tuple(found)
-
-
 RANGE = (-10.0, 10.0)  # of coordinates whose file has none, in rad and m
 SPEEDS = (-50.0, 50.0)  # of coordinates whose speed has no bounds, in rad/s and m/s
 PROPERTIES = {"mass_center": "center_of_mass", "pennation_angle_at_optimal": "pennation"}
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Bounds by name: on the path, at the start and at the end."""
-
-    path: dict[str, Interval] = field(default_factory=dict)
-    initial: dict[str, Interval] = field(default_factory=dict)
-    final: dict[str, Interval] = field(default_factory=dict)
-
-
-def own_limits(reading: Reading, speeds: Interval | None) -> Limits:
+def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
     """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls. A range may be
     infinite. speeds: None for a motion that is prescribed."""
-    names, processed, found = reading.names, reading.processed, Limits()
+    names, processed, found = reading.names, reading.processed, dict[str, Interval]()
     if speeds is not None:
         ranges = {c.name: c.range for c in processed.model.coordinates}
-        for name in names.values.values():
-            low, high = ranges.get(name) or RANGE
-            found.path[name] = low, high
-        found.path.update(dict.fromkeys(names.speeds.values(), speeds))
+        found = {name: ranges.get(name) or RANGE for name in names.values.values()}
+        found |= dict.fromkeys(names.speeds.values(), speeds)
     given = {names.control(label): low_high for label, low_high in processed.bounds.items()}
-    found.path.update({name: low_high for name, low_high in given.items() if name is not None})
-    return found
+    found |= {name: low_high for name, low_high in given.items() if name is not None}
+    return {"bounds": found, "initial": {}, "final": {}}
 
 
-def read_limits(reading: Reading) -> Limits:
+def read_bounds(reading: Reading) -> Bounds:
     """Those of a phase over those of the model. ModelError for names that the model does not have."""
     file, names = reading.file, reading.names
     holder = property_of(file.phase, "default_speed_bounds", "MocoBounds")
-    speeds = None if holder is None else interval(holder, "bounds")
-    found = own_limits(reading, speeds or SPEEDS)
+    found = own_bounds(reading, (None if holder is None else interval(holder, "bounds")) or SPEEDS)
     given: set[str] = set()
     for info in file.infos("state_infos"):
-        given |= set(_put(found, info, _named(info, reading, is_state=True)))
+        for name in _named(info, reading, is_state=True):
+            given |= {name} if info.bounds is not None else set()
+            ends = {"bounds": info.bounds, "initial": info.initial, "final": info.final}
+            for place, bounds in ends.items():
+                if bounds is not None:
+                    found[place][name] = bounds
     for info in file.infos("control_infos"):
         chosen = _named(info, reading, is_state=False)
         if info.initial or info.final:
             reading.leave_out(info.element, "bounds of a control at an end")
-        _put(found, VariableInfo(info.element, info.name, info.is_pattern, info.bounds, None, None), chosen)
+        if info.bounds is not None:
+            found["bounds"] |= dict.fromkeys(chosen, info.bounds)
     for tag in ("input_control_infos", "input_control_infos_pattern"):
         inputs = file.phase.find(tag)
         if inputs is not None and len(list(inputs.iterchildren("*"))):
             reading.leave_out(inputs, "input controls")
-    if boolean(file.phase, "bound_activation_from_excitation", True):
-        _bound_activations(found, given, names.states.values())
+    if boolean(file.phase, "bound_activation_from_excitation", True):  # where nothing else is said
+        for state in names.states.values():
+            excitation = found["bounds"].get(state.removesuffix(".activation"))
+            if state not in given and excitation is not None:
+                found["bounds"][state] = max(excitation[0], 0.0), min(excitation[1], 1.0)
     return found
-
-
-def _bound_activations(found: Limits, given: set[str], states: Iterable[str]) -> None:
-    """Activations have the bounds of their excitations where nothing else is said."""
-    for state in states:
-        excitation = state.removesuffix(".activation")
-        if state not in given and excitation in found.path:
-            low, high = found.path[excitation]
-            found.path[state] = max(low, 0.0), min(high, 1.0)
 
 
 def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
@@ -205,15 +199,6 @@ def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
             return []
         complain(info.element, f"the model has no {'state' if is_state else 'control'} {info.name!r}")
     return [name]
-
-
-def _put(found: Limits, info: VariableInfo, names: list[str]) -> list[str]:
-    """Write bounds; later ones replace earlier ones. Returns the names whose bounds on the path are given."""
-    for name in names:
-        for bounds, place in ((info.bounds, found.path), (info.initial, found.initial), (info.final, found.final)):
-            if bounds is not None:
-                place[name] = bounds
-    return names if info.bounds is not None else []
 
 
 # ---- parameters ------------------------------------------------------------------------------------------------
@@ -252,20 +237,6 @@ MESH_INTERVAL = 0.02  # s
 IPOPT_ITERATIONS = 3000
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """Goals, constraints, bounds, times [s], mesh, transcription, solver and guess of a problem."""
-
-    goals: tuple[Goal, ...]
-    constraints: tuple[BoundaryConstraint, ...]
-    limits: Limits
-    span: tuple[float, float]
-    intervals: int
-    method: HermiteSimpson
-    solver: Ipopt
-    guess: MocoTrajectory | Mapping[str, Any] | None = None
-
-
 def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
     """Start and end [s], by default those of the data, and the number of intervals."""
     first = max(float(time[0]) for time in times)
@@ -284,9 +255,9 @@ def _span(root: Element, times: list[Array]) -> tuple[float, float, int]:
 # ---- MocoTrack -------------------------------------------------------------------------------------------------
 
 
-def track_parts(reading: Reading) -> Parts:
+def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
     """States and markers are followed with little effort."""
-    root = reading.file.root
+    reading, root = _reading(file, file.root, unsupported, shifted), file.root
     goals: list[Goal] = []
     times, followed = [], None
     states, markers = (_reference(reading, f"{name}_reference") for name in ("states", "markers"))
@@ -297,8 +268,9 @@ def track_parts(reading: Reading) -> Parts:
         goals += _states(reading, followed)
         times.append(followed.time)
     if markers is not None:
-        goals.append(_markers(reading, markers))
-        times.append(goals[-1].markers.time)  # type: ignore[attr-defined]
+        tracked = _markers(reading, markers)
+        goals.append(tracked)
+        times.append(tracked.markers.time)
     if boolean(root, "minimize_control_effort", True):
         given = {reading.names.control(path) or path: w for path, w in weights(root, "controls_weight_set").items()}
         weight = number(root, "control_effort_weight", TRACK_EFFORT)
@@ -306,10 +278,10 @@ def track_parts(reading: Reading) -> Parts:
     if not times:
         complain(root, "it has neither <states_reference> nor <markers_reference> with a file")
     start, end, intervals = _span(root, times)
-    solver = Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory")
-    return Parts(
-        tuple(goals), (), own_limits(reading, SPEEDS), (start, end), intervals, HermiteSimpson(linear_controls=True),
-        solver, _guess_of_tool(reading, followed, (start, end), intervals),
+    return _tool(
+        reading, (start, end, intervals), HermiteSimpson(linear_controls=True),
+        Ipopt(TRACK_TOLERANCE, TRACK_TOLERANCE, IPOPT_ITERATIONS, "limited-memory"),
+        _guess_of_tool(reading, followed, (start, end), intervals), own_bounds(reading, SPEEDS), goals=goals,
     )  # fmt: skip
 
 
@@ -369,33 +341,30 @@ def _guess_of_tool(
 # ---- MocoInverse -----------------------------------------------------------------------------------------------
 
 
-def inverse_parts(reading: Reading) -> tuple[Parts, Motion]:
-    """Least excitations of a motion that is prescribed, and that motion."""
-    root, names, model = reading.file.root, reading.names, reading.processed.model
+def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
+    """Least excitations of a motion that is prescribed."""
+    reading, root = _reading(file, file.root, unsupported, shifted), file.root
+    names, model = reading.names, reading.processed.model
     table = read_table(reading.file.table(root, "kinematics"), names, model.system)
     unused = [label for label in table.labels if names.state(label) is None]
     if unused and not boolean(root, "kinematics_allow_extra_columns"):
         complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")
     if text(root, "output_paths", ""):
         reading.leave_out(root.find("output_paths") or root, "outputs")
-    start, end, intervals = _span(root, [table.time])
-    tolerance, feasible = (
-        number(root, f"{word}_tolerance", INVERSE_TOLERANCE) for word in ("convergence", "constraint")
-    )
-    most = int(number(root, "max_iterations", IPOPT_ITERATIONS))
+    tolerance, feasible = (number(root, f"{x}_tolerance", INVERSE_TOLERANCE) for x in ("convergence", "constraint"))
+    solver = Ipopt(tolerance, feasible, int(number(root, "max_iterations", IPOPT_ITERATIONS)), "limited-memory")
     dynamic = tuple((m.name, f"{m.name}.activation") for m in model.muscles if m.activation_dynamics is not None)
     zeros = (0.0,) * len(dynamic)
     held = (BoundaryConstraint("initial_activation", Unequal(dynamic), zeros, zeros),) if dynamic else ()
-    limits = own_limits(reading, None)
-    limits.path.update({state: limits.path[name] for name, state in dynamic if name in limits.path})
-    parts = Parts(
-        _inverse_goals(reading), held, limits, (start, end), intervals, HermiteSimpson(),
-        Ipopt(tolerance, feasible, most, "limited-memory"),
+    found = own_bounds(reading, None)
+    found["bounds"] |= {state: found["bounds"][name] for name, state in dynamic if name in found["bounds"]}
+    return _tool(
+        reading, _span(root, [table.time]), HermiteSimpson(), solver, None, found, goals=_inverse_goals(reading),
+        constraints=held, prescribed=motion_of_table(model, table, names),
     )  # fmt: skip
-    return parts, motion_of_table(model, table, names)
 
 
-def _inverse_goals(reading: Reading) -> tuple[Goal, ...]:
+def _inverse_goals(reading: Reading) -> list[Goal]:
     root, names = reading.file.root, reading.names
     reserves = dict.fromkeys(names.matching(".*/reserve_.*", names.controls), number(root, "reserves_weight", 1.0))
     goals: list[Goal] = [Effort(weights=reserves, name="excitation_effort")]
@@ -404,36 +373,7 @@ def _inverse_goals(reading: Reading) -> tuple[Goal, ...]:
         goals.append(OwnGoal(SquaredStates(squares), name="activation_effort"))
     if tuple(names.fibers):
         goals.append(TendonForceRates(weight=TENDON_WEIGHT, name="auxiliary_derivatives"))
-    return tuple(goals)
-
-
-@dataclass(frozen=True, eq=False)
-class MocoStudy:
-    """A file of Moco as a problem of this package.
-
-    name      of the study
-    problem   with goals, bounds, constraints and parameters of the file
-    solver    with the settings of the file
-    guess     Moco's own guess, or the tracked motion, or None
-    left_out  elements of the file without an equal in this package, with lines
-
-    >>> from myoquat.analysis.control import Ipopt, Problem
-    >>> from myoquat.apps.moco import MocoStudy
-    >>> import myoquat as mq
-    >>> still = Problem(mq.load_model("two_link"), 1.0)
-    >>> MocoStudy("still", still, Ipopt(), None, ("1 MocoOutputGoal (goal), line 10",)).problem
-    <Problem 1 s, 50 intervals of hermite_simpson, 0 goals>
-    """
-
-    name: str
-    problem: Problem
-    solver: Ipopt
-    guess: MocoTrajectory | Motion | Mapping[str, Any] | None
-    left_out: tuple[str, ...]
-
-    def solve(self, watch: Callable[[Progress], object] | None = None) -> Solution:
-        """The solution with Moco's settings from its guess; `watch` as in `Problem.solve`."""
-        return self.problem.solve(self.guess, self.solver, watch=watch)
+    return goals
 
 
 def load_moco_study(path: str | Path, strict: bool = False, *, shifted_normalization: bool = False) -> MocoStudy:
@@ -488,19 +428,23 @@ def _reading(file: MocoFile, holder: Element, unsupported: UnsupportedElements, 
 def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
     reading, phase = _reading(file, file.phase, unsupported, shifted), file.phase
     solver = property_of(file.root, "solver", "MocoCasADiSolver")
-    elastic = bool(tuple(reading.names.fibers))
-    settings = read_settings(solver, elastic, unsupported)
+    intervals, method, ipopt, added = read_settings(solver, bool(tuple(reading.names.fibers)), unsupported)
     goals, constraints = _goals_and_constraints(reading, phase)
-    limits = read_limits(reading)
+    found = read_bounds(reading)
     parameters = read_parameters(reading, children(phase, "parameters"))
-    model = _within(reading.processed.model, parameters)
     start, duration = _times(reading, phase)
+    guess = None
+    if solver is not None and (name := text(solver, "guess_file", "")):
+        guess = load_moco_trajectory(file.document.named(solver, "guess_file", name))
     problem = Problem(
-        model, duration, (*goals, *settings.goals), settings.intervals, settings.method, start=start,
-        torques=reading.processed.torques, initial=limits.initial, final=limits.final, bounds=_finite(limits),
-        constraints=constraints, loads=reading.processed.loads, parameters=parameters,
+        _within(reading.processed.model, parameters), duration, (*goals, *added), intervals, method, start=start,
+        torques=reading.processed.torques, constraints=constraints, loads=reading.processed.loads,
+        parameters=parameters, **_finite(found),
     )  # fmt: skip
-    return MocoStudy(file.name, problem, settings.solver, _guess(file, settings), ())
+    return MocoStudy(file.name, problem, ipopt, guess, ())
+
+
+READ: Mapping[str, Callable[[Element, Reading], Sequence[Goal | BoundaryConstraint]]] = {**GOALS, **ENDS}
 
 
 def _goals_and_constraints(
@@ -512,7 +456,11 @@ def _goals_and_constraints(
     for element in children(phase, "goals"):
         if not boolean(element, "enabled", True):
             continue
-        for found in _goal(element, reading):
+        as_constraint = text(element, "mode", "") == "endpoint_constraint"
+        if element.tag not in ENDS and (element.tag not in GOALS or as_constraint):
+            reading.leave_out(element, "goal as a constraint" if as_constraint else "goal")
+            continue
+        for found in READ[element.tag](element, reading):
             if isinstance(found, Goal):
                 goals.append(found)
             else:
@@ -523,16 +471,6 @@ def _goals_and_constraints(
         else:
             reading.leave_out(element, "path constraint")
     return goals, constraints
-
-
-def _goal(element: Element, reading: Reading) -> list[Goal] | list[Goal | BoundaryConstraint]:
-    if element.tag in ENDS:
-        return ENDS[element.tag](element, reading)
-    as_constraint = text(element, "mode", "") == "endpoint_constraint"
-    if element.tag not in GOALS or as_constraint:
-        reading.leave_out(element, "goal as a constraint" if as_constraint else "goal")
-        return []
-    return GOALS[element.tag](element, reading)
 
 
 def _times(reading: Reading, phase: Element) -> tuple[float, float | Interval]:
@@ -562,43 +500,22 @@ def _within(model: Model, parameters: Mapping[str, Interval]) -> Model:
     return model if values == list(binding.defaults) else cast("Model", binding.bind(np.array(values)))
 
 
-def _finite(limits: Limits) -> dict[str, Interval]:
-    """Bounds on the path, infinite ones on both sides left out."""
-    return {name: pair for name, pair in limits.path.items() if np.isfinite(pair).any()}
+def _finite(found: Bounds) -> Any:
+    """The bounds, without those on the path that are infinite on both sides."""
+    return found | {"bounds": {name: pair for name, pair in found["bounds"].items() if np.isfinite(pair).any()}}
 
 
-def _guess(file: MocoFile, settings: Settings) -> MocoTrajectory | None:
-    if not settings.guess_file:
-        return None
-    solver = property_of(file.root, "solver", "MocoCasADiSolver")
-    assert solver is not None
-    return load_moco_trajectory(file.document.named(solver, "guess_file", settings.guess_file))
-
-
-# ---- MocoTrack and MocoInverse ---------------------------------------------------------------------------------
-
-
-def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
-    reading = _reading(file, file.root, unsupported, shifted)
-    parts = track_parts(reading)
-    return _tool(file, reading, parts, {})
-
-
-def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> MocoStudy:
-    reading = _reading(file, file.root, unsupported, shifted)
-    parts, motion = inverse_parts(reading)
-    return _tool(file, reading, parts, {"prescribed": motion})
-
-
-def _tool(file: MocoFile, reading: Reading, parts: Any, options: dict[str, Any]) -> MocoStudy:
-    processed: MocoModel = reading.processed
-    start, end = parts.span
+def _tool(
+    reading: Reading, span: tuple[float, float, int], method: HermiteSimpson, solver: Ipopt, guess: Any, found: Bounds,
+    **options: Any,
+) -> MocoStudy:  # fmt: skip
+    """The study of MocoTrack or MocoInverse over a span: start, end [s] and intervals."""
+    processed, (start, end, intervals) = reading.processed, span
     problem = Problem(
-        processed.model, end - start, parts.goals, parts.intervals, parts.method, start=start,
-        torques=processed.torques, bounds=_finite(parts.limits), constraints=parts.constraints,
-        loads=processed.loads, **options,
+        processed.model, end - start, intervals=intervals, transcription=method, start=start,
+        torques=processed.torques, loads=processed.loads, **_finite(found), **options,
     )  # fmt: skip
-    return MocoStudy(file.name, problem, parts.solver, parts.guess, ())
+    return MocoStudy(reading.file.name, problem, solver, guess, ())
 
 
 READERS: dict[str, Callable[[MocoFile, UnsupportedElements, bool], MocoStudy]] = {
