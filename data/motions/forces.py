@@ -14,7 +14,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
-from myoquat.data.files import check_output, write_text
+from myoquat.data.files import check_output, near_file, write_text
 from myoquat.data.motions.series import (
     assign,
     axes_rotation,
@@ -227,7 +227,7 @@ def forces_of_loads(path: Path, loads: Element | None = None) -> Forces:
     """The forces of OpenSim's ExternalLoads: a file of them, or their element inside another document."""
     entries, data_file, line = read_external_loads(path, loads)
     if not os.path.isfile(data_file):  # nor names that no file can have
-        raise ModelError(f"the data file {data_file} does not exist", file=path, line=line)
+        raise ModelError(f"the data file {data_file} does not exist{near_file(data_file)}", file=path, line=line)
     table = read_motion(data_file, gaps=True)
     columns = [columns_of(path, entry, table, data_file) for entry in entries]
     force, point, torque = (np.stack([c[i] for c in columns], axis=1) for i in range(3))

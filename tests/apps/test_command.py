@@ -154,7 +154,6 @@ def test_info(capsys):
         (["convert", "two_link", "way.bvh"], "not .bvh; --motion FILE writes one"),
         (["compare", "two_link", "opensim"], "opensim is an engine: myoquat compare two_link --engine"),
         (["info", LEG[:-5]], "'small_leg.osim' is there"),
-        (["info", LEG.replace("small", "Small")], "'small_leg.osim' is there"),
         (["view", "two_link", "gone.mot"], "'gone.mot' does not exist"),
         (["film", "two_link", LEG, "a.gif"], "this is no .mot or .sto file"),
         (["ik", "two_link", LEG, "a.mot"], "markers are read from .trc, .c3d, .mvnx files"),

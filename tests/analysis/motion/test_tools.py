@@ -267,7 +267,7 @@ def test_times_that_the_motion_lacks_are_reported(folder):
 
     with pytest.warns(MotionWarning, match="the times -1 to 100 s are asked for, and the motion has"):
         with_times("-1 100")
-    with pytest.raises(ModelError, match="no frame lies there"):
+    with pytest.raises(ModelError, match=r"^[^:]*id\.xml: the times 100 to 101 s .*: no frame lies there$"):
         with_times("100 101")
 
 

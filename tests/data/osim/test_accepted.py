@@ -116,6 +116,13 @@ def test_text_in_another_encoding_is_reported(tmp_path):
         load_model(path, strict=True)
 
 
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
+def test_a_file_in_utf_16_is_read(tmp_path):
+    plain, wide = written(tmp_path, TEXT), tmp_path / "wide.osim"
+    wide.write_bytes(plain.read_text(encoding="utf-8").replace("UTF-8", "UTF-16", 1).encode("utf-16"))
+    assert load_model(wide) == load_model(plain)
+
+
 def test_components_of_the_model_itself_are_sorted_into_its_sets(tmp_path):
     """Programs put bodies, joints and forces there; all are read as if they stood in the sets."""
     plain = TEXT.replace("-0.000004", "0.0004")
