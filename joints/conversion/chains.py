@@ -26,33 +26,21 @@ from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles
 from myoquat.joints.types.custom import are_parallel
 from myoquat.joints.vectors import axis_angle_matrix
 
-__all__ = ["Chain", "Coupling", "find_chains", "why_no_chain", "with_chains_restored"]
+__all__ = ["Chain", "Coupling", "find_chains", "with_chains_restored"]
 
 
 SAME_POINT = 1e-12  # [m] between the points about which two rotations of a chain turn
 SAME_AXIS = 1e-12  # sine between the axes of rotations that are merged
 LONGEST_CHAIN = 8  # rotating bodies
+ONE = (1.0, 0.0, 0.0, 0.0)
 PHANTOM_MASS_KG = 1e-3  # heaviest body between the rotations of a chain; files give phantom bodies 1e-4 kg
 Coupling = tuple[str, float, float]  # the coordinate that drives another one, factor and offset: x = factor y + offset
 
 
-@dataclass(frozen=True)
-class _Link:
-    """A rotation about a unit axis of the chain's first joint frame, by factor x + offset of the coordinate `name`."""
-
-    axis: Array
-    name: str
-    factor: float
-    offset: float
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """A rotating body of a chain: how many links come before its frame, and the constant rotation after them."""
-
-    body: Body
-    links: int
-    K: Array
+# a rotation about a unit axis of the chain's first joint frame: axis, coordinate, factor and offset
+_Link = tuple[Array, str, float, float]
+# a rotating body of a chain: how many links come before its frame, and the constant rotation after them
+_Stage = tuple[Body, int, Array]
 
 
 @dataclass(frozen=True)
@@ -82,21 +70,11 @@ def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None
     found: list[Chain] = []
     taken: set[str] = set()
     for body in bodies:
-        if body.name in taken or not _rotates(body):
-            continue
-        chain = _chain_to(body, bodies, couplings or {})
-        if isinstance(chain, Chain) and not taken & {*chain.bodies, chain.last}:
+        chain = _chain_to(body, bodies, couplings or {}) if body.name not in taken and _rotates(body) else None
+        if chain is not None and not taken & {*chain.bodies, chain.last}:
             found.append(chain)
             taken |= {*chain.bodies, chain.last}
     return tuple(found)
-
-
-def why_no_chain(body: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None = None) -> str | None:
-    """Why a rotating body ends no chain that is a ball joint; None if it does."""
-    if not _rotates(body):
-        return "it does not only rotate"
-    chain = _chain_to(body, bodies, couplings or {})
-    return None if isinstance(chain, Chain) else chain
 
 
 def _rotates(body: Body) -> bool:
@@ -108,122 +86,97 @@ def _rotates(body: Body) -> bool:
     return still and bool(joint.nq) and all(axis.line is not None for axis in joint.rotations)
 
 
-def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | str:
-    """The shortest chain that ends with a body and is a ball joint, or why there is none."""
+def _chain_to(last: Body, bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> Chain | None:
+    """The shortest chain that ends with a body and is a ball joint, if there is one."""
     known = {body.name: body for body in bodies}
-    path, reason = [last], "no further rotation about its point comes before it"
-    while sum(_rotates(body) for body in path) < LONGEST_CHAIN:
-        stages = _stages(path)
-        if isinstance(stages, str):
-            return stages
-        if len(path) > 1 and _rotates(path[0]):
-            chain = _as_ball(path, *stages, couplings)
-            if isinstance(chain, Chain):
-                return chain
-            reason = chain
+    path = [last]
+    while sum(map(_rotates, path)) < LONGEST_CHAIN:
+        if (stages := _stages(path)) is None:
+            return None
+        if len(path) > 1 and _rotates(path[0]) and (chain := _as_ball(path[0], *stages, couplings)) is not None:
+            return chain
         before = known.get(path[0].parent)
-        if before is None or not (_rotates(before) or before.joint.is_weld):
-            return reason
-        others = [body.name for body in bodies if body.parent == before.name and body is not path[0]]
-        if before.mass > PHANTOM_MASS_KG:
-            return f"{reason}; body {before.name!r} before it has a mass of {before.mass:g} kg"
-        if others:
-            return f"{reason}; body {others[0]!r} hangs on {before.name!r} too"
+        if before is None or not (_rotates(before) or before.joint.is_weld) or before.mass > PHANTOM_MASS_KG:
+            return None
+        if any(body.parent == before.name and body is not path[0] for body in bodies):
+            return None
         path.insert(0, before)
-    return reason
+    return None
 
 
-def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | str:
-    """The rotations of bodies one after the other, in the first one's joint frame, and the frames between them."""
+def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | None:
+    """The rotations of bodies one after the other, in the first one's joint frame, and the frames between them. None
+    where they are about different points."""
     K, p = np.eye(3), np.zeros(3)
     links: list[_Link] = []
     stages: list[_Stage] = []
-    for i, body in enumerate(path):
-        if i:
+    for k, body in enumerate(path):
+        if k:
             p = p + K @ np.array(body.position)
             K = K @ np.asarray(rotation_matrix(np.array(body.orientation)))
         if body.joint.is_weld:
             continue
         if np.abs(p).max() > SAME_POINT:
-            return f"the rotations of {path[0].name!r} and {body.name!r} are about different points"
+            return None
         joint = as_axes(body)
         for axis in joint.rotations:
             factor, offset = axis.line or (0.0, 0.0)
-            if not factor:
-                K = K @ axis_angle_matrix(axis.direction, np.array(offset))
-            else:
+            if factor:
                 (i,) = axis.coordinates
-                links.append(_Link(K @ np.array(axis.direction), joint.coordinates[i], factor, offset))
-        stages.append(_Stage(body, len(links), K))
+                links.append((K @ np.array(axis.direction), joint.coordinates[i], factor, offset))
+            else:
+                K = K @ axis_angle_matrix(axis.direction, np.array(offset))
+        stages.append((body, len(links), K))
     return links, stages
 
 
 def _as_ball(
-    path: Sequence[Body], links: Sequence[_Link], stages: Sequence[_Stage], couplings: Mapping[str, Coupling]
-) -> Chain | str:
-    """The chain as a ball joint and followers, or why it is none."""
-    own = list(dict.fromkeys(link.name for link in links))
+    first: Body, links: Sequence[_Link], stages: Sequence[_Stage], couplings: Mapping[str, Coupling]
+) -> Chain | None:
+    """The chain as a ball joint and followers, all on what carries its first body; None if it is none: three
+    coordinates turn a ball joint about three axes, and no body is led from outside of it or has an idle coordinate."""
+    joints = [as_axes(body) for body, _, _ in stages]
+    units = {name: unit for joint in joints for name, unit in zip(joint.coordinates, joint.units, strict=True)}
+    own = list(dict.fromkeys(name for _, name, _, _ in links))
     names = [name for name in own if name not in couplings or couplings[name][0] not in own]
     driven = [name for name in own if name not in names]
-    outside = {name for name in names if name in couplings}
-    led = [stage.body.name for stage in stages if {*as_axes(stage.body).coordinates} <= outside]
-    if led:
-        return f"coordinates outside it drive all those of body {led[0]!r}"
-    idle = sorted({name for stage in stages for name in as_axes(stage.body).coordinates} - {*own})
-    if idle:
-        return f"its coordinate {idle[0]!r} turns nothing"
-    if len(names) != 3:
-        return f"{len(names)} independent coordinates rotate it with the bodies before it, not three"
-    if any(couplings[name][0] not in names for name in driven):
-        return "its couplers depend on each other"
-    turns = [_turn(link, names, couplings) for link in links]
-    last = stages[-1]
-    back = last.K.T
-    turns = [replace(turn, axis=_vector(back @ np.array(turn.axis))) for turn in turns]
+    led = any({*joint.coordinates} <= {*names} & {*couplings} for joint in joints)
+    if led or {*units} != {*own} or len(names) != 3 or any(couplings[name][0] not in names for name in driven):
+        return None
+    last, _, K = stages[-1]
+    turns = []
+    for axis, link, factor, offset in links:
+        driver, slope, start = (link, 1.0, 0.0) if link in names else couplings[link]
+        row = [factor * slope * (name == driver) for name in names]
+        turns.append(Turn(_vector(K.T @ (axis / np.linalg.norm(axis))), _vector(row), offset + factor * start))
     merged = _merged(turns)
-    if len(merged) != 3:
-        return f"its rotations are about {len(merged)} successive axes, not three"
-    if are_parallel([turn.axis for turn in merged]):
-        return "two of its successive axes are parallel"
-    if abs(np.linalg.det(np.array([turn.row for turn in merged]))) < LEAST_DETERMINANT:
-        return "its coordinates do not turn it about three axes independently"
-    units = {n: unit for joint in map(as_axes, (stage.body for stage in stages))
-             for n, unit in zip(joint.coordinates, joint.units, strict=True)}  # fmt: skip
-    followers = [Dependent(n, names.index(couplings[n][0]), *couplings[n][1:], units[n]) for n in driven]
-    angles = _angles(names, merged, followers, [units[name] for name in names])
-    return _replaced(path[0], turns, stages, angles)
+    rows = np.array([turn.row for turn in merged])
+    if len(merged) != 3 or are_parallel([t.axis for t in merged]) or abs(np.linalg.det(rows)) < LEAST_DETERMINANT:
+        return None
+    diagonal = np.array_equal(rows, np.diag(np.diag(rows)))
+    ball = SphericalJoint(angles=Angles(
+        tuple(names),  # type: ignore[arg-type]
+        tuple(turn.axis for turn in merged),  # type: ignore[arg-type]
+        _vector(np.diag(rows)) if diagonal else (1.0, 1.0, 1.0),
+        _vector([turn.offset for turn in merged]),
+        None if diagonal else tuple(_vector(row) for row in rows),
+        tuple(Dependent(n, names.index(couplings[n][0]), *couplings[n][1:], units[n]) for n in driven),
+        units=tuple(units[name] for name in names),  # type: ignore[arg-type]
+    ))  # fmt: skip
+    placed: dict[str, Any] = {"parent": first.parent, "position": first.position, "coordinate_names": None,
+                              "orientation": _turned(first.orientation, K)}  # fmt: skip
+    followers = [
+        replace(body, joint=FollowerJoint(last.name, ball, tuple(turns[:count]), _turned(ONE, K.T @ F)), **placed)
+        for body, count, F in stages[:-1]
+    ]
+    bodies = tuple(body.name for body, _, _ in stages[:-1])
+    return Chain(bodies, last.name, (*followers, replace(last, joint=ball, **placed)))
 
 
-def _replaced(first: Body, turns: Sequence[Turn], stages: Sequence[_Stage], angles: Angles) -> Chain:
-    """Followers and the last body, all on what carries the first one."""
-    last, ball = stages[-1], SphericalJoint(angles=angles)
-    base = np.asarray(rotation_matrix(np.array(first.orientation)))
-    straight = np.array_equal(last.K, np.eye(3))
-    orientation = first.orientation if straight else _vector(quaternion_from_matrix(base @ last.K))
-    placed: dict[str, Any] = {
-        "parent": first.parent,
-        "position": first.position,
-        "orientation": orientation,
-        "coordinate_names": None,
-    }
-    followers = []
-    for stage in stages[:-1]:
-        F = last.K.T @ stage.K
-        frame = (1.0, 0.0, 0.0, 0.0) if np.array_equal(F, np.eye(3)) else _vector(quaternion_from_matrix(F))
-        joint = FollowerJoint(last.body.name, ball, tuple(turns[: stage.links]), frame)
-        followers.append(replace(stage.body, joint=joint, **placed))
-    return Chain(
-        tuple(stage.body.name for stage in stages[:-1]),
-        last.body.name,
-        (*followers, replace(last.body, joint=ball, **placed)),
-    )
-
-
-def _turn(link: _Link, names: Sequence[str], couplings: Mapping[str, Coupling]) -> Turn:
-    """The rotation by the independent coordinates."""
-    driver, factor, offset = (link.name, 1.0, 0.0) if link.name in names else couplings[link.name]
-    row = [link.factor * factor * (name == driver) for name in names]
-    return Turn(_vector(link.axis / np.linalg.norm(link.axis)), _vector(row), link.offset + link.factor * offset)
+def _turned(Q: tuple[float, ...], K: Array) -> Any:
+    """The quaternion of R(Q) K, Q itself without a turn."""
+    R = np.asarray(rotation_matrix(np.array(Q)))
+    return Q if np.array_equal(K, np.eye(3)) else _vector(quaternion_from_matrix(R @ K))
 
 
 def _merged(turns: Sequence[Turn]) -> list[Turn]:
@@ -237,22 +190,6 @@ def _merged(turns: Sequence[Turn]) -> list[Turn]:
         else:
             found.append(turn)
     return found
-
-
-def _angles(
-    names: Sequence[str], turns: Sequence[Turn], dependents: Sequence[Dependent], units: Sequence[str]
-) -> Angles:
-    rows = np.array([turn.row for turn in turns])
-    diagonal = np.array_equal(rows, np.diag(np.diag(rows)))
-    return Angles(
-        tuple(names),  # type: ignore[arg-type]
-        tuple(turn.axis for turn in turns),  # type: ignore[arg-type]
-        _vector(np.diag(rows)) if diagonal else (1.0, 1.0, 1.0),
-        _vector([turn.offset for turn in turns]),
-        None if diagonal else tuple(_vector(row) for row in rows),
-        tuple(dependents),
-        units=tuple(units),  # type: ignore[arg-type]
-    )
 
 
 def _vector(values: object) -> Any:
@@ -299,18 +236,18 @@ class _Chain:
     def bodies(self) -> list[Body]:
         """The bodies, each on the one before."""
         found: list[Body] = []
-        before, done, F = self.leader.parent, 0, np.array([1.0, 0.0, 0.0, 0.0])
+        before, done, F = self.leader.parent, 0, np.array(ONE)
         base = np.array(self.leader.orientation)
         whole = self._turns()
         for body in (*self.followers, self.leader):
-            turns, frame = (whole, F * 0 + [1, 0, 0, 0]) if body is self.leader else self._of_frame(body, whole)
+            turns, frame = (whole, np.array(ONE)) if body is self.leader else self._of_frame(body, whole)
             turned = quaternion_multiply(quaternion_conjugate(F), frame)
             found.append(
                 replace(
                     self._on_axes(body, turns[done:], frame),
                     parent=before,
                     position=(0.0, 0.0, 0.0) if found else self.leader.position,
-                    orientation=_four(turned if found else quaternion_multiply(base, turned)),
+                    orientation=_vector(turned if found else quaternion_multiply(base, turned)),
                 )
             )
             before, done, F = body.name, len(turns), frame
@@ -331,7 +268,7 @@ class _Chain:
             offsets[place] -= sign * turn.offset
         for axis, row, offset in zip(self.angles.axes, rows, offsets, strict=True):
             for i in np.flatnonzero(row):
-                turns.append(Turn(axis, _three(np.where(np.arange(3) == i, row, 0.0)), float(offset)))
+                turns.append(Turn(axis, _vector(np.where(np.arange(3) == i, row, 0.0)), float(offset)))
                 offset = 0.0
         return turns
 
@@ -357,7 +294,7 @@ class _Chain:
             name, line = self._by_own(body, turn)
             if name not in names:
                 names.append(name)
-            axes.append(Axis(_three(back @ np.array(turn.axis)), names.index(name), line))
+            axes.append(Axis(_vector(back @ np.array(turn.axis)), names.index(name), line))
         joint = CustomJoint(tuple(names), tuple(axes))
         return replace(body, joint=joint, coordinate_names=tuple(names), spring_mount=None)
 
@@ -384,13 +321,3 @@ class _Chain:
 
 def _follower(body: Body) -> Any:
     return body.joint
-
-
-def _three(values: Array) -> tuple[float, float, float]:
-    x, y, z = (float(v) + 0.0 for v in values)
-    return x, y, z
-
-
-def _four(Q: Array) -> tuple[float, float, float, float]:
-    a, b, c, d = (float(v) + 0.0 for v in Q)
-    return a, b, c, d
