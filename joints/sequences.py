@@ -145,13 +145,7 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
         p1, p2, p3 = p1 + np.pi, np.pi / 2 - p2, p3 + np.pi
     elif not proper:
         p2 = p2 - np.pi / 2
-    return vector([_wrapped(p1), p2, _wrapped(p3)])
-
-
-def _wrapped(angle: Array) -> Array:
-    """The angle in (-pi, pi]; it comes from (-2 pi, 3 pi]."""
-    angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
-    return np.where(angle <= -np.pi, angle + 2 * np.pi, angle)
+    return vector([wrapped(p1), p2, wrapped(p3)])
 
 
 @formula(phi=VECTOR3)

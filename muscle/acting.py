@@ -45,7 +45,6 @@ __all__ = [
     "energy",
     "energy_rate",
     "is_timed",
-    "stores_energy",
     "tensions",
     "torques",
     "wrenches",
@@ -177,11 +176,6 @@ def energy_rate(model: Model, q: Array, u: Array) -> Array:
         stored = lambda l, law=muscle.law: law.stored(l[..., 0])[..., None]  # noqa: E731
         total = total + jacobian_at(stored, found.length[..., k : k + 1])[..., 0, 0] * found.speed[..., k]
     return total
-
-
-def stores_energy(model: Model) -> bool:
-    """Whether anything in the model may store energy, beside gravity and the springs of joints."""
-    return bool(model.limits or model.forces or elastic_muscles(model))
 
 
 def elastic_muscles(model: Model) -> tuple[Muscle, ...]:

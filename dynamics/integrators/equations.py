@@ -31,7 +31,6 @@ from myoquat.muscle.states import activation_rates, rates, state_names
 
 __all__ = ["StateEquations"]
 
-Transform = Callable[[Array], Array]
 Law = Callable[[Array, Array, Array], Any]
 
 SPEED_LIMIT = 1e6  # |u| [rad/s, m/s] that no body reaches: a state beyond it has blown up
@@ -343,7 +342,10 @@ class StateEquations:
 
     def _excess(self, q: Array) -> Array:
         """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
-        return self._by_quaternion(q, lambda Q: (np.sum(Q * Q, axis=-1)[..., None] - 1) / 2 * Q, lambda r: 0.0 * r)
+        found = 0.0 * q
+        for s in self.system.quaternion_slices():
+            found[..., s] = (np.sum(q[..., s] * q[..., s], axis=-1)[..., None] - 1) / 2 * q[..., s]
+        return found
 
     def stabilized(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
         """(..., size) x after a step: projected for "projection", of unit norm for "norm", as it is otherwise."""
@@ -354,8 +356,7 @@ class StateEquations:
     def normalized(self, x: Array) -> Array:
         """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
         q, u = self.split(x)
-        q = self._by_quaternion(q, lambda Q: Q / np.sqrt(np.sum(Q * Q, axis=-1))[..., None], lambda rest: rest)
-        return joined([q, u, *([self.rest(x)] if self.own else [])])
+        return joined([state.normalized(self.system, q), u, *([self.rest(x)] if self.own else [])])
 
     def project(self, x: Array, t: Array | float = 0.0) -> Array:
         """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
@@ -363,14 +364,3 @@ class StateEquations:
         if self.constraints:
             q, u = self.constrained.nearest(q, u, t + np.zeros(()), newton_steps=1)
         return joined([q, u, *([self.rest(x)] if self.own else [])])
-
-    def _by_quaternion(self, q: Array, ball: Transform, otherwise: Transform) -> Array:
-        """q taken apart into quaternions and what lies between them."""
-        parts, start = [], 0
-        for s in (*self.system.quaternion_slices(), slice(self.system.nq, None)):
-            if s.start > start:
-                parts.append(otherwise(q[..., start : s.start]))
-            if s.stop is not None:
-                parts.append(ball(q[..., s]))
-                start = s.stop
-        return joined(parts) if parts else q

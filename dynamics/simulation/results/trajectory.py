@@ -19,7 +19,6 @@ from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
-from myoquat.dynamics.equations import forward_dynamics, joint_reactions, kinetic_energy, potential_energy
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
 from myoquat.dynamics.simulation.results.quantities import push_message, quantity
@@ -27,16 +26,9 @@ from myoquat.dynamics.simulation.results.trajectory_files import check_path, rea
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
-from myoquat.muscle.acting import acts_on_bodies, stores_energy
+from myoquat.muscle.acting import acts_on_bodies
 from myoquat.muscle.actuators import delayed
-from myoquat.muscle.evaluate import (
-    acting_torques,
-    acting_wrenches,
-    elastic_energy,
-    force_wrenches,
-    muscle_forces,
-    path_lengths,
-)
+from myoquat.muscle.evaluate import muscle_forces, path_lengths
 from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
@@ -151,8 +143,7 @@ class Trajectory(Curves, Solved):
         forces, on every body, at its origin in world axes. None for a model without."""
         if not (isinstance(self.model, Model) and acts_on_bodies(self.model)):
             return None
-        of_forces = lambda q, u, t: force_wrenches(self.muscled, q, u, t[..., 0])  # noqa: E731
-        return self._of("loads", of_forces, q=self.q, u=self.u, t=self._times)
+        return self._of("loads", None, q=self.q, u=self.u, t=self._times)
 
     def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
         """q, u, udot of one run of a batch, without the rows after a stop; ValueError for a run that does not exist."""
@@ -185,15 +176,7 @@ class Trajectory(Curves, Solved):
     def torques(self) -> Array:
         """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
         [N m, N]."""
-        return self._of("torques", self._torques, **self._acting)
-
-    def _torques(self, q: Array, u: Array, t: Array, **other: Array) -> Array:
-        torque = other.get("torque", np.zeros(u.shape))
-        if not isinstance(self.model, Model):
-            return torque
-        activation, state, controls = (other.get(name) for name in ("activation", "states", "controls"))
-        found = acting_torques(self.model, q, u, t[..., 0], activation=activation, state=state, controls=controls)
-        return torque + found
+        return self._of("torques", None, **self._acting)
 
     @cached_property
     def power(self) -> Array:
@@ -202,7 +185,7 @@ class Trajectory(Curves, Solved):
         It is the power of outside torques, muscles, actuators, prescribed forces and expressions, less what damping and
         friction take. Constraints that move with time do work that is no part of it.
         """
-        return self._of("power", lambda **at: quantity(self.model, "power", at), **self._acting)
+        return self._of("power", None, **self._acting)
 
     @cached_property
     def acceleration(self) -> Array:
@@ -213,24 +196,18 @@ class Trajectory(Curves, Solved):
             arrays = self._constraint_arrays
             udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
             return self._along(udot, self.q, self.u, self.torques, self._times)
-        free = lambda q, u, tau: forward_dynamics(self.model, q, u, tau)  # noqa: E731
-        return self._of("acceleration", free, q=self.q, u=self.u, tau=self.torques)
+        return self._of("acceleration", None, q=self.q, u=self.u, tau=self.torques)
 
     @cached_property
     def kinetic_energy(self) -> Array:
         """(..., t) [J]."""
-        return self._of("kinetic_energy", lambda q, u: kinetic_energy(self.model, q, u), q=self.q, u=self.u)
+        return self._of("kinetic_energy", None, q=self.q, u=self.u)
 
     @cached_property
     def potential_energy(self) -> Array:
         """(..., t) [J] of gravity, the springs of joints, and all that `myoquat.muscle.elastic_energy` tells: limits,
         springs, bushings, contacts and ligaments. Muscles, actuators, prescribed forces and expressions have none."""
-        return self._of("potential_energy", self._potential, q=self.q)
-
-    def _potential(self, q: Array) -> Array:
-        found = potential_energy(self.model, q)
-        stores = isinstance(self.model, Model) and stores_energy(self.model)
-        return found + elastic_energy(self.muscled, q) if stores else found
+        return self._of("potential_energy", None, q=self.q)
 
     @property
     def energy(self) -> Array:
@@ -284,21 +261,10 @@ class Trajectory(Curves, Solved):
             through = lambda q, u, tau, t, wrenches: arrays.joint_reactions(  # noqa: E731
                 q, u, tau, t[..., 0], wrenches.reshape(len(q), -1, 6)
             )
-            wrenches = self._of("wrenches", self._wrenches, **self._acting)
+            wrenches = self._of("wrenches", None, **self._acting)
             wrenches = wrenches.reshape((*wrenches.shape[:-2], -1))
             return self._along(through, self.q, self.u, self.torques, self._times, wrenches)
-        return self._of("reactions", self._reactions, udot=self.acceleration, **self._acting)
-
-    def _reactions(self, udot: Array, q: Array, u: Array, **other: Array) -> Array:
-        return joint_reactions(self.model, q, u, udot, self._wrenches(q, u, **other))
-
-    def _wrenches(self, q: Array, u: Array, t: Array, **other: Array) -> Array:
-        """(rows, bodies, 6) of all that acts on bodies."""
-        if not isinstance(self.model, Model):
-            return np.zeros((len(q), len(self.system.bodies), 6))
-        tensions = self._tensions(q, u, **other) if self.activation is not None else None
-        controls = other.get("controls")
-        return acting_wrenches(self.model, q, u, t[..., 0], tensions=tensions, controls=controls)
+        return self._of("reactions", None, udot=self.acceleration, **self._acting)
 
     @cached_property
     def norm_drift(self) -> Array:
@@ -332,16 +298,18 @@ class Trajectory(Curves, Solved):
                  "states": self.muscle_states, "controls": controls, "torque": self.torque}  # fmt: skip
         return {name: array for name, array in given.items() if array is not None}
 
-    def _of(self, name: str, function: Callable[..., Array], **arrays: Array) -> Array:
-        """A quantity of the model by a function of arrays, or of every run's own model by the formula of this name."""
-        if self.parameters is None:
-            return self._along(lambda *rows: function(**dict(zip(arrays, rows, strict=True))), *arrays.values())
-        varied = Parameters.of(self.model, self.parameter_names)
+    def _of(self, name: str, function: Callable[..., Array] | None, **arrays: Array) -> Array:
+        """A quantity by the formula of this name, with the numbers of every run. Of one model a function of the arrays
+        may give it, whose kernel others share."""
+        varied = None if self.parameters is None else Parameters.of(self.model, self.parameter_names)
 
         def own(*rows: Array) -> Array:
-            return quantity(self.model, name, dict(zip(arrays, rows, strict=False)), varied, rows[-1])
+            given = dict(zip(arrays, rows, strict=False))
+            if varied is None:
+                return quantity(self.model, name, given) if function is None else function(**given)
+            return quantity(self.model, name, given, varied, rows[-1])
 
-        return self._along(own, *arrays.values(), self._numbers)
+        return self._along(own, *arrays.values(), *(() if varied is None else (self._numbers,)))
 
     @property
     def _delayed(self) -> list[str]:
