@@ -36,6 +36,7 @@ NAMES = {
     "robustness": "benchmarks.own.robustness",  # the abduction on thousands of models; MYOQUAT_SHOULDER as above
     "posteriors": "benchmarks.posteriors",  # no timing to a peer: coverage of bands on EMG-driven moments
     "control": "benchmarks.control.problems",  # CasADi alone, Moco (MYOQUAT_MOCO, MYOQUAT_MOCO_INVERSE), gimbal lock
+    "walks": "benchmarks.control.walks",  # Moco's four other published walks; MYOQUAT_MOCO_WALK names a folder
     "viewer": "benchmarks.own.viewer",  # first picture and pictures a second in a headless Chromium
     "studies": "benchmarks.own.studies",  # 100,000 simulations with varied muscles, stored
 }

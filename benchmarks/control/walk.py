@@ -29,9 +29,7 @@ from myoquat.analysis.control import (
     load_moco_trajectory,
 )
 from myoquat.data import Motion, load_forces, load_paths, load_table
-from myoquat.joints import FixedJoint
-from myoquat.muscle import ActivationDynamics, Model, Muscle
-from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
+from myoquat.muscle import Model
 
 __all__ = ["rows"]
 
@@ -42,6 +40,7 @@ MARGIN = 0.03  # s, of the recorded motion beyond both ends
 LEAST, GUESS = 0.01, 0.05  # activation and excitation
 WIDTH = 1.5  # of the active force-length curve
 RESIDUALS = {"tilt": 250.0, "list": 250.0, "rotation": 250.0, "tx": 50.0, "ty": 50.0, "tz": 50.0}  # N m, N
+TOES = "mtp_r", "mtp_l"
 FOLLOWER = "_beta"  # coordinates of the patellae, which follow the knees
 SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3)
 REPEATS = 2
@@ -76,10 +75,10 @@ def _goals_of_theirs(problem: Problem, file: Path) -> dict[str, float]:
 
 def _problem(folder: Path) -> Problem:
     """Periodic tracking of pose and speeds with little effort, the ground reactions being given."""
-    model = _model(folder)
-    motion, names = _recorded(model, folder / "coordinates.sto"), model.system.velocity_names
+    model = muscle_driven(mq.load_model(folder / MODEL, rotations="file").with_welds(TOES), folder / PATHS)
+    motion, names = recorded(model, folder / "coordinates.sto"), model.system.velocity_names
     tracked = tuple(name for name in names if FOLLOWER not in name)
-    residuals = {_velocity(model, f"pelvis_{end}"): scale for end, scale in RESIDUALS.items()}
+    residuals = {velocity(model, f"pelvis_{end}"): scale for end, scale in RESIDUALS.items()}
     controls = [f"{name}.torque" for name in residuals]
     goals = (
         TrackPose(motion, of=tracked, name="poses"), TrackSpeeds(motion, of=tracked, name="speeds"),
@@ -93,47 +92,28 @@ def _problem(folder: Path) -> Problem:
     )  # fmt: skip
 
 
-def _velocity(model: Model, coordinate: str) -> str:
+def velocity(model: Model, coordinate: str) -> str:
     """The name of the velocity of a coordinate."""
     (place,) = model.system.indices.velocities_of_coordinate(coordinate)
     return model.system.velocity_names[place]
 
 
-def _model(folder: Path) -> Model:
-    """The model with welded toes, OpenSim's fitted paths, rigid tendons and the curves of De Groote and Fregly."""
-    model = mq.load_model(folder / MODEL, rotations="file")
-    model = model.with_fitted_paths(load_paths(folder / PATHS))
-    bodies = tuple(
-        replace(body, joint=FixedJoint(), coordinate_names=None) if body.name.startswith("toes") else body
-        for body in model.system.bodies
-    )
-    return replace(
-        model, system=replace(model.system, bodies=bodies), muscles=tuple(map(_smooth_curves, model.muscles)),
-        coordinates=tuple(c for c in model.coordinates if not c.name.startswith("mtp")), start_q=None, start_u=None,
-    )  # fmt: skip
+def muscle_driven(model: Model, paths: Path) -> Model:
+    """The model with OpenSim's fitted paths, rigid tendons, and the curves of De Groote and Fregly without passive
+    fiber force and with a wider active curve."""
+    model = model.with_rigid_tendons().with_degroote_fregly_muscles().with_fitted_paths(load_paths(paths))
+    return replace(model, muscles=tuple(
+        replace(m, law=replace(m.law, passive_scale=0.0, width_scale=WIDTH)) for m in model.muscles
+    ))  # fmt: skip
 
 
-def _smooth_curves(muscle: Muscle) -> Muscle:
-    """The muscle as Moco replaces it, without passive fiber force and with a wider active curve."""
-    law, dynamics = muscle.law, muscle.activation_dynamics
-    assert isinstance(law, Millard2012)
-    assert dynamics is not None
-    curves = DeGrooteFregly2016(
-        law.max_isometric_force, law.optimal_fiber_length, law.tendon_slack_length, law.pennation,
-        law.max_contraction_velocity, "rigid", law.tendon_strain, 0.0, damping=law.damping, passive_scale=0.0,
-        width_scale=WIDTH,
-    )  # fmt: skip
-    own = ActivationDynamics(dynamics.activation_time, dynamics.deactivation_time)
-    return replace(muscle, law=curves, activation_dynamics=own)
-
-
-def _recorded(model: Model, file: Path) -> Motion:
-    """The recorded motion; patellae follow the knees, since the file has other numbers for them."""
+def recorded(model: Model, file: Path) -> Motion:
+    """The recorded motion; patellae follow the knees, since the file has other numbers for them, and toes are still."""
     table = load_table(file)
     columns = {label.split("/")[-2]: label for label in map(str, table.columns)}
-    names = [columns[name.removesuffix(FOLLOWER)] for name in model.system.coordinate_names]
-    near = table.loc[START - MARGIN : START + DURATION + MARGIN, names]
-    return Motion(model, near.index.to_numpy(), near.to_numpy())
+    names = [name.removesuffix(FOLLOWER) for name in model.system.coordinate_names]
+    near = table.loc[START - MARGIN : START + DURATION + MARGIN].rename(columns={v: k for k, v in columns.items()})
+    return Motion(model, near.index.to_numpy(), near.reindex(columns=names, fill_value=0.0).to_numpy())
 
 
 def _difference(solution: Solution, file: Path) -> float:
