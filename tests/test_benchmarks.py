@@ -87,7 +87,7 @@ def _names_of(source):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found.add(node.name)
         elif isinstance(node, ast.Assign):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            found |= {name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)}
     return found
 
 
