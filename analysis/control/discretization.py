@@ -1,9 +1,10 @@
 """From a problem to a nonlinear program: formulas, variables, blocks, bounds, and what a solution says per site."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,16 @@ from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.program import Block, BlockFormula, Program
 from myoquat.analysis.control.statement import Rows, Sites, Statement, load_numbers_at
 from myoquat.analysis.control.transcriptions import Collocation, Midpoint, MultipleShooting
-from myoquat.analysis.control.transcriptions.base import FIELDS, STATE, Instances, Layout, RowsAndTerms, Slot, Values
+from myoquat.analysis.control.transcriptions.base import (
+    FIELDS,
+    STATE,
+    Between,
+    Layout,
+    RowsAndTerms,
+    Slot,
+    Values,
+    split,
+)
 from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array
@@ -28,7 +38,6 @@ __all__ = [
     "Rows",
     "Sites",
     "Statement",
-    "change_instances",
     "constraint_rows",
     "one_change",
     "one_number",
@@ -77,40 +86,6 @@ def _number(goal: Goal, formula: Callable[..., Any], *given: Any) -> Array:
     if found.ndim:
         raise ValueError(f"{title}: the formula returns an array of shape {found.shape}; one number is needed")
     return found
-
-
-def change_instances(layout: Layout, goals: tuple[ChangeGoal, ...], weights: Array) -> Instances:
-    """The pairs of neighbouring points with controls. Accelerations are unknowns there, or for the midpoint rule
-    differences of the velocities at both ends of an interval."""
-    fractions, with_rates = layout.fractions, layout.having("udot")
-    of_rates = bool(len(with_rates))
-    sites = with_rates if of_rates else layout.having("controls")
-    if of_rates:
-        slots = tuple(Slot(part, ("udot", "controls")) for part in (sites[:-1], sites[1:]))
-        ends = np.stack([fractions[sites[:-1]], fractions[sites[1:]]], axis=1)
-    else:
-        nodes = [layout.nodes[k : len(layout.nodes) - 2 + k] for k in range(3)]
-        slots = *(Slot(part, ("controls",)) for part in (sites[:-1], sites[1:])), *(Slot(n, ("u",)) for n in nodes)
-        ends = np.stack([fractions[n] for n in nodes], axis=1)
-    steps = np.diff(ends, axis=1)
-    data = np.concatenate([fractions[sites[1:], None] - fractions[sites[:-1], None], steps], axis=1)
-
-    def formula(values: Values, data: Array, duration: Array, bound: object) -> RowsAndTerms:
-        plant, names, start = bound.plant, bound.names, bound.start  # type: ignore[attr-defined]
-        step = data[..., 0] * duration
-        if of_rates:
-            rates = [v["udot"] for v in values]
-        else:
-            u = [v["u"] for v in values[2:]]
-            rates = [(u[i + 1] - u[i]) / (data[..., 1 + i] * duration)[..., None] for i in range(2)]
-        base = Point(names, start + 0.0 * duration, parameters=plant.parameters)
-        before, after = (
-            replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
-        )
-        return [], [step * one_change(goal, plant, before, after, step) for goal in goals]
-
-    count = len(sites) - 1
-    return Instances("changes", slots, formula, data, fractions[sites[:-1]], (), np.tile(weights, (count, 1)))
 
 
 POINT = ("z", "u", "w", "udot", "wdot", "controls", "multipliers")
@@ -229,10 +204,10 @@ class Discretization:
             blocks.append(self._shooting(transcription))
         else:
             assert isinstance(transcription, Collocation)
-            instances = transcription.instances(statement.plant, self.layout, self.references, statement.start)
-            content = "collocation", transcription.points, transcription.straight, _chart_content(statement.plant)
-            if instances.row_names:  # without states there is nothing between the points
-                blocks.append(self._block(instances, np.zeros((len(instances.row_names), 2)), content))
+            slots, formula, data, names = transcription.between(statement.plant, self.layout)
+            content = transcription.points, transcription.straight, _chart_content(statement.plant)
+            if names:  # without states there is nothing between the points
+                blocks.append(self._block("collocation", slots, formula, data, names, content))
             blocks.append(self._points())
         if statement.plant.constraints is not None:
             blocks.append(self._start())
@@ -243,54 +218,70 @@ class Discretization:
             blocks.append(self._ends())
         return blocks
 
-    def _block(self, instances: Instances, bounds: Array, content: Hashable) -> Block:
-        """A block of the instances, whose rows it adds."""
-        fixed = self.statement.fixed
-        parts = [self.index[name][slot.sites] for slot in instances.slots for name in slot.fields]
-        count = len(instances.fractions)
+    def _block(self, name: str, slots: Sequence[Slot], formula: Between, data: Sequence[Array],
+               names: Sequence[str], content: Hashable, conditions: Sequence[PathCondition | BoundaryConstraint] = (),
+               weights: Array | None = None) -> Block:  # fmt: skip
+        """A block of instances (b,) of a formula, whose rows it adds: those that are zero, with names, and those of
+        conditions. They hold at the sites of the first slot, or of both ends.
+
+        The formula gets a dictionary of fields for each slot, with the pose q where there is a chart. It also gets the
+        data, the duration, and the statement with its start and parameters.
+        """
+        statement, plant, count = self.statement, self.statement.plant, len(slots[0].sites)
+        unknown, fixed = plant.unknown, statement.fixed
+        fields = [(k, field) for k, slot in enumerate(slots) for field in slot.fields]
+        posed = [k for k, slot in enumerate(slots) if "z" in slot.fields]
+        parts = [self.index[field][slots[k].sites] for k, field in fields]
         parts += [np.tile(shared, (count, 1)) for shared in (self.duration_index, self.parameter_indices)]
-        shared = np.tile([self.statement.start, self.statement.duration[0]], (count, 1))
-        data = np.concatenate([instances.data, shared], axis=1)
-        variables = np.concatenate(parts, axis=1)
-        function = _split(instances, self.sizes, self.statement)
-        size, terms = variables.shape[1], instances.weights.shape[1]
-        plant = self.statement.plant
+        given = [*(self.references[slots[k].sites] for k in posed), *data]
+        given.append(np.tile([statement.start, statement.duration[0]], (count, 1)))
+        widths = [[part.shape[1] for part in own] for own in (parts, given)]
+
+        def function(v: Array, d: Array) -> RowsAndTerms:
+            (*own, free, p), (*rest, clock) = (split(x, n) for x, n in zip((v, d), widths, strict=True))
+            start: Any = clock[..., 0]
+            bound = replace(statement.bound(p * unknown.scales), start=start)
+            values: Values = [{} for _ in slots]
+            for (k, field), value in zip(fields, own, strict=True):
+                values[k][field] = value
+            for k in posed:
+                values[k]["q"] = bound.plant.pose(rest.pop(0), values[k]["z"])
+            return formula(values, rest, clock[..., 1] if fixed else free[..., 0], bound)
+
+        fractions = np.array([np.nan]) if name == "ends" else self.layout.fractions[slots[0].sites]
+        bounds = np.concatenate([np.zeros((len(names), 2)), *(c.interval for c in conditions)])
+        names = (*names, *(c.title for c in conditions for _ in c.interval))
+        weights = np.zeros((count, 0)) if weights is None else weights
         held = plant.constraints.key if plant.constraints else None
-        unknown = (plant.unknown.names, tuple(map(float, plant.unknown.scales)))
-        key = (content, fixed, plant.nw, plant.nc, held, unknown)
-        formula = BlockFormula(instances.name, function, size, data.shape[1], len(bounds), terms, key)
-        rows = self.rows.add(bounds, instances.row_names, instances.fractions)
-        return Block(formula, variables, data, rows, instances.weights, instances.fractions, instances.row_names)
+        key = content, fixed, plant.nw, plant.nc, held, unknown.names, tuple(map(float, unknown.scales))
+        variables, numbers = np.concatenate(parts, axis=1), np.concatenate(given, axis=1)
+        sizes = variables.shape[1], numbers.shape[1], len(bounds), weights.shape[1]
+        rows = self.rows.add(bounds, names, fractions)
+        return Block(BlockFormula(name, function, *sizes, key), variables, numbers, rows, weights, fractions, names)
 
     # ---- what holds and counts at every point ----------------------------------------------------------------
 
-    def _point_data(self, fractions: Array) -> Array:
-        """(b, n) fraction of the duration, loads, and the data of every integrated goal."""
+    def _samples(self, fractions: Array) -> list[Array]:
+        """(b, n) each, fractions of the duration, loads, and the data of equations and of every integrated goal."""
         statement = self.statement
-        times = statement.start + fractions * statement.duration[0]
-        parts = [fractions[:, None]]
+        plant, times = statement.plant, statement.start + fractions * statement.duration[0]
+        loads = np.zeros((len(times), 0))
         if statement.loads is not None and statement.fixed:
-            parts.append(statement.loads.resampled(times).numbers)
-        parts.append(statement.plant.samples(times))
-        parts += [np.asarray(goal.samples(statement.plant, times)) for goal in statement.integrals]
-        return np.concatenate(parts, axis=1)
+            loads = statement.loads.resampled(times).numbers
+        goals = (np.asarray(goal.samples(plant, times)) for goal in statement.integrals)
+        return [fractions[:, None], loads, plant.samples(times), *goals]
 
     @staticmethod
-    def _base(statement: Statement, data: Array, duration: Array) -> Point:
+    def _base(statement: Statement, data: Sequence[Array], duration: Array) -> Point:
         """Time, names, parameters and loads of a point."""
-        t = statement.start + data[..., 0] * duration
-        first, loads = 1, data[..., 1:1]
-        if statement.loads is not None and statement.fixed:
-            first = 1 + 9 * len(statement.loads.names)
-            loads = data[..., 1:first]
-        elif statement.loads is not None:  # the time of a point follows the unknown duration
+        fraction, loads, own, *_ = data
+        t = statement.start + fraction[..., 0] * duration
+        if statement.loads is not None and not statement.fixed:  # the time of a point follows the unknown duration
             loads = load_numbers_at(statement.loads, t)
-        own = data[..., first : first + statement.plant.width]
-        parameters = statement.plant.parameters
-        return Point(statement.names, t, loads=loads, prescribed=own, parameters=parameters)
+        return Point(statement.names, t, loads=loads, prescribed=own, parameters=statement.plant.parameters)
 
     @staticmethod
-    def _at_point(statement: Statement, point: Point, data: Array, duration: Array) -> RowsAndTerms:
+    def _at_point(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> RowsAndTerms:
         """Rows and terms at a point: the residual of the equations, path constraints, integrands times duration."""
         plant = statement.plant
         point = replace(point, controls=plant.acting_controls(point.t, point.controls))
@@ -298,32 +289,17 @@ class Discretization:
         return rows, Discretization._terms(statement, point, data, duration)
 
     @staticmethod
-    def _terms(statement: Statement, point: Point, data: Array, duration: Array) -> list[Array]:
+    def _terms(statement: Statement, point: Point, data: Sequence[Array], duration: Array) -> list[Array]:
         """The integrands of the goals, times the duration where they are integrated."""
-        terms = list[Array]()
-        place = 1 + (point.loads.shape[-1] if statement.fixed else 0) + point.prescribed.shape[-1]
-        for goal in statement.integrals:
-            width = goal.width(statement.plant)
-            own = data[..., place : place + width]
-            value = one_number(goal, statement.plant, point, own)
-            terms.append(value if goal.mean else duration * value)
-            place += width
-        return terms
+        return [
+            one_number(goal, statement.plant, point, own) * (1.0 if goal.mean else duration)
+            for goal, own in zip(statement.integrals, data[3:], strict=True)
+        ]
 
-    @property
-    def _point_bounds(self) -> Array:
-        zero = np.zeros((len(self.statement.plant.residual_names), 2))
-        return np.concatenate([zero, *(constraint.interval for constraint in self.statement.path)])
-
-    @property
-    def _point_names(self) -> tuple[str, ...]:
-        path = [c.title for c in self.statement.path for _ in c.interval]
-        return (*self.statement.plant.residual_names, *path)
-
-    def _weights(self, quadrature: Array) -> Array:
+    def _weights(self) -> Array:
         """(b, terms) of the integrated goals."""
         weights: Array = np.array([goal.weight for goal in self.statement.integrals]).reshape(1, -1)
-        return quadrature[:, None] * weights
+        return self.statement.transcription.quadrature(self.layout)[:, None] * weights
 
     @property
     def _point_content(self) -> Hashable:
@@ -336,154 +312,143 @@ class Discretization:
 
     def _points(self) -> Block:
         """Equations, path constraints and integrals of all collocation points."""
-        sites = self.layout.having("udot")
-        fractions = self.layout.fractions[sites]
-        own = self._point_data(fractions)
-        nq = self.statement.plant.nq
+        statement, sites = self.statement, self.layout.having("udot")
 
-        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
             (v,) = values
-            base = self._base(bound, data[..., nq:], duration)
-            q = bound.plant.pose(data[..., :nq], v["z"])
-            point = replace(base, q=q, u=v["u"], states=v["w"], controls=v["controls"])
-            point = replace(point, udot=v["udot"], rates=v["wdot"], multipliers=v["multipliers"])
-            return self._at_point(bound, point, data[..., nq:], duration)
+            point = replace(self._base(bound, data, duration), q=v["q"], u=v["u"], states=v["w"], udot=v["udot"],
+                            rates=v["wdot"], controls=v["controls"], multipliers=v["multipliers"])  # fmt: skip
+            return self._at_point(bound, point, data, duration)
 
-        data = np.concatenate([self.references[sites], own], axis=1)
-        weights = self._weights(self.statement.transcription.quadrature(self.layout))
-        slots = (Slot(sites, POINT),)
-        instances = Instances("points", slots, formula, data, fractions, self._point_names, weights)
-        return self._block(instances, self._point_bounds, self._point_content)
+        return self._block("points", [Slot(sites, POINT)], formula, self._samples(self.layout.fractions[sites]),
+                           statement.plant.residual_names, self._point_content, statement.path,
+                           self._weights())  # fmt: skip
 
     def _midpoint(self, transcription: Midpoint) -> Block:
         """Equations, path constraints and integrals in the middle of all intervals."""
         plant, layout = self.statement.plant, self.layout
         first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
-        fractions = layout.fractions[middle]
-        own = self._point_data(fractions)
-        width = own.shape[1]
 
-        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
-            interval = np.concatenate([data[..., width : width + 1] * duration[..., None], data[..., width + 1 :]], -1)
-            base = self._base(bound, data, duration)
-            point, interval_rows = transcription.point(bound.plant, base, values, interval)
-            rows, terms = self._at_point(bound, point, data, duration)
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
+            *own, step = data
+            base = self._base(bound, own, duration)
+            point, interval_rows = transcription.point(bound.plant, base, values, step * duration[..., None])
+            rows, terms = self._at_point(bound, point, own, duration)
             return [*interval_rows, *rows], terms
 
-        parts = [own, layout.steps[:, None], self.references[first], self.references[last]]
-        slots = Slot(first, STATE), Slot(middle, ("controls", "multipliers")), Slot(last, (*STATE, "moves"))
-        changes = tuple(f"change of the pose along {name}" for name in plant.velocity_names)
-        names = (*changes, *plant.state_row_names, *self._point_names)
-        bounds = np.concatenate([np.zeros((plant.nu + plant.ng, 2)), self._point_bounds])
-        weights = self._weights(transcription.quadrature(layout))
-        instances = Instances("midpoint", slots, formula, np.concatenate(parts, axis=1), fractions, names, weights)
-        return self._block(instances, bounds, self._point_content)
+        slots = Slot(middle, ("controls", "multipliers")), Slot(first, STATE), Slot(last, (*STATE, "moves"))
+        changes = (f"change of the pose along {name}" for name in plant.velocity_names)
+        names = (*changes, *plant.state_row_names, *plant.residual_names)
+        data = [*self._samples(layout.fractions[middle]), layout.steps[:, None]]
+        return self._block("midpoint", slots, formula, data, names, self._point_content,
+                           self.statement.path, self._weights())  # fmt: skip
 
     def _shooting(self, method: MultipleShooting) -> Block:
         """Runge-Kutta steps through all intervals; goals are integrated along them."""
-        plant, layout = self.statement.plant, self.layout
+        plant, layout, path = self.statement.plant, self.layout, self.statement.path
         first, last, middle = layout.nodes[:-1], layout.nodes[1:], layout.inner[:, 0]
-        parts = [self._point_data(column) for column in method.times(layout).T]
-        width, nq = parts[0].shape[1], plant.nq
+        samples = [self._samples(column) for column in method.times(layout).T]
+        n = len(samples[0])
 
-        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
-            (start, middle, end), rest = values, data[..., width * len(parts) :]
-            q0, q1 = (
-                bound.plant.pose(rest[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in ((0, start), (1, end))
-            )
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
+            (start, middle, end), plant = values, bound.plant
+            q0, u1, held = start["q"], end["u"], list[Array]()
 
-            def own(k: int) -> Array:
-                return data[..., k * width : (k + 1) * width]
+            def own(k: int) -> Sequence[Array]:
+                return data[k * n : (k + 1) * n]
 
             def at(k: int, state: Shot) -> Point:
-                q = bound.plant.moved(q0, state.theta) if nq else q0
+                q = plant.moved(q0, state.theta) if plant.nq else q0
                 base = self._base(bound, own(k), duration)
-                controls = bound.plant.acting_controls(base.t, middle["controls"])
+                controls = plant.acting_controls(base.t, middle["controls"])
                 return replace(base, q=q, u=state.u, states=state.w, controls=controls)
 
             def integrand(k: int, point: Point) -> list[Array]:
                 return self._terms(bound, point, own(k), duration)
 
-            h = (rest[..., 0] * duration / method.steps)[..., None]
-            state, terms, points = method.shoot(
-                bound.plant, at, Shot(0.0 * start["u"], start["u"], start["w"]), h, integrand
-            )
-            moved, u1, held = bound.plant.displacement(q0, q1) if nq else q0, end["u"], list[Array]()
-            if bound.plant.constraints is not None:
+            h = data[-1] * (duration / method.steps)[..., None]
+            state, terms, points = method.shoot(plant, at, Shot(0.0 * start["u"], start["u"], start["w"]), h, integrand)
+            moved = plant.displacement(q0, end["q"]) if plant.nq else q0
+            if plant.constraints is not None:
                 t1 = self._base(bound, own(2 * method.steps), duration).t
-                pose, velocity = bound.plant.constraints.moves(q1, t1, end["moves"])
-                held = [bound.plant.constraints.state(q1, u1, t1)]
+                pose, velocity = plant.constraints.moves(end["q"], t1, end["moves"])
+                held = [plant.constraints.state(end["q"], u1, t1)]
                 moved, u1 = moved - pose, u1 - velocity
-            gaps = [moved - state.theta, u1 - state.u] if nq else []
+            gaps = [moved - state.theta, u1 - state.u] if plant.nq else []
             rows = [*gaps, *([end["w"] - state.w] if state.w.shape[-1] else []), *held]
-            rows += [constraint_rows(c, bound.plant, point) for point in points for c in bound.path]
+            rows += [constraint_rows(c, plant, point) for point in points for c in bound.path]
             return rows, [term / method.steps for term in terms]
 
-        data = [*parts, layout.steps[:, None], self.references[first], self.references[last]]
+        data = [*(part for own in samples for part in own), layout.steps[:, None]]
         slots = Slot(first, STATE), Slot(middle, ("controls",)), Slot(last, (*STATE, "moves"))
-        poses = tuple(f"change of the pose along {name}" for name in plant.velocity_names)
-        changes = tuple(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names))
-        changes += plant.state_row_names
-        along = [c.title for c in self.statement.path for _ in c.interval] * method.steps
-        bounds = [np.zeros((len(poses) + len(changes), 2)), *[c.interval for c in self.statement.path] * method.steps]
-        weights = self._weights(method.quadrature(layout))
-        instances = Instances(
-            "shooting", slots, formula, np.concatenate(data, axis=1), layout.fractions[first],
-            (*poses, *changes, *along), weights,
-        )  # fmt: skip
-        return self._block(instances, np.concatenate(bounds), (method.steps, self._point_content))
+        poses = (f"change of the pose along {name}" for name in plant.velocity_names)
+        changes = (f"change of {name}" for name in (*plant.velocity_names, *plant.state_names))
+        names = (*poses, *changes, *plant.state_row_names)
+        return self._block("shooting", slots, formula, data, names,
+                           (method.steps, self._point_content), path * method.steps, self._weights())  # fmt: skip
 
     def _changes(self) -> Block:
-        """Goals of changes between neighbouring points."""
-        goals, plant = self.statement.changes, self.statement.plant
-        instances = change_instances(self.layout, goals, np.array([goal.weight for goal in goals]))
-        content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals)
-        return self._block(instances, np.zeros((0, 2)), (content, plant.content, len(instances.slots)))
+        """Goals of changes between the pairs of neighbouring points with controls. Accelerations are unknowns there, or
+        for the midpoint rule differences of the velocities at both ends of an interval."""
+        goals, plant, layout = self.statement.changes, self.statement.plant, self.layout
+        fractions, sites = layout.fractions, layout.having("udot")
+        of_rates = bool(len(sites))
+        sites = sites if of_rates else layout.having("controls")
+        fields = ("udot", "controls") if of_rates else ("controls",)
+        slots, data = [Slot(part, fields) for part in (sites[:-1], sites[1:])], [np.diff(fractions[sites])[:, None]]
+        if not of_rates:
+            nodes = [layout.nodes[k : len(layout.nodes) - 2 + k] for k in range(3)]
+            slots += [Slot(n, ("u",)) for n in nodes]
+            data += [(fractions[b] - fractions[a])[:, None] for a, b in pairwise(nodes)]
+
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
+            plant, (step, *lengths) = bound.plant, (part * duration[..., None] for part in data)
+            rates = [v["udot"] for v in values] if of_rates else [
+                (b["u"] - a["u"]) / h for (a, b), h in zip(pairwise(values[2:]), lengths, strict=True)
+            ]  # fmt: skip
+            base = Point(bound.names, bound.start + 0.0 * duration, parameters=plant.parameters)
+            before, after = (
+                replace(base, udot=rate, controls=v["controls"]) for rate, v in zip(rates, values[:2], strict=True)
+            )
+            h = step[..., 0]
+            return [], [h * one_change(goal, plant, before, after, h) for goal in goals]
+
+        weights = np.tile([goal.weight for goal in goals], (len(sites) - 1, 1))
+        content = tuple((type(goal).__name__, goal.content(plant)) for goal in goals), plant.content, len(slots)
+        return self._block("changes", slots, formula, data, (), content, weights=weights)
 
     def _start(self) -> Block:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
-        plant, node = self.statement.plant, self.layout.nodes[:1]
-        assert plant.constraints is not None
+        plant = self.statement.plant
 
-        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
-            q, held = bound.plant.pose(data, values[0]["z"]), bound.plant.constraints
-            assert held is not None
-            return [held.state(q, values[0]["u"], bound.start + 0.0 * duration)], []
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
+            assert bound.plant.constraints is not None
+            return [bound.plant.constraints.state(values[0]["q"], values[0]["u"], bound.start + 0.0 * duration)], []
 
-        none, names = np.zeros((1, 0)), plant.state_row_names
-        slots = (Slot(node, ("z", "u")),)
-        instances = Instances("start", slots, formula, self.references[node], np.zeros(1), names, none)
-        return self._block(instances, np.zeros((plant.ng, 2)), _chart_content(plant))
+        slots = [Slot(self.layout.nodes[:1], ("z", "u"))]
+        return self._block("start", slots, formula, [], plant.state_row_names, _chart_content(plant))
 
     def _ends(self) -> Block:
         """Boundary constraints and goals of the ends."""
-        statement, plant = self.statement, self.statement.plant
-        first, last = self.layout.nodes[:1], self.layout.nodes[-1:]
-        nq = plant.nq
+        statement, plant, driven = self.statement, self.statement.plant, self.layout.having("controls")
 
-        def formula(values: Values, data: Array, duration: Array, bound: Statement) -> RowsAndTerms:
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
             points = []
             for i, (v, c) in enumerate(zip(values[:2], values[2:], strict=True)):
                 t = bound.start + i * duration
-                q = bound.plant.pose(data[..., i * nq : (i + 1) * nq], v["z"])
                 controls = bound.plant.acting_controls(t, c["controls"])
-                point = Point(bound.names, t, q, v["u"], states=v["w"], controls=controls)
+                point = Point(bound.names, t, v["q"], v["u"], states=v["w"], controls=controls)
                 points.append(replace(point, parameters=bound.plant.parameters))
             rows = [constraint_rows(c, points[0], points[1], duration) for c in bound.boundary]
             return rows, [one_number(goal, bound.plant, (points[0], points[1]), duration) for goal in bound.ends]
 
-        data = np.concatenate([self.references[first], self.references[last]], axis=1)
-        driven = self.layout.having("controls")
-        controls = Slot(driven[:1], ("controls",)), Slot(driven[-1:], ("controls",))
-        slots = Slot(first, STATE), Slot(last, STATE), *controls
-        names = tuple(c.title for c in statement.boundary for _ in c.interval)
-        weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
-        instances = Instances("ends", slots, formula, data, np.array([np.nan]), names, weights)
-        bounds = np.concatenate([np.zeros((0, 2)), *(c.interval for c in statement.boundary)])
+        slots = [Slot(self.layout.nodes[k], STATE) for k in ([0], [-1])]
+        slots += [Slot(driven[k], ("controls",)) for k in ([0], [-1])]
         goals = tuple((type(goal).__name__, goal.content(plant)) for goal in statement.ends)
         boundary = tuple(content_key(c.formula) for c in statement.boundary)
         content = goals, boundary, _chart_content(plant), content_key(statement.names.states)
-        return self._block(instances, bounds, content)
+        weights = np.array([[goal.weight for goal in statement.ends]]).reshape(1, -1)
+        return self._block("ends", slots, formula, [], (), content, statement.boundary, weights)
 
 
 def _chart(plant: Plant, references: Array, q: Array) -> Array:
@@ -496,25 +461,3 @@ def _chart(plant: Plant, references: Array, q: Array) -> Array:
 def _chart_content(plant: Plant) -> Hashable:
     """The data on which the charts of a plant depend."""
     return None if plant.system is None else plant.system.content_key
-
-
-def _split(instances: Instances, sizes: dict[str, int], statement: Statement) -> Callable[..., RowsAndTerms]:
-    """The formula of the flat variables and data of an instance. The start is the last but one of the data. The
-    duration is the last of them, or follows the fields of the sites; parameters come after it."""
-    unknown, fixed = statement.plant.unknown, statement.fixed
-    widths = [[(name, sizes[name]) for name in slot.fields] for slot in instances.slots]
-
-    def function(v: Array, d: Array) -> RowsAndTerms:
-        values, place = [], 0
-        for fields in widths:
-            own = {}
-            for name, n in fields:
-                own[name] = v[..., place : place + n]
-                place += n
-            values.append(own)
-        duration = d[..., -1] if fixed else v[..., place]
-        bound = statement.bound(v[v.shape[-1] - len(unknown.names) :] * unknown.scales)
-        start: Any = d[..., -2]
-        return instances.formula(values, d[..., :-2], duration, replace(bound, start=start))
-
-    return function

@@ -19,7 +19,7 @@ from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from myoquat.analysis.control.statement import Rows
-from myoquat.analysis.control.transcriptions.base import STATE, RowsAndTerms
+from myoquat.analysis.control.transcriptions.base import STATE, RowsAndTerms, split
 from myoquat.core.arguments import check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
@@ -98,30 +98,24 @@ def join_block(
     rows: Array,
 ) -> Block:
     """The block of constraints of two ends, and of the sum of the durations of phases, each with its offset."""
-    parts = [end.variables for end in ends]
-    sizes = [[len(part) for part in own] for own in parts]
     free = [posed.discretization.duration_index + offset for posed, offset in durations]
     given = sum(p.discretization.statement.duration[0] for p, _ in durations if p.discretization.statement.fixed)
-    variables = np.concatenate([part for own in parts for part in own] + free)
+    parts = [*(part for end in ends for part in end.variables), *free]
     references = [end.reference for end in ends]
-    data = np.concatenate([*references, [given]])
-    split = len(references[0])
+    variables, data = np.concatenate(parts), np.concatenate([*references, [given]])
+    sizes = [len(part) for part in parts]
+    n = (len(sizes) - len(free)) // 2
 
     def function(v: Array, d: Array) -> RowsAndTerms:
-        points, place = [], 0
-        for end, own, reference in zip(ends, sizes, (d[..., :split], d[..., split:-1]), strict=True):
-            values = []
-            for size in own:
-                values.append(v[..., place : place + size])
-                place += size
-            points.append(end.point(values, reference))
-        total = d[..., -1] + sum((v[..., k] for k in range(place, len(variables))), 0.0 * d[..., -1])
-        return [constraint_rows(c, points[0], points[1], total) for c in constraints], []
+        own, (*about, total) = split(v, sizes), split(d, [*map(len, references), 1])
+        points = [end.point(own[k * n : (k + 1) * n], about[k]) for k, end in enumerate(ends)]
+        duration = sum((part[..., 0] for part in own[2 * n :] if part.shape[-1]), total[..., 0])
+        return [constraint_rows(c, points[0], points[1], duration) for c in constraints], []
 
     plants = tuple(end.posed.discretization.statement.plant for end in ends)
     content = tuple(plant.content for plant in plants), tuple(content_key(c.formula) for c in constraints)
     unknown = tuple((plant.unknown.names, tuple(plant.unknown.scales)) for plant in plants)
-    key = content, unknown, tuple(map(tuple, sizes)), tuple(end.posed.discretization.statement.start for end in ends)
+    key = content, unknown, tuple(sizes), tuple(end.posed.discretization.statement.start for end in ends)
     formula = BlockFormula("join", function, len(variables), len(data), len(rows), 0, key)
     names = tuple(c.title for c in constraints for _ in c.interval)
     return Block(formula, variables[None], data[None], rows[None], np.zeros((1, 0)), np.array([np.nan]), names)

@@ -33,7 +33,7 @@ from myoquat.analysis.control.conditions import (
 )
 from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
 from myoquat.analysis.control.explanation import explanation_of
-from myoquat.analysis.control.goals.base import Goal
+from myoquat.analysis.control.goals.base import Goal, IntegralGoal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
@@ -233,7 +233,7 @@ class Problem:
         for goal in self.statement.integrals:
             if self.statement.fixed:
                 goal.samples(self.plant, self.start + np.array([0.0, self._span[1]]))
-            elif goal.width(self.plant):
+            elif type(goal).samples is not IntegralGoal.samples:
                 raise ValueError(f"goal {goal.title!r} follows data over time, which needs a fixed duration")
 
     def _own_bound(self, unknown: Unknown) -> Bound | None:

@@ -126,9 +126,6 @@ class _Bones(IntegralGoal):
     def content(self, plant: Any) -> Any:
         return "bones"
 
-    def width(self, plant: Any) -> int:
-        return 9 * len(ANGLES)
-
     def samples(self, plant: Any, time: Array) -> Array:
         q = interpolated_pose(self.motion, time)
         rotations = [rotation_matrix(q[:, s]) for s in self.motion.system.quaternion_slices()]

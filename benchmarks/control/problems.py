@@ -208,9 +208,6 @@ class _Hand(IntegralGoal):
     def content(self, plant: Any) -> Any:
         return "hand"
 
-    def width(self, plant: Any) -> int:
-        return 9
-
     def samples(self, plant: Any, time: Array) -> Array:
         Q = mq.joints.normalize(np.array([np.interp(time, self.motion.time, c) for c in self.motion.q.T]).T)
         return mq.joints.rotation_matrix(Q).reshape(len(time), 9)

@@ -89,17 +89,13 @@ class IntegralGoal(Goal):
 
     mean: bool = field(default=False, kw_only=True)
 
-    def width(self, plant: Plant) -> int:
-        """How many numbers of data it takes at each time."""
-        return 0
-
     def samples(self, plant: Plant, time: Array) -> Array:
-        """(t, width) its data at the times [s]; ValueError for times that they do not cover."""
+        """(t, n) its data at the times [s]; ValueError for times that they do not cover."""
         return np.zeros((len(time), 0))
 
     @abstractmethod
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
-        """(...) the integrand, from the data (..., width): the formula."""
+        """(...) the integrand, from the data (..., n): the formula."""
 
 
 class ChangeGoal(Goal):

@@ -136,9 +136,6 @@ class TrackContactForces(WeightedGoal, IntegralGoal):
     def content(self, plant: Plant) -> Hashable:
         return super().content(plant), tuple(self._carried()), self.loads.force_frames
 
-    def width(self, plant: Plant) -> int:
-        return 3 * len(self.loads.names)
-
     def samples(self, plant: Plant, time: Array) -> Array:
         return interpolated_rows(self.loads.time, self.loads.force.reshape(len(self.loads.time), -1), time)
 

@@ -102,9 +102,6 @@ class TrackPose(_FollowsMotion):
     10.0
     """
 
-    def width(self, plant: Plant) -> int:
-        return plant.nq
-
     def samples(self, plant: Plant, time: Array) -> Array:
         return interpolated_pose(self.motion, time)
 
@@ -123,9 +120,6 @@ class TrackSpeeds(_FollowsMotion):
     >>> model = mq.load_model("two_link")
     >>> still = TrackSpeeds(Motion(model, [0.0, 1.0], [model.start] * 2), weight=0.1)
     """
-
-    def width(self, plant: Plant) -> int:
-        return plant.nu
 
     def samples(self, plant: Plant, time: Array) -> Array:
         return interpolated_velocity(self.motion, time)
@@ -154,9 +148,6 @@ class FollowsTable(WeightedGoal, IntegralGoal):
 
     def content(self, plant: Plant) -> Hashable:
         return super().content(plant), self.names
-
-    def width(self, plant: Plant) -> int:
-        return len(self.names)
 
     def samples(self, plant: Plant, time: Array) -> Array:
         return interpolated_rows(check_time(self.time), np.asarray(self.values, dtype=float), time)
@@ -225,9 +216,6 @@ class TrackMarkers(WeightedGoal, IntegralGoal):
     def content(self, plant: Plant) -> Hashable:
         return super().content(plant), tuple((n, m.body, tuple(m.position)) for n, m in self._own(plant).items())
 
-    def width(self, plant: Plant) -> int:
-        return 3 * len(self._own(plant))
-
     def samples(self, plant: Plant, time: Array) -> Array:
         bridged, found = self.markers.resampled(self.markers.time, np.inf), []
         for column in (bridged.names.index(name) for name in self._own(plant)):
@@ -290,9 +278,6 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
     def content(self, plant: Plant) -> Hashable:
         mounts = tuple((sensor.body, tuple(map(float, sensor.orientation))) for sensor in self.sensors)
         return super().content(plant), mounts
-
-    def width(self, plant: Plant) -> int:
-        return 9 * len(self.sensors)
 
     def samples(self, plant: Plant, time: Array) -> Array:
         recorded = self.orientations.select(tuple(self._names(plant)))

@@ -270,13 +270,8 @@ class Plant(ABC):
         its own `inputs` has the value of its function, and is no unknown."""
         return controls
 
-    @property
-    def width(self) -> int:
-        """How many numbers of data its equations take at each time."""
-        return 0
-
     def samples(self, time: Array) -> Array:
-        """(t, width) these data at the times [s]; ValueError for times that they do not cover."""
+        """(t, n) the data that its equations take at the times [s]; ValueError for times that they do not cover."""
         return np.zeros((len(time), 0))
 
     @property

@@ -137,11 +137,6 @@ class PrescribedPlant(MuscledPlant):
         units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
         return -path_jacobian(self.model, q) @ C, units @ C
 
-    @property
-    def width(self) -> int:
-        arms, gains = self._structure
-        return len(self.free_names) + 2 * len(self.muscle_names) + int(arms.sum()) + int(gains.sum())
-
     def samples(self, time: Array) -> Array:
         at = self.motion_at(time)
         assert at.u is not None

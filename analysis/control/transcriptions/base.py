@@ -1,7 +1,7 @@
 """The interface of all transcriptions, and the indices of their variables."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from myoquat.analysis.control.plants import Plant
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 
-__all__ = ["FIELDS", "STATE", "Instances", "Layout", "RowsAndTerms", "Slot", "Transcription", "Values"]
+__all__ = ["FIELDS", "STATE", "Between", "Layout", "RowsAndTerms", "Slot", "Transcription", "Values", "split"]
 
 # chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
 FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")
@@ -27,20 +27,13 @@ class Slot(NamedTuple):
     fields: tuple[str, ...]
 
 
-class Instances(NamedTuple):
-    """Instances of a formula: its slots, the data of each, where their rows apply and how their terms count.
+# the formula of the instances of a block, of slots, data, duration and statement
+Between = Callable[[Values, Sequence[Array], Array, Any], RowsAndTerms]
 
-    formula(slots, data, duration, statement) gives rows and terms, from one dictionary of fields for each slot and the
-    statement with its parameters.
-    """
 
-    name: str
-    slots: tuple[Slot, ...]
-    formula: Callable[[Values, Array, Array, Any], RowsAndTerms]
-    data: Array  # (b, nd)
-    fractions: Array  # (b,) of the duration
-    row_names: tuple[str, ...]
-    weights: Array  # (b, nt)
+def split(x: Array, widths: Sequence[int]) -> list[Array]:
+    """Parts (..., n) of an array, one behind the other: the formula."""
+    return [x[..., end - n : end] for n, end in zip(widths, np.cumsum(widths), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

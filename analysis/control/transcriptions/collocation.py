@@ -12,6 +12,7 @@ holds by construction. The rates udot are unknowns, so that the equations of mot
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from myoquat.analysis.control.plants import Plant
 from myoquat.analysis.control.transcriptions.base import (
     STATE,
-    Instances,
+    Between,
     Layout,
     RowsAndTerms,
     Slot,
@@ -113,33 +114,29 @@ class Collocation(Transcription):
         np.add.at(total, self._sites(layout), layout.steps[:, None] * weights)
         return total[layout.having("udot")]
 
-    def instances(self, plant: Plant, layout: Layout, references: Array, start: float) -> Instances:
-        """The collocation equations of all intervals; references (s, nq) are the poses about which charts lie, start
-        the time [s] at which the motion begins."""
+    def between(self, plant: Plant, layout: Layout) -> tuple[list[Slot], Between, list[Array], list[str]]:
+        """The collocation equations of all intervals: slots, formula, data, and the names of the rows."""
         c = np.array(self.points)
         ends = [*([] if c[-1] == 1 else [1.0])]
         targets = np.array([x for x in self.points if x > 0] + ends)
         A = integration_matrix(c, targets)
         sites = self._sites(layout)
         active = (*STATE, *RATES, "controls") if self.straight else (*STATE, *RATES)
-        first = Slot(layout.nodes[:-1], active if c[0] == 0 else self._passive)
-        later = [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
-        last = [Slot(layout.nodes[1:], self._passive)] if ends else []
-        slots = (first, *later, *last)
-        slots = (*slots[:-1], Slot(slots[-1].sites, (*slots[-1].fields, "moves")))
-        nq = plant.nq
+        slots = [Slot(layout.nodes[:-1], active if c[0] == 0 else self._passive)]
+        slots += [Slot(column, active) for column in sites.T[1 if c[0] == 0 else 0 :]]
+        slots += [Slot(layout.nodes[1:], self._passive)] if ends else []
+        slots[-1] = Slot(slots[-1].sites, (*slots[-1].fields, "moves"))
 
-        def formula(values: Values, data: Array, duration: Array, bound: Any) -> RowsAndTerms:
-            plant = bound.plant
-            h = (data[..., 0] * duration)[..., None]
-            q = [plant.pose(data[..., 1 + i * nq : 1 + (i + 1) * nq], v["z"]) for i, v in enumerate(values)]
+        def formula(values: Values, data: Sequence[Array], duration: Array, bound: Any) -> RowsAndTerms:
+            plant, (step, end) = bound.plant, data
+            h = step * duration[..., None]
+            q, u, w = ([v[name] for v in values] for name in ("q", "u", "w"))
             moved = [np.zeros(plant.nu), *(plant.displacement(q[0], x) for x in q[1:])]
             rated = [i for i, v in enumerate(values) if "udot" in v]
-            rates = [plant.displacement_rate(moved[i], q[i], values[i]["u"]) for i in rated]
-            u, w = [v["u"] for v in values], [v["w"] for v in values]
+            rates = [plant.displacement_rate(moved[i], q[i], u[i]) for i in rated]
             held = []
             if plant.constraints is not None:
-                t1 = data[..., -2] + data[..., -1] * duration
+                t1 = bound.start + end[..., 0] * duration
                 held.append(plant.constraints.state(q[-1], u[-1], t1))
                 pose, velocity = plant.constraints.moves(q[-1], t1, values[-1]["moves"])
                 moved[-1], u[-1] = moved[-1] - pose, u[-1] - velocity
@@ -152,18 +149,13 @@ class Collocation(Transcription):
                     rows.append(moved[i] - h * sum(a * r for a, r in zip(row, rates, strict=True)))
             return [*rows, *self._control_rows([v["controls"] for v in values if "controls" in v]), *held], []
 
-        at = layout.fractions[layout.nodes[1:], None]
-        parts = [layout.steps[:, None], *(references[s.sites] for s in slots), np.full_like(at, start), at]
-        data = np.concatenate(parts, axis=1)
         names = [
             *(f"change of {name}" for name in (*plant.velocity_names, *plant.state_names)),
             *(f"change of the pose along {name}" for name in plant.velocity_names),
         ]
         names = names * len(targets) + [f"control {name}" for name in plant.control_names] * self._straight_points
-        names += plant.state_row_names
-        fractions = layout.fractions[layout.nodes[:-1]]
-        none = np.zeros((len(layout.steps), 0))
-        return Instances("collocation", slots, formula, data, fractions, tuple(names), none)
+        data = [layout.steps[:, None], layout.fractions[layout.nodes[1:], None]]
+        return slots, formula, data, [*names, *plant.state_row_names]
 
 
 @dataclass(frozen=True)

@@ -34,18 +34,14 @@ class Midpoint(Transcription):
     def quadrature(self, layout: Layout) -> Array:
         return layout.steps
 
-    def point(self, plant: Plant, base: Point, values: Values, interval: Array) -> tuple[Point, list[Array]]:
+    def point(self, plant: Plant, base: Point, values: Values, h: Array) -> tuple[Point, list[Array]]:
         """The formula: the point in the middle of an interval, and the rows of its constraints.
 
-        `values` are the fields at start, middle and end. The rows say by how much the pose at the end differs from the
-        rule's, and how far that end is from the constraints. `base` has time, names and loads. interval (..., 1 + 2 nq)
-        is the length and the reference poses at both ends.
+        `values` are the fields at middle, start and end. The rows say by how much the pose at the end differs from the
+        rule's, and how far that end is from the constraints. `base` has time, names and loads; h (..., 1) [s].
         """
-        start, middle, end = values
-        h, nq = interval[..., :1], plant.nq
-        u = (start["u"] + end["u"]) / 2
-        q0 = plant.pose(interval[..., 1 : 1 + nq], start["z"])
-        q1 = plant.pose(interval[..., 1 + nq :], end["z"])
+        middle, start, end = values
+        q0, q1, u = start["q"], end["q"], (start["u"] + end["u"]) / 2
         w, wdot = (start["w"] + end["w"]) / 2, (end["w"] - start["w"]) / h
         change, gap = end["u"] - start["u"], plant.displacement(plant.moved(q0, h * u), q1)
         rows = [gap]

@@ -160,7 +160,17 @@ MAX_ITERATIONS = 60
 MIN_CURVATURE = 0.05  # of the effort's curvature: least curvature of the Lagrangian in an activation
 MIN_CURVATURE_ACTIVATION = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
 EFFORT_INPUTS = ("weight", "centre", "low", "high")
-OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "iterations")
+OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "record")
+
+
+class Record(NamedTuple):
+    """The step (...) of the last iteration and the next one that is expected, whether the end is reached, and how many
+    there were."""
+
+    last: Array
+    ahead: Array
+    done: Array
+    iterations: Array
 
 
 class EffortTerm(NamedTuple):
@@ -217,7 +227,7 @@ class _Iterations:
         self._table = partial(over_groups, self.program, self.groups)
         self._scaled()
         self._start()
-        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "iterations")}
+        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "record")}
         with self.program.repeat(MAX_ITERATIONS, "wanted", carry):
             self._iterate()
         self._table(self._proved, sums={"objective_sum": 1, "floor_sum": 1})
@@ -249,8 +259,7 @@ class _Iterations:
         def begun(x_start: Array, y_start: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
             x, zero = np.minimum(np.maximum(x_start, low), high)[..., None], 0.0 * x_start[..., 0]
             return {"x": np.concatenate([x, 0.0 * x[..., :1, :] * np.ones((extra, 1))], axis=-2), "y": y_start / scale,
-                    "wanted": 1.0 + zero, "last": zero, "ahead": 1.0 + zero, "done": zero,
-                    "iterations": zero}  # fmt: skip
+                    "wanted": 1.0 + zero, "record": to_columns(Record(zero, 1.0 + zero, zero, zero))}  # fmt: skip
 
         program.formula(rows, list(EFFORT_INPUTS))
         program.formula(begun)
@@ -310,19 +319,16 @@ def _size(w: Array, p: float, price: Array, away: Array) -> Array:
 
 
 def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, wanted: Array,
-            ahead: Array, done: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
+            record: Array) -> dict[str, Array]:  # fmt: skip
     """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
+    last, ahead, done, iterations = from_columns(Record, record)
     off = given[..., 0, :] - scale * torque
     lack = off / scale
     goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STEP_TOLERANCE) & (iterations < MAX_ITERATIONS - 1))
-    return {
-        "lack": lack,
-        "off": off,
-        "target": pulled[..., 0, :] - off,
-        "start": y,
-        "going": wanted * np.where(goes, 1.0, 0.0),
-        "done_next": np.maximum(done, wanted * np.where(goes, 0.0, 1.0)),
-    }
+    going = wanted * np.where(goes, 1.0, 0.0)
+    judged = Record(last, ahead, np.maximum(done, wanted - going), iterations + going)
+    return {"lack": lack, "off": off, "target": pulled[..., 0, :] - off, "start": y, "going": going,
+            "judged": to_columns(judged)}  # fmt: skip
 
 
 def _gone(columns: Array, row: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
@@ -338,19 +344,18 @@ def _gone(columns: Array, row: Array, x: Array, fixed: Array, pull: Array, multi
 
 
 def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, x: Array, y: Array,
-          last: Array, ahead: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
+          judged: Array) -> dict[str, Array]:  # fmt: skip
     """What the next round starts from: the step, where there was one. The length of the next step is predicted by the
     ratio of the last two."""
-    far = -farthest[..., 0]
+    far, (last, ahead, done, iterations) = -farthest[..., 0], from_columns(Record, judged)
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
     found = going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
+    last, ahead = np.where(found > 0, far, last), np.where(found > 0, share * far, ahead)
     return {
         "x_next": np.where(found[..., None, None] > 0, moved, x),
         "y_next": np.where(found[..., None] > 0, multipliers, y),
-        "last_next": np.where(found > 0, far, last),
-        "ahead_next": np.where(found > 0, share * far, ahead),
         "wanted_next": found,
-        "iterations_next": iterations + going,
+        "record_next": to_columns(Record(last, ahead, done, iterations)),
     }
 
 
@@ -406,13 +411,13 @@ class SequentialProgramming:
              "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
             demands.laws, self.effort.power, self.backend,
         )  # fmt: skip
-        objective, bound = found["objective"], found["floor"]
+        objective, bound, record = found["objective"], found["floor"], from_columns(Record, found["record"])
         size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))
-        solved = (found["done"] > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
+        solved = (record.done > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
         solutions = Solutions(found["x"][:, :n, 0], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
-                              found["lack"], found["iterations"].astype(int))  # fmt: skip
+                              found["lack"], record.iterations.astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]
 
 

@@ -66,9 +66,6 @@ def test_loads_cover_the_greatest_duration():
 
 def test_goals_with_data_of_their_own_need_a_fixed_duration():
     class Followed(IntegralGoal):
-        def width(self, plant):
-            return 1
-
         def samples(self, plant, time):
             return time[:, None]
 

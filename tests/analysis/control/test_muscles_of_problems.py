@@ -114,7 +114,7 @@ def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():
     assert "jumps where excitation and activation are equal (1 muscles, such as 'muscle')" in last.explain()
     moved = last.sites.fields | {"u": np.where(np.arange(len(last.sites.q)) % 4 == 0, 1.0, -1.0)[:, None]}
     assert (
-        "'height_dot': from node to node up and down"
+        "'height_dot': up and down in every interval"
         in replace(last, sites=replace(last.sites, fields=moved)).explain()
     )
     assert "up and down" not in last.explain()
