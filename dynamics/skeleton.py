@@ -1,15 +1,12 @@
-"""The planar skeleton: n links in a chain in the x-y plane, in closed form.
+"""The planar skeleton: n links in a chain in the x-y plane.
 
 Link k turns by its own angle q_k about joint k, the first joint at the origin. Its absolute angle from the x axis is
-theta_k = q_1 + ... + q_k. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls
-along -y. With joint k at (x_k, y_k) and centres of mass at (xG_k, yG_k), sums over links k that both joints carry:
+q_1 + ... + q_k. Joint k+1 lies at length l_k along the link, its centre of mass at lG_k. Gravity g pulls along -y:
 
-    H_ij = sum m_k [(xG_k - x_i)(xG_k - x_j) + (yG_k - y_i)(yG_k - y_j)] + I_k
-    b_i  = sum m_k {sum_j [(yG_k - y_i) hx_kj - (xG_k - x_i) hy_kj] thetadot_j^2 + g (xG_k - x_i)}
     H qdd + b = tau + J_E^T f_E
 
-hx_kj = l_j cos theta_j for j < k, lG_k cos theta_k for j = k, 0 beyond, hy with sin. The force f_E = (fx, fy) [N] acts
-on the free end of the last link. Arrays have leading batch axes that broadcast, floats or symbols; floats go through
+The force f_E = (fx, fy) [N] acts on the free end of the last link. The formulas are those of the articulated system of
+revolute joints that the links make. Arrays have leading batch axes that broadcast, floats or symbols; floats go through
 compiled kernels, or NumPy with backend="numpy".
 """
 
@@ -22,14 +19,15 @@ import numpy as np
 from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics.factor import solve_small
+from myoquat.dynamics import composite, factor, inverse
+from myoquat.joints import frames
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import Input, evaluate
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_state
 from myoquat.joints.types import RevoluteJoint
-from myoquat.joints.vectors import matvec, vecmat, vector
+from myoquat.joints.vectors import vecmat
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
 
@@ -182,96 +180,30 @@ def _input(skeleton: PlanarSkeleton, name: str, value: Array) -> Input:
     return Input(value, check_state(name, value, len(names), names), (len(names),))
 
 
-# ---- formulas on arrays of floats or symbols -----------------------------------------------------------------
+# ---- formulas on arrays of floats or symbols: those of the articulated system -----------------------------------
 
 
 def _mass(skeleton: PlanarSkeleton, q: Array) -> Array:
-    return _square(_Points(skeleton, q).masses())
+    return composite.mass(skeleton.system(), q)
 
 
 def _bias(skeleton: PlanarSkeleton, q: Array, qd: Array) -> Array:
-    return _Points(skeleton, q).bias(np.cumsum(qd, axis=-1))
+    return inverse.bias(skeleton.system(), q, qd)
 
 
 def _end(skeleton: PlanarSkeleton, q: Array) -> tuple[Array, Array]:
-    place = _Points(skeleton, q)
-    x, y = place.x[-1], place.y[-1]
-    J = np.stack([np.stack([-(y - y_i), x - x_i], axis=-1) for x_i, y_i in place.joints()], axis=-1)
-    return np.stack([x, y], axis=-1), J
+    system, last = skeleton.system(), f"link{skeleton.n}"
+    point = np.array([skeleton.lengths[-1], 0.0, 0.0])
+    return frames.pose(system, q, last, point)[1][..., :2], frames.jacobian(system, q, last, point)[..., :2, :]
 
 
 def _inverse(skeleton: PlanarSkeleton, q: Array, qd: Array, qdd: Array, f_end: Array | None = None) -> Array:
-    tau = matvec(_mass(skeleton, q), qdd) + _bias(skeleton, q, qd)
-    return tau if f_end is None else tau - _end_torque(skeleton, q, f_end)
+    return inverse.inverse(skeleton.system(), q, qd, qdd) - _end_torque(skeleton, q, f_end)
 
 
 def _forward(skeleton: PlanarSkeleton, q: Array, qd: Array, tau: Array, f_end: Array | None = None) -> Array:
-    rest = tau - _bias(skeleton, q, qd)
-    if f_end is not None:
-        rest = rest + _end_torque(skeleton, q, f_end)
-    return solve_small(_mass(skeleton, q), rest[..., None])[..., 0]
+    return factor.forward(skeleton.system(), q, qd, tau + _end_torque(skeleton, q, f_end))
 
 
-def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array) -> Array:
-    return vecmat(f_end, _end(skeleton, q)[1])
-
-
-class _Points:
-    """Joints, ends and centres of mass of the chain at q: lists over links of arrays (...)."""
-
-    def __init__(self, skeleton: PlanarSkeleton, q: Array) -> None:
-        self.skeleton = skeleton
-        theta = np.cumsum(q, axis=-1)
-        cosines, sines = np.cos(theta), np.sin(theta)
-        self.c = [cosines[..., k] for k in range(skeleton.n)]
-        self.s = [sines[..., k] for k in range(skeleton.n)]
-        zero = 0.0 * self.c[0]
-        self.x, self.y = [zero], [zero]  # joints, and the free end last
-        for l, c, s in zip(skeleton.lengths, self.c, self.s, strict=True):
-            self.x.append(self.x[-1] + l * c)
-            self.y.append(self.y[-1] + l * s)
-        self.xG = [x + lG * c for x, lG, c in zip(self.x, skeleton.centers, self.c, strict=False)]
-        self.yG = [y + lG * s for y, lG, s in zip(self.y, skeleton.centers, self.s, strict=False)]
-
-    def joints(self) -> list[tuple[Array, Array]]:
-        """(x_i, y_i)."""
-        return list(zip(self.x[:-1], self.y[:-1], strict=True))
-
-    def arm(self, k: int, i: int) -> tuple[Array, Array]:
-        """(xG_k - x_i, yG_k - y_i)."""
-        return self.xG[k] - self.x[i], self.yG[k] - self.y[i]
-
-    def masses(self) -> list[list[Array]]:
-        """H_ij for j <= i."""
-        return [[self._entry(i, j) for j in range(i + 1)] for i in range(self.skeleton.n)]
-
-    def _entry(self, i: int, j: int) -> Array:
-        total: Any = 0.0
-        for k in range(i, self.skeleton.n):
-            (x_i, y_i), (x_j, y_j) = self.arm(k, i), self.arm(k, j)
-            total = total + self.skeleton.masses[k] * (x_i * x_j + y_i * y_j) + self.skeleton.inertias[k]
-        return total
-
-    def bias(self, rate: Array) -> Array:
-        """(..., n) b of absolute rates thetadot (..., n)."""
-        squares = [rate[..., j] * rate[..., j] for j in range(self.skeleton.n)]
-        return vector(self._bias_entries(squares))
-
-    def _bias_entries(self, squares: list[Any]) -> list[Array]:
-        """b_i: the centripetal acceleration of every centre of mass is -(sum hx thetadot^2, sum hy thetadot^2)."""
-        n = self.skeleton.n
-        entries: list[Any] = [0.0] * n
-        for k in range(n):
-            arms = [*self.skeleton.lengths[:k], self.skeleton.centers[k]]
-            hx = sum(l * self.c[j] * squares[j] for j, l in enumerate(arms))
-            hy = sum(l * self.s[j] * squares[j] for j, l in enumerate(arms))
-            for i in range(k + 1):
-                x, y = self.arm(k, i)
-                entries[i] = entries[i] + self.skeleton.masses[k] * (y * hx - x * hy + self.skeleton.gravity * x)
-        return entries
-
-
-def _square(lower: list[list[Any]]) -> Array:
-    n = len(lower)
-    rows = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array | None) -> Array | float:
+    return 0.0 if f_end is None else vecmat(f_end, _end(skeleton, q)[1])
