@@ -1,6 +1,7 @@
 """Every notebook runs from top to bottom, and is stored with its outputs, which the documentation shows."""
 
 import json
+import os
 
 import pytest
 
@@ -14,7 +15,7 @@ LIVE = {"explore"}  # shows widgets only, which are not stored
 def kernel():
     """One for all notebooks, which then import each library once. Each begins without the names of the others."""
     manager = pytest.importorskip("jupyter_client").KernelManager()
-    manager.start_kernel(cwd=notebooks.FOLDER)
+    manager.start_kernel(cwd=notebooks.FOLDER, env=os.environ | {"MYOQUAT_NOTEBOOK_SAMPLES": "128"})  # a power of 2
     yield manager
     manager.shutdown_kernel(now=True)
 

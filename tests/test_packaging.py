@@ -219,7 +219,7 @@ print(mq.__file__)
 
 
 @pytest.fixture
-def hostile(tmp_path):
+def hostile(tmp_path, tmp_path_factory):
     """A project whose files have the names of the packages, and another package `kernels` first on the path."""
     project, strangers = tmp_path / "project", tmp_path / "strangers"
     for package in sorted(packages(ROOT) - {"joints"}):
@@ -230,7 +230,9 @@ def hostile(tmp_path):
     (project / "joints" / "__init__.py").write_text("raise RuntimeError('these are the joints of a user')\n")
     (strangers / "kernels").mkdir(parents=True)
     (strangers / "kernels" / "__init__.py").write_text("stranger = True\n")
-    environment = clean_environment(PYTHONPATH=str(strangers), MYOQUAT_CACHE=str(tmp_path / "cache"))
+    environment = clean_environment(
+        PYTHONPATH=str(strangers), MYOQUAT_CACHE=str(tmp_path_factory.getbasetemp() / "kernels")
+    )
     return project, environment
 
 

@@ -1,6 +1,7 @@
 """Inverse kinematics of models with constraints: they hold, and the pose is the best of those on which they do."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -91,6 +92,7 @@ def model(request):
     return built(request.param)
 
 
+@cache
 def motion_of(model, frames=FRAMES):
     """A motion on the constraints."""
     rng, system, time = np.random.default_rng(8), model.system, np.arange(frames) / RATE

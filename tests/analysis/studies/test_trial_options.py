@@ -48,8 +48,13 @@ def study(options):
     return Study(Model(system, tuple(muscles)), VARY, samples=3, trial=trial, summaries=SUMMARIES)
 
 
+@pytest.fixture(scope="module")
+def plain():
+    return study({}).run(progress=False)
+
+
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options):
+def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options, plain):
     own = study(options)
     trial, results = own.trial, own.run(progress=False)
     model = own.parameters.bind(own.values()[1])
@@ -60,7 +65,6 @@ def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options):
     np.testing.assert_allclose(results.mean_activation[1], found.activation.mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(results.peak_force[1], found.force.max(axis=0), rtol=1e-4, atol=1e-3)
     np.testing.assert_allclose(results.peak_reserve[1], np.abs(found.reserve).max(axis=0), rtol=1e-4, atol=1e-4)
-    plain = study({}).run(progress=False)
     assert np.abs(plain.mean_activation - results.mean_activation).max() > 1e-4
     assert np.ptp(results.mean_activation.values, axis=0).max() > 1e-3
 

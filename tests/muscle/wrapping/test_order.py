@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from models import past
+from volume import draws
 
 from myoquat.muscle import (
     PathFlag,
@@ -57,7 +58,7 @@ def test_the_order_of_the_list_tells_nothing(group):
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_path_runs_through_a_surface_without_a_word(group):
     """Points along the drawn path lie inside no surface."""
-    model, q = past(GROUPS[group]), ends(600, seed=1)
+    model, q = past(GROUPS[group]), ends(draws(50, 600), seed=1)
     sure = clear(model, q)
     assert sure.mean() > 0.6
     (drawn,) = polylines(model, q[sure])

@@ -130,9 +130,9 @@ def test_a_path_that_bears_twice_is_the_shortest_over_a_point_of_the_hole(ends):
     wrap, A, B = ring(share), np.array(A), np.array(B)
     hole = wrap.ring_radius - wrap.tube_radius
 
-    step, middle = hole / 20, np.zeros(2)
+    step, middle = hole / 10, np.zeros(2)
     for _ in range(12):  # finer and finer nets of points of the hole
-        net = middle + step * np.stack(np.meshgrid(*[np.arange(-20, 21.0)] * 2), axis=-1).reshape(-1, 2)
+        net = middle + step * np.stack(np.meshgrid(*[np.arange(-10, 11.0)] * 2), axis=-1).reshape(-1, 2)
         net = net[np.linalg.norm(net, axis=-1) < hole]
         above, below = (np.concatenate([net, np.full((len(net), 1), z)], axis=-1) for z in (1e-15, -1e-15))
         sums = length(wrap, np.broadcast_to(A, below.shape), below) + length(

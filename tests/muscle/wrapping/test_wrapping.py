@@ -147,9 +147,9 @@ def test_lengths_are_the_shortest(name):
     q = q[np.isin(path_flags(m, q)[:, 0], (0, 1))]
     if name in ("sphere_side", "cylinder_side"):  # held on its side, a path is a geodesic, but no minimum
         q = q[~_held(m, q)]
-    count = draws(60, 200)
+    count, straight = draws(32, 200), draws(8, 20)
     touched = path_flags(m, q)[:, 0] == 1
-    q = np.concatenate([q[touched][: count - 20], q[~touched][:20]])
+    q = np.concatenate([q[touched][: count - straight], q[~touched][:straight]])
     assert len(q) == count
     lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.paths, q)[0]
     frames = m.system.poses(q)
@@ -247,7 +247,7 @@ def test_all_jacobians_agree(smooth):
 
 
 def test_kernels_give_what_numpy_gives(smooth):
-    q = smooth[0][:200]
+    q = smooth[0][: draws(12, 200)]
     for f in (path_lengths, path_jacobian):
         np.testing.assert_allclose(f(WHOLE, q), f(WHOLE, q, backend="numpy"), atol=1e-13, rtol=0)
     np.testing.assert_array_equal(path_flags(WHOLE, q, near=2e-3), path_flags(WHOLE, q, near=2e-3, backend="numpy"))
