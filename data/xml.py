@@ -313,13 +313,15 @@ def numbers(
     *,
     infinite: bool = False,
 ) -> tuple[float, ...]:
-    """Numbers of a child, `count` of them if given, finite unless `infinite`; the default where there is no child."""
+    """Numbers of a child, `count` of them if given, finite unless `infinite`; the default where there is no child. A
+    comma before a blank divides numbers as the blank alone does, as OpenSim reads vectors."""
     child = parent.find(tag)
     if child is None:
         if default is None:
             complain(parent, f"<{parent.tag}> needs <{tag}>")
         return default
-    return checked_numbers(child, f"<{tag}>", _content(child), count or 0, count, infinite=infinite)
+    content = _content(child) if count == 1 else re.sub(r",(?=\s)", "", _content(child))
+    return checked_numbers(child, f"<{tag}>", content, count or 0, count, infinite=infinite)
 
 
 def number(parent: Element, tag: str, default: float | None = None, *, infinite: bool = False) -> float:

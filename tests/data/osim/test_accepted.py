@@ -117,6 +117,13 @@ def test_text_in_another_encoding_is_reported(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
+def test_vectors_may_have_commas_as_opensim_reads_them(tmp_path):
+    text = re.sub(r"<location>(\S+) (\S+) (\S+)</location>", r"<location>\1, \2,\t\3</location>", TEXT)
+    assert text != TEXT
+    assert load_model(written(tmp_path, text)) == load_model(written(tmp_path, TEXT))
+
+
+@pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
 def test_a_file_in_utf_16_is_read(tmp_path):
     plain, wide = written(tmp_path, TEXT), tmp_path / "wide.osim"
     wide.write_bytes(plain.read_text(encoding="utf-8").replace("UTF-8", "UTF-16", 1).encode("utf-16"))
