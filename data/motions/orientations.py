@@ -24,7 +24,7 @@ from myoquat.data.motions.series import (
     to_columns,
 )
 from myoquat.data.mvnx import MvnxContent, read_mvnx
-from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows
+from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
 from myoquat.data.storage import read_header
 from myoquat.joints.errors import ModelError, in_file
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
@@ -34,6 +34,7 @@ __all__ = ["Orientations", "load_orientations"]
 
 COMPONENTS = ("Q0", "Q1", "Q2", "Q3")
 ORDERS = {"wxyz": [0, 1, 2, 3], "xyzw": [3, 0, 1, 2]}
+MAX_ROUNDING = 0.02  # of lengths of quaternions whose numbers have two digits
 LENGTH_TOLERANCE = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
 
 
@@ -158,7 +159,7 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
            `axes_rotation`). Without it they stay the file's.
 
     Raises ModelError with file and line for a file that is broken or of another type, and for a quaternion whose length
-    is not 1.
+    is not 1. Quaternions of two digits, whose lengths are off by up to 0.02, are normalised with an ImplausibleWarning.
 
     >>> import tempfile
     >>> from myoquat.data import Orientations, load_orientations
@@ -176,6 +177,15 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
         found = orientations_in(read_mvnx(path), path)
     else:
         time, names, Q, numbers = _read(path)
+        length = np.linalg.norm(Q, axis=-1, keepdims=True)
+        off = np.abs(length - 1)
+        rounded = (off > LENGTH_TOLERANCE) & (off <= MAX_ROUNDING)
+        if rounded.any():
+            Q = np.where(rounded, Q / np.where(rounded, length, 1.0), Q)
+            message = (
+                f"{int(rounded.sum())} quaternions are off length 1 by up to {off[rounded].max():.2g}, and normalised"
+            )
+            tell(path, False, int(numbers[int(rounded.any(axis=(1, 2)).argmax())]), message)
         found = _checked(path, time, names, Q[..., ORDERS[order]], numbers)
     return found if axes is None else found.turned(axes)
 
@@ -283,6 +293,8 @@ def _wide(path: Path, number: int, text: str, labels: list[str]) -> str:
     if len(cells) != len(labels):
         raise ModelError(f"{len(cells)} columns; the header names {len(labels)}", file=path, line=number)
     for label, cell in zip(labels[1:], cells[1:], strict=True):
-        if cell.count(",") != 3:
+        if cell.count(",") != 3 and cell.strip().lower() != "nan":
             raise ModelError(f"{cell!r} is not a quaternion", file=path, line=number, element=f"column {label!r}")
-    return "\t".join([cells[0], *(part for cell in cells[1:] for part in cell.split(","))])
+    return "\t".join(
+        [cells[0], *(part for cell in cells[1:] for part in (cell if "," in cell else "nan,nan,nan,nan").split(","))]
+    )
