@@ -8,7 +8,6 @@ from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import Link
 
 __all__ = ["check_massive", "check_pose", "check_regular", "singular_velocity"]
 
@@ -92,21 +91,10 @@ def _least_share(system: ArticulatedSystem) -> float:
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
-    q, order = system.random(RANDOM_POSES, np.random.default_rng(0)), ancestors(system)[::-1]
+    q, order = system.random(RANDOM_POSES, np.random.default_rng(0)), ancestors(system)
     M = np.broadcast_to(mass(system, q), (RANDOM_POSES, system.nu, system.nu)).copy()
     diagonal = np.einsum("...ii->...i", M).copy()
-    children_first = [k for k, _ in order]
-    try:  # L^T D L is the Cholesky factorization of the matrix in this order, which LAPACK finds where it is definite
-        roots = np.einsum("...ii->...i", np.linalg.cholesky(M[:, children_first][:, :, children_first]))
-    except np.linalg.LinAlgError:
-        return _first_vanishing(M, diagonal, order)
-    gone = np.all(roots**2 <= PIVOT_TOLERANCE * diagonal[:, children_first], axis=0)
-    return children_first[int(np.argmax(gone))] if gone.any() else None
-
-
-def _first_vanishing(M: Array, diagonal: Array, order: list[tuple[int, list[int]]]) -> int | None:
-    """The velocity whose pivot vanishes first, of M (n, nu, nu), which is overwritten; None if none does."""
-    for k, above in order:
+    for k, above in reversed(order):
         if np.all(M[:, k, k] <= PIVOT_TOLERANCE * diagonal[:, k]):
             return k
         row = M[:, k, above]
@@ -114,15 +102,11 @@ def _first_vanishing(M: Array, diagonal: Array, order: list[tuple[int, list[int]
     return None
 
 
-def _weightless(link: Link) -> bool:
-    return link.mass == 0.0 and not link.inertia.any()
-
-
 def _weightless_end(system: ArticulatedSystem, i: int) -> bool:
     """True for a link without mass and inertia that floats, or that moves and carries nothing."""
     link = system.tree.links[i]
     leaf = all(other.parent != i for other in system.tree.links)
-    return _weightless(link) and (link.joint.span == "all" or (leaf and link.joint.nu > 0))
+    return link.is_weightless and (link.joint.span == "all" or (leaf and link.joint.nu > 0))
 
 
 def _error(system: ArticulatedSystem, k: int) -> ModelError:
@@ -137,5 +121,5 @@ def _error(system: ArticulatedSystem, k: int) -> ModelError:
 
 def _massless(system: ArticulatedSystem) -> str:
     """The bodies without mass and inertia, in words."""
-    massless = [link.name for link in system.tree.links if _weightless(link)]
+    massless = [link.name for link in system.tree.links if link.is_weightless]
     return f"; bodies without mass and inertia: {', '.join(massless)}" if massless else ""

@@ -72,10 +72,10 @@ def classical(
     M, Q, A, b = _arrays(M, Q, A, b)
     values, vectors = np.linalg.eigh(M)
     _check_regular(values[..., 0], values[..., -1])
-    root = _times(vectors / np.sqrt(values)[..., None, :], np.swapaxes(vectors, -1, -2))  # M^-1/2
-    free = _apply(_times(root, root), Q)
-    rows = Rows(_times(root, np.swapaxes(A, -1, -2)), tolerance)
-    a = free + _apply(root, rows.motion(b - _apply(A, free)))
+    root = vectors / np.sqrt(values)[..., None, :] @ np.swapaxes(vectors, -1, -2)  # M^-1/2
+    free = matvec(root @ root, Q)
+    rows = Rows(root @ np.swapaxes(A, -1, -2), tolerance)
+    a = free + matvec(root, rows.motion(b - matvec(A, free)))
     return _result(M, Q, A, b, a, rows.rank)
 
 
@@ -97,7 +97,7 @@ def working(
     Y = np.linalg.solve(L, np.swapaxes(A, -1, -2))
     free = np.linalg.solve(L, Q[..., None])[..., 0]  # L^T a_free
     rows = Rows(Y, tolerance)
-    x = free + rows.motion(b - _apply(np.swapaxes(Y, -1, -2), free))
+    x = free + rows.motion(b - matvec(np.swapaxes(Y, -1, -2), free))
     a = np.linalg.solve(np.swapaxes(L, -1, -2), x[..., None])[..., 0]
     return _result(M, Q, A, b, a, rows.rank)
 
@@ -172,12 +172,12 @@ def priorities(
         _, _, A, b = _arrays(M, Q, A, b)
         root = np.sqrt(np.ones(A.shape[-2]) if weights is None else real_array("weights", weights[i]))
         B = root[:, None] * A
-        rows = Rows(np.swapaxes(_times(B, N), -1, -2), tolerance, np.linalg.norm(B, axis=-1))
-        a = a + _apply(N, rows.motion(root * (b - _apply(A, a))))
-        N = _times(N, np.eye(n) - rows.projector)
+        rows = Rows(np.swapaxes(B @ N, -1, -2), tolerance, np.linalg.norm(B, axis=-1))
+        a = a + matvec(N, rows.motion(root * (b - matvec(A, a))))
+        N = N @ (np.eye(n) - rows.projector)
         rank = rank + rows.rank
-    free = np.linalg.pinv(_times(np.swapaxes(N, -1, -2), _times(M, N)), rcond=tolerance, hermitian=True)
-    a = a + _apply(N, _apply(free, _apply(np.swapaxes(N, -1, -2), Q - _apply(M, a))))
+    free = np.linalg.pinv(np.swapaxes(N, -1, -2) @ M @ N, rcond=tolerance, hermitian=True)
+    a = a + matvec(N, matvec(free, matvec(np.swapaxes(N, -1, -2), Q - matvec(M, a))))
     A = np.concatenate([np.asarray(A, float) for A, _ in levels], axis=-2)
     b = np.concatenate([np.asarray(b, float) for _, b in levels], axis=-1)
     return _result(M, Q, A, b, a, rank)
@@ -203,12 +203,4 @@ def _check_regular(least: Array, greatest: Array) -> None:
 
 
 def _result(M: Array, Q: Array, A: Array, b: Array, a: Array, rank: Array) -> Constrained:
-    return Constrained(a, _apply(M, a) - Q, np.asarray(rank), _apply(A, a) - b)
-
-
-def _times(A: Array, B: Array) -> Array:
-    return A @ B
-
-
-def _apply(A: Array, x: Array) -> Array:
-    return matvec(A, x)
+    return Constrained(a, matvec(M, a) - Q, np.asarray(rank), matvec(A, a) - b)

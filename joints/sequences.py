@@ -17,6 +17,7 @@ from myoquat.joints.vectors import (
     components,
     cross,
     dot,
+    inverse_columns,
     joined,
     matvec,
     transpose,
@@ -208,7 +209,7 @@ def check_lock(phi: ArrayLike, sequence: str, function: str) -> None:
 def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     """(..., 3, 3) inverse of B(phi): phidot = B^-1 omega. Raises ValueError past a condition number of 1e12.
 
-    In closed form: the rows are the cross products of the columns of B over its determinant.
+    In closed form (`myoquat.joints.vectors.inverse_columns`).
 
     >>> import numpy as np
     >>> from myoquat import joints
@@ -217,11 +218,7 @@ def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
     True
     """
     check_lock(phi, sequence, "euler_rate_inverse")
-    B = euler_rate_matrix(phi, sequence)
-    b1, b2, b3 = components(B)
-    volume = np.sum(b1 * np.cross(b2, b3), axis=-1)
-    rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    return rows / volume[..., None, None]
+    return inverse_columns(euler_rate_matrix(phi, sequence))
 
 
 # --------------------------------------------------------------------------------------------------------------

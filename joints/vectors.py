@@ -18,6 +18,7 @@ __all__ = [
     "cross",
     "dot",
     "full",
+    "inverse_columns",
     "joined",
     "joined_matrices",
     "matvec",
@@ -176,3 +177,10 @@ def matrix(rows: Sequence[Sequence[ArrayLike]]) -> Array:
 def transpose(array: Array) -> Array:
     """The last two axes exchanged."""
     return np.swapaxes(array, -1, -2)
+
+
+def inverse_columns(B: Array) -> Array:
+    """(..., 3, 3) B^-1: its rows are the cross products of the columns of B over the determinant."""
+    b1, b2, b3 = components(B)
+    rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
+    return rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]

@@ -133,8 +133,11 @@ def _stages(path: Sequence[Body]) -> tuple[list[_Link], list[_Stage]] | None:
 def _as_ball(
     first: Body, links: Sequence[_Link], stages: Sequence[_Stage], couplings: Mapping[str, Coupling]
 ) -> Chain | None:
-    """The chain as a ball joint and followers, all on what carries its first body; None if it is none: three
-    coordinates turn a ball joint about three axes, and no body is led from outside of it or has an idle coordinate."""
+    """The chain as a ball joint and followers, all on what carries its first body; None if it is none.
+
+    Three coordinates turn a ball joint about three axes. No body is led from outside of it or has an idle
+    coordinate.
+    """
     joints = [as_axes(body) for body, _, _ in stages]
     units = {name: unit for joint in joints for name, unit in zip(joint.coordinates, joint.units, strict=True)}
     own = list(dict.fromkeys(name for _, name, _, _ in links))

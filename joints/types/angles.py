@@ -24,7 +24,7 @@ from myoquat.joints.sequences import (
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.vectors import axis_angle_matrix, components, cross, matvec, vecmat
+from myoquat.joints.vectors import axis_angle_matrix, cross, inverse_columns, matvec, vecmat
 
 __all__ = [
     "Angles",
@@ -323,8 +323,5 @@ def angular_drift(axes: Sequence[Array], rates: Sequence[Array]) -> Array:
 
 
 def inverse_rate_matrix(angles: Angles, x: Array) -> Array:
-    """(..., 3, 3) B^-1, xdot = B^-1 omega: rows are the cross products of the columns of B over its determinant."""
-    B = angles.rate_matrix(x)
-    b1, b2, b3 = components(B)
-    rows = np.stack([np.cross(b2, b3), np.cross(b3, b1), np.cross(b1, b2)], axis=-2)
-    return rows / np.sum(b1 * np.cross(b2, b3), axis=-1)[..., None, None]
+    """(..., 3, 3) B^-1, xdot = B^-1 omega."""
+    return inverse_columns(angles.rate_matrix(x))
