@@ -49,7 +49,7 @@ def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
 def check_curved_paths(model: SystemLike) -> None:
     """ValueError for a muscle whose path a solver finds: it has first derivatives, and a motion's need second ones."""
     for muscle in model.muscles if isinstance(model, Model) else ():
-        if (surface := solved_surface(muscle)) is not None:
+        if (surface := solved_surface(muscle.path)) is not None:
             raise ValueError(
                 f"muscle {muscle.name!r}: a solver finds its path around {surface}. Lengths and moment arms have exact "
                 "values there, but derivatives of forces need second derivatives of lengths, which only points, one "
