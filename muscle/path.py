@@ -156,9 +156,9 @@ def different_paths(paths: Sequence[MusclePath]) -> tuple[list[int], list[int]]:
 class Muscle(Record):
     """A force along a path by a law: a muscle, a spring, a limit, a ligament. Several may act along one path.
 
-    A tuple of points as `path` becomes the `MusclePath` over them. `activation` is the one that a simulation takes
-    where none is given, None if the model names none. With `activation_dynamics` it follows an excitation and is a
-    state of simulations; without, it is given.
+    Points as `path` become the `MusclePath` over them, with the surfaces `wraps` and the `pulleys`. `activation` is the
+    one that a simulation takes where none is given, None if the model names none. With `activation_dynamics` it follows
+    an excitation and is a state of simulations; without, it is given.
 
     >>> from myoquat.muscle import ExponentialMuscle, Muscle, PathPoint
     >>> path = (PathPoint("ground", (-0.1, 0, 0)), PathPoint("upper", (0, 0, -0.2)))
@@ -172,9 +172,23 @@ class Muscle(Record):
     activation: float | None = None
     activation_dynamics: ActivationDynamics | None = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.path, MusclePath):
-            object.__setattr__(self, "path", MusclePath(tuple(self.path)))
+    def __init__(
+        self,
+        name: str,
+        path: MusclePath | Iterable[PathPoint],
+        law: ForceLaw | None = None,
+        activation: float | None = None,
+        activation_dynamics: ActivationDynamics | None = None,
+        wraps: Sequence[Wrap] = (),
+        pulleys: Sequence[Pulley] = (),
+    ) -> None:
+        if not isinstance(path, MusclePath):
+            path = MusclePath(tuple(path), tuple(wraps), tuple(pulleys))
+        elif wraps or pulleys:
+            raise ValueError(f"muscle {name!r}: a MusclePath has surfaces and pulleys of its own")
+        fields = {"name": name, "path": path, "law": law, "activation": activation}
+        for field_name, value in (fields | {"activation_dynamics": activation_dynamics}).items():
+            object.__setattr__(self, field_name, value)
         super().__post_init__()
 
     @property

@@ -18,6 +18,7 @@ from myoquat.muscle import (
     ExponentialMuscle,
     Model,
     Muscle,
+    MusclePath,
     PathPoint,
     muscle_forces,
     muscle_torques,
@@ -25,6 +26,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from myoquat.muscle.wrapping import WrapSphere
 
 STATES = json.loads((Path(__file__).parents[1] / "data" / "two_link_states.json").read_text())
 STRAIGHT = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")  # without surfaces
@@ -207,6 +209,15 @@ def test_models_that_cannot_be_are_refused():
     model = load_model("two_link")
     with pytest.raises(ModelError, match="muscle 'm1': the name 'm1' is taken twice"):
         replace(model, muscles=(*model.muscles, model.muscles[0]))
+
+
+def test_surfaces_stand_beside_points_or_in_a_path():
+    points = PathPoint("ground", (-0.1, 0.0, 0.0)), PathPoint("upper", (0.0, 0.0, -0.2))
+    ball = WrapSphere(body="ground", radius=0.01)
+    muscle = Muscle("flexor", points, wraps=[ball])
+    assert muscle == Muscle("flexor", MusclePath(points, (ball,))) == replace(muscle, path=muscle.path)
+    with pytest.raises(ValueError, match="a MusclePath has surfaces and pulleys of its own"):
+        Muscle("flexor", MusclePath(points), wraps=[ball])
 
 
 def test_a_model_shows_itself_in_a_line_and_in_a_table():
