@@ -62,28 +62,6 @@ def test_hanging_muscle_lifts_its_mass_as_fast_as_it_can():
     assert slower.duration > fastest.duration
 
 
-def test_elastic_tendon_obeys_newton_and_balances_its_fiber():
-    """m udot = m g - F with the tension F of tendon and fiber at every node, and the forward simulation agrees."""
-    model = hanging("elastic")
-    lifted = Motion(model, [0.0, 0.5], [[0.155], [0.153]])
-    rest = float(mq.muscle.equilibrium_states(model, [0.155], [0.15])[0])
-    initial = {"height": 0.155, "height_dot": 0.0, "muscle.activation": 0.15, "muscle.fiber_length": rest}
-    problem = Problem(
-        model, 0.5, (TrackPose(lifted, weight=100.0), Effort(weight=1e-3)), 10, "radau",
-        initial=initial, bounds={"muscle.activation": (0.01, 1.0)},
-    )  # fmt: skip
-    solution = problem.solve()
-    assert solution.success
-    nodes = solution.layout.nodes[1:]
-    udot = solution.sites.fields["udot"][nodes]
-    tension = mq.muscle.muscle_forces(
-        model, solution.q[1:], solution.u[1:], solution["muscle.activation"][1:, None], solution.states[1:, 1:]
-    )
-    assert np.allclose(tension, 0.5 * (9.81 - udot), rtol=1e-6)
-    assert solution.state_names == ("muscle.activation", "muscle.fiber_length")
-    assert np.abs(solution.simulate().error[:, 0]).max() < 1e-4
-
-
 def still(form, minimum=0.0):
     """The hanging mass with this form of activation dynamics."""
     model = hanging("rigid")

@@ -345,19 +345,6 @@ def swing():
     )
 
 
-def test_whoever_watches_sees_every_iterate_and_may_stop():
-    seen = []
-    whole = swing().solve(watch=seen.append)
-    assert [p.iteration for p in seen] == list(range(whole.iterations + 1))
-    assert seen[-1].objective == pytest.approx(whole.objective)
-    assert np.allclose(seen[-1].motion().q, whole.q)
-    assert "objective" in str(seen[0])
-    early = swing().solve(watch=lambda progress: progress.iteration == 2)
-    assert early.status is SolutionStatus.INTERRUPTED
-    assert early.iterations == 2
-    assert early.objective == pytest.approx(seen[2].objective)
-
-
 def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate(interruptible):
     def interrupt(progress):
         if progress.iteration == 3:

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-import myoquat as mq
-from myoquat.analysis.control import Effort, Equations, Ipopt, OwnGoal, Problem, Refinement
-from myoquat.muscle.actuators import ActivationCoordinateActuator
+from myoquat.analysis.control import Equations, Ipopt, OwnGoal, Problem, Refinement
 
 RATE = 60.0
 TIGHT = Ipopt(tolerance=1e-11, constraint_tolerance=1e-11)
@@ -38,18 +36,6 @@ def test_intervals_are_divided_where_the_motion_is_fast():
     even = layer(len(mesh) - 1).solve(solver=TIGHT)
     assert np.abs(even["x"] - exact(even.time)).max() > 100 * np.abs(found["x"] - exact(found.time)).max()
     assert f"Mesh of {len(mesh) - 1} intervals: greatest error of an interval" in found.explain()
-
-
-def test_forward_simulation_keeps_activations_of_actuators_from_interval_to_interval():
-    """An activation of 0.5 exp(-10 t) on 1 kg: u = 0.05 (1 - exp(-10 t)); with three numbers of the control per
-    interval."""
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
-    motor = ActivationCoordinateActuator("motor", "x", activation_time=0.1)
-    model = mq.Model(mq.ArticulatedSystem((sled,)), actuators=(motor,))
-    start = {"x": 0.0, "x_dot": 0.0, "motor.activation": 0.5}
-    problem = Problem(model, 0.2, (Effort(),), 4, "radau", initial=start, bounds={"motor": (0.0, 0.0)})
-    found = problem.solve(solver=TIGHT).simulate()
-    assert np.allclose(found.u[:, 0], 0.05 * (1 - np.exp(-10 * found.time)), rtol=0, atol=1e-8)
 
 
 def test_a_refinement_is_checked():

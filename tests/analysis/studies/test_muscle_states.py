@@ -1,7 +1,5 @@
 """Studies of muscles with states: every sample is the simulation of its own model, from its own equilibrium."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -48,19 +46,6 @@ def test_every_sample_is_the_simulation_of_its_model(model):
         np.testing.assert_allclose(results.peak_force[k], way.forces.max(axis=0), rtol=1e-12)
     assert np.ptp(results.q.values[:, -1]) > 1e-3
     assert all(np.isfinite(results[name]).all() for name in study.summaries)
-
-
-def test_excitations_over_time(model):
-    table = (np.array([0.0, 0.1]), np.array([[0.2, 0.1, 0.0], [0.4, 0.6, 0.2]]))
-    vary = {"muscles.b.damping": {"uniform": [0.05, 0.2]}}
-    results = Study(model, vary=vary, samples=2, duration=0.1, step=2e-4, activation=table).run()
-    damping = float(results["values"][1, 0])
-    b = model.muscles[1]
-    other = replace(
-        model, muscles=(model.muscles[0], replace(b, law=replace(b.law, damping=damping)), model.muscles[2])
-    )
-    way = simulate(other, duration=0.1, step=2e-4, excitation=table)
-    np.testing.assert_allclose(results.q_final[1], way.q[-1], rtol=1e-13)
 
 
 def test_the_variational_method_says_what_it_does_not_move(model):

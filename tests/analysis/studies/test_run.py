@@ -11,11 +11,11 @@ from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
-from myoquat.dynamics import forward_dynamics, joint_reactions, kinetic_energy, potential_energy, simulate
+from myoquat.dynamics import kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
 from myoquat.joints.functions import Constant, Linear
-from myoquat.muscle import Model, muscle_forces, muscle_torques, muscle_wrenches
+from myoquat.muscle import Model, muscle_forces
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
@@ -45,7 +45,6 @@ def hill():
 
 TIMES, TABLE = [0.0, 0.05, 0.1], np.linspace(0, 1, 18).reshape(3, 6)
 STUDIES = {
-    "strengths": lambda: small(samples=4),
     "start, activation and gravity": lambda: Study(
         "two_link",
         {"start_u.A.omega_x": [0.0, 1.0], "muscles.m2.activation": [0.2, 0.9], "gravity.z": [-9.81, -1.6]},
@@ -181,10 +180,6 @@ def test_summaries_against_the_trajectory():
         np.testing.assert_allclose(found.peak_speed[i], np.abs(u).max(axis=0), rtol=1e-12)
         turns = model.system.difference(q[:1], q)  # less than half a turn in this time
         np.testing.assert_allclose(found.range_of_motion[i], np.ptp(turns, axis=0), atol=1e-12)
-        udot = forward_dynamics(model, q, u, muscle_torques(model, q, u, a))
-        wrenches = muscle_wrenches(model, q, forces)
-        reaction = np.linalg.norm(joint_reactions(model, q, u, udot, wrenches)[..., :3], axis=-1)
-        np.testing.assert_allclose(found.joint_reaction[i], reaction.max(axis=0), rtol=1e-9)
 
 
 def test_range_of_motion_past_half_a_turn():

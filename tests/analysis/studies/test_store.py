@@ -19,7 +19,6 @@ import zarr
 
 from myoquat.analysis.studies import StoreError, Study, open_results, study
 from myoquat.analysis.studies.store import Store
-from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.joints import ModelError
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
@@ -66,22 +65,6 @@ def test_what_is_there_can_be_read_before_the_rest(path, whole):
     there = found.status.values > 0
     assert there.nonzero()[0].tolist() == list(range(14, 21))
     xr.testing.assert_identical(found.isel(sample=there).load(), whole.isel(sample=there))
-
-
-@pytest.mark.usefixtures("filled")
-@pytest.mark.parametrize("damage", ["truncated", "missing", "half written"])
-def test_chunks_that_a_dead_machine_lost_are_computed_again(path, whole, damage):
-    chunk = path / "q" / "c" / "4" / "0" / "0"
-    if damage == "truncated":
-        chunk.write_bytes(chunk.read_bytes()[:100])
-    else:
-        chunk.unlink()
-    if damage == "half written":
-        chunk.with_suffix(".0123.partial").write_bytes(b"half")
-    _, report = compute(STUDY, path, RunOptions(resume=True))
-    assert report.blocks == 1
-    xr.testing.assert_identical(open_results(path).load(), whole)
-    assert not list(path.rglob("*.partial"))
 
 
 @pytest.mark.usefixtures("filled")

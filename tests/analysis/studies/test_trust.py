@@ -61,11 +61,13 @@ def flip(path, place=50):
 def test_resume_computes_again_what_is_damaged(path, whole):
     flip(path / "q" / "c" / "4" / "0" / "0")
     flip(path / "status" / "c" / "8", 2)
+    cut = path / "q" / "c" / "6" / "0" / "0"
+    cut.write_bytes(cut.read_bytes()[:100])
     _, report = compute(STUDY, path, RunOptions(resume=True))
-    assert list(report.damaged) == [4, 8]
+    assert list(report.damaged) == [4, 6, 8]
     assert "q cannot be read" in report.damaged[4]
     assert "checksum" in report.damaged[4]
-    assert report.blocks == 2
+    assert report.blocks == 3
     xr.testing.assert_identical(open_results(path).load(), whole)
 
 
