@@ -284,13 +284,14 @@ def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:
 
 
 def _held(model: Model) -> list[str]:
-    """Coordinates that stay: those that are locked, and lengths of joints on the ground, which sensors do not see."""
+    """Coordinates that stay: those that are locked, and those of joints on the ground that turn nothing, which sensors
+    do not see."""
     system = model.system
     names = [c.name for c in model.coordinates if c.locked]
-    for body in system.bodies:
+    for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if body.parent == system.ground and body.joint.facts.quaternion is None:
-            units = body.joint.facts.coordinate_units
-            names += [n for n, unit in zip(body.names_of_coordinates, units, strict=True) if unit == "m"]
+            turns = np.broadcast_to(body.joint.subspace(model.start[iq])[0], (3, body.joint.nu))
+            names += [n for n, column in zip(body.names_of_coordinates, turns.T, strict=True) if not column.any()]
     return list(dict.fromkeys(names))
 
 

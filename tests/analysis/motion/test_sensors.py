@@ -83,6 +83,7 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
         wanted = np.degrees(walk.q[10:21, leg.system.coordinate_names.index(name)])
         assert np.allclose(angles[name], wanted, atol=1e-5), name
     assert load_table(folder / "out" / "ik_walk_orientationErrors.sto").abs().max(axis=None) < 1e-6
+    assert (angles[["tx", "ty", "tz"]] == 0).all(axis=None)  # which no sensor sees
     run_setup(folder / "placer.xml")
     assert len(read_sensor_frames(folder / "placed.osim")) == len(BODIES)
 
