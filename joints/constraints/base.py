@@ -82,6 +82,7 @@ class Constraint(Record, ABC):
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError if the system lacks what the constraint names."""
+        check_coordinates(system, *(self.named_coordinates or ()))
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.constraints.base import Constraint, Holonomic, check_coordinates
+from myoquat.joints.constraints.base import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.multibody import state
@@ -38,9 +38,6 @@ class CoordinateCoupler(Holonomic):
     @property
     def named_coordinates(self) -> tuple[str, ...]:
         return self.dependent, self.independent
-
-    def check(self, system: ArticulatedSystem) -> None:
-        check_coordinates(system, self.dependent, self.independent)
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         wanted = self.scale * self.function.value(system.coordinate(self.independent, q))
@@ -75,7 +72,7 @@ class PolynomialCoupler(Holonomic):
         return self.dependent, *self.independent
 
     def check(self, system: ArticulatedSystem) -> None:
-        check_coordinates(system, self.dependent, *self.independent)
+        super().check(system)
         whole = all(len(row) == len(self.independent) and min(row, default=0) >= 0 for row in self.powers)
         if not whole or len(self.powers) != len(self.coefficients):
             raise ModelError(
@@ -120,9 +117,6 @@ class Locked(Constraint):
     def named_coordinates(self) -> tuple[str, ...]:
         return (self.coordinate,)
 
-    def check(self, system: ArticulatedSystem) -> None:
-        check_coordinates(system, self.coordinate)
-
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
             moved = state.displaced(system, q, s * u)
@@ -151,9 +145,6 @@ class Prescribed(Holonomic):
     @property
     def named_coordinates(self) -> tuple[str, ...]:
         return (self.coordinate,)
-
-    def check(self, system: ArticulatedSystem) -> None:
-        check_coordinates(system, self.coordinate)
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]

@@ -36,6 +36,12 @@ class Pair(Holonomic):
     def named_coordinates(self) -> tuple[str, ...]:
         return ()
 
+    def _apart(self, system: ArticulatedSystem, q: Array) -> Array:
+        """(..., 3) from the second body's point to the first one's, of a type that has such points."""
+        ends = ((self.first, self.first_point), (self.second, self.second_point))  # type: ignore[attr-defined]
+        first, second = (point_of(system, q, *end) for end in ends)
+        return first - second
+
     def check(self, system: ArticulatedSystem) -> None:
         check_bodies(system, self.first, self.second)
         if self.first == self.second:
@@ -69,7 +75,7 @@ class PointLoop(Pair):
             raise ValueError(f"axes are some of x, y, z, not {self.axes!r}")
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        d = self._apart(system, q)
         return d if self.axes == "xyz" else d[..., self._held]
 
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
@@ -116,7 +122,7 @@ class Distance(Pair):
             raise ValueError(f"a distance must be positive, not {self.distance}; PointLoop holds points together")
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
-        d = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
+        d = self._apart(system, q)
         return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
 
 
@@ -147,7 +153,7 @@ class PointOnLine(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.first]
-        d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
+        d = -self._apart(system, q)
         E = np.stack(perpendiculars(unit_axis(self.axis)))
         return (E @ (np.swapaxes(R, -1, -2) @ d[..., None]))[..., 0]
 
@@ -203,8 +209,7 @@ class Weld(Pair):
             poses[body][0] @ rotation_matrix(quaternion_from_euler(as_array(angles), "XYZ"))
             for body, angles in ((self.first, self.first_angles), (self.second, self.second_angles))
         )
-        apart = point_of(system, q, self.first, self.first_point) - point_of(system, q, self.second, self.second_point)
-        return np.concatenate([vecmat(apart, R1), rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
+        return np.concatenate([vecmat(self._apart(system, q), R1), rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
 
 
 def rotation_log(R: Array) -> Array:
@@ -252,7 +257,7 @@ class OnSurface(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.first]
-        d = point_of(system, q, self.second, self.second_point) - point_of(system, q, self.first, self.first_point)
+        d = -self._apart(system, q)
         turned = rotation_matrix(quaternion_from_euler(as_array(self.first_angles), "XYZ"))
         s = vecmat(vecmat(d, R), turned) / as_array(self.radii)
         n = s / as_array(self.radii)

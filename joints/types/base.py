@@ -39,7 +39,8 @@ VELOCITY_FRAMES = ("child", "parent")
 class JointFacts:
     """A row of the table of joint types: names and units of q and u, and the frames of both.
 
-    `quaternion` is where a unit quaternion begins in q, if there is one.
+    `quaternion` is where a unit quaternion begins in q, if there is one. Of velocities that are the rates of the
+    coordinates, names, units and frame follow from these where they are left out.
 
     >>> from myoquat.joints import SphericalJoint
     >>> SphericalJoint().facts.nq, SphericalJoint().facts.velocity_units
@@ -50,10 +51,19 @@ class JointFacts:
     coordinates: tuple[str, ...]
     coordinate_units: tuple[str, ...]
     coordinate_frame: str
-    velocities: tuple[str, ...]
-    velocity_units: tuple[str, ...]
-    velocity_frame: str
+    velocities: tuple[str, ...] = ()
+    velocity_units: tuple[str, ...] = ()
+    velocity_frame: str = ""
     quaternion: int | None = None
+
+    def __post_init__(self) -> None:
+        rates = {
+            "velocities": tuple(f"{name}_dot" for name in self.coordinates),
+            "velocity_units": tuple(f"{unit}/s" for unit in self.coordinate_units),
+            "velocity_frame": self.coordinate_frame,
+        }
+        for name, value in rates.items():
+            object.__setattr__(self, name, getattr(self, name) or value)
 
     @property
     def force_units(self) -> tuple[str, ...]:

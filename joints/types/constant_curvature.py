@@ -21,15 +21,7 @@ from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
 __all__ = ["ConstantCurvatureJoint"]
 
-FACTS = JointFacts(
-    "constant_curvature",
-    ("rx", "rz", "ry"),
-    ("rad", "rad", "rad"),
-    "successive axes x, z, y",
-    ("rx_dot", "rz_dot", "ry_dot"),
-    ("rad/s", "rad/s", "rad/s"),
-    "successive axes x, z, y",
-)
+FACTS = JointFacts("constant_curvature", ("rx", "rz", "ry"), ("rad",) * 3, "successive axes x, z, y")
 XZY = EulerJoint("XZY")
 ROD_AXIS = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
 MAX_RANDOM_ANGLE_RAD = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01

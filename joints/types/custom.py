@@ -88,15 +88,7 @@ class CustomJoint(CoordinateJoint):
 
     @property
     def facts(self) -> JointFacts:
-        return JointFacts(
-            "custom",
-            self.coordinates,
-            self.units,
-            "given axes",
-            tuple(f"{name}_dot" for name in self.coordinates),
-            tuple(f"{unit}/s" for unit in self.units),
-            "given axes",
-        )
+        return JointFacts("custom", self.coordinates, self.units, "given axes")
 
     @property
     def made_of_axes(self) -> bool:

@@ -10,7 +10,7 @@ from myoquat.joints.types.base import CoordinateJoint, JointFacts
 
 __all__ = ["FixedJoint"]
 
-FACTS = JointFacts("fixed", (), (), "", (), (), "")
+FACTS = JointFacts("fixed", (), (), "")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from myoquat.joints.vectors import components, matvec, vector
 
 __all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 
-FACTS = JointFacts("follower", (), (), "", (), (), "")
+FACTS = JointFacts("follower", (), (), "")
 
 
 def named_coordinates(joint: Any, q: Array) -> Array:

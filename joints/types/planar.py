@@ -11,15 +11,7 @@ from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
 
 __all__ = ["PlanarJoint"]
 
-FACTS = JointFacts(
-    "planar",
-    ("x", "y", "angle"),
-    ("m", "m", "rad"),
-    "joint",
-    ("v_x", "v_y", "speed"),
-    ("m/s", "m/s", "rad/s"),
-    "joint",
-)
+FACTS = JointFacts("planar", ("x", "y", "angle"), ("m", "m", "rad"), "joint", ("v_x", "v_y", "speed"))
 
 
 @dataclass(frozen=True)

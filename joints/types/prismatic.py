@@ -11,7 +11,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["PrismaticJoint"]
 
-FACTS = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",), ("m/s",), "joint axis")
+FACTS = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",))
 
 
 @dataclass(frozen=True)

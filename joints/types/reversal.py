@@ -17,9 +17,8 @@ FACTS = JointFacts(
     ("c1", "c2", "c3", "c4", "c5", "c6"),
     ("rad or m",) * 6,
     "as of the joint that is reversed (up to six coordinates)",
-    ("c1_dot", "c2_dot", "c3_dot", "c4_dot", "c5_dot", "c6_dot"),
-    ("rad/s or m/s",) * 6,
-    "as of the joint that is reversed",
+    velocity_units=("rad/s or m/s",) * 6,
+    velocity_frame="as of the joint that is reversed",
 )
 
 

@@ -12,7 +12,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["RevoluteJoint"]
 
-FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",), ("rad/s",), "joint axis")
+FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ CUSTOM = JointFacts(
     ("c1", "c2", "c3", "c4", "c5", "c6"),
     ("rad or m",) * 6,
     "given axes (up to six coordinates, names of your own)",
-    ("c1_dot", "c2_dot", "c3_dot", "c4_dot", "c5_dot", "c6_dot"),
-    ("rad/s or m/s",) * 6,
-    "given axes",
+    velocity_units=("rad/s or m/s",) * 6,
+    velocity_frame="given axes",
 )
 _FACTS = (
     fixed.FACTS,

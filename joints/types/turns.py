@@ -88,10 +88,7 @@ class TurnsJoint(CoordinateJoint):
         return self.from_ball(random_quaternions(n, rng))
 
 
-SUCCESSIVE = "successive axes of the sequence"
-EULER = JointFacts(
-    "euler", ("p1", "p2", "p3"), ("rad",) * 3, SUCCESSIVE, ("p1_dot", "p2_dot", "p3_dot"), ("rad/s",) * 3, SUCCESSIVE
-)
+EULER = JointFacts("euler", ("p1", "p2", "p3"), ("rad",) * 3, "successive axes of the sequence")
 
 
 @dataclass(frozen=True)
@@ -143,9 +140,8 @@ class EulerJoint(TurnsJoint):
 
 
 GIMBAL = JointFacts(
-    "gimbal", ("x1", "x2", "x3"), ("rad",) * 3, "given axes (names of your own)",
-    ("x1_dot", "x2_dot", "x3_dot"), ("rad/s",) * 3, "given axes",
-)  # fmt: skip
+    "gimbal", ("x1", "x2", "x3"), ("rad",) * 3, "given axes (names of your own)", velocity_frame="given axes"
+)
 
 
 @dataclass(frozen=True)
@@ -171,8 +167,7 @@ class GimbalJoint(TurnsJoint):
 
     @property
     def facts(self) -> JointFacts:
-        units = self.angles.units
-        return replace(GIMBAL, coordinate_units=units, velocity_units=tuple(f"{unit}/s" for unit in units))
+        return replace(GIMBAL, coordinate_units=self.angles.units, velocity_units=())
 
     @property
     def pattern(self) -> Hashable:
@@ -192,8 +187,6 @@ UNIVERSAL = JointFacts(
     ("rad", "rad"),
     "first axis in the joint frame, second after the first rotation",
     ("speed1", "speed2"),
-    ("rad/s", "rad/s"),
-    "first axis in the joint frame, second after the first rotation",
 )
 
 
