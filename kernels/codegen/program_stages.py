@@ -7,6 +7,7 @@ machine code it is a function on the frame of a kernel (`write`).
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +51,11 @@ class Link:
     rows: np.ndarray
     element_shape: Shape
 
+    @cached_property
+    def is_one_row(self) -> bool:
+        """Whether all elements have the same rows."""
+        return bool((self.rows == self.rows[:1]).all())
+
 
 class Stage:
     """A stage, by default one without code of its own. multi_block: whether it takes several blocks of states."""
@@ -85,9 +91,9 @@ class FormulaStage(Stage):
     def advance(self, buffers: Buffers, shapes: Shapes) -> None:
         result = self.function(*(buffers[key] for key in self.formula.signature.inputs))
         named = self.formula.signature.outputs
+        batch = next(iter(buffers.values())).shape[0]
         for (key, shape), value in zip(named.items(), _values(result, list(named)), strict=True):
-            batch = next(iter(buffers.values())).shape[0]
-            buffers[key] = np.array(np.broadcast_to(value, (batch, *shape)), dtype=float)
+            buffers[key] = np.array(_spread(value, (batch, *shape)), dtype=float)
 
     def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
         names = list(self.formula.signature.outputs)
@@ -283,12 +289,17 @@ def _filled(buffers: Buffers, shapes: Shapes, names: Sequence[str], value: float
         buffers[key] = np.full((batch, *shapes[key]), value)
 
 
+def _spread(value: Any, shape: Shape) -> Array:
+    """`np.broadcast_to`, which takes longer than most formulas, where the shape is another."""
+    return value if np.shape(value) == shape else np.broadcast_to(value, shape)
+
+
 def _scatter_all(buffer: Array, link: Link, value: Array, together: np.ufunc | None) -> None:
     """What all elements give, (batch, count, ...), into the rows of a buffer (batch, ...)."""
-    given = np.broadcast_to(value, (len(buffer), len(link.rows), *link.element_shape))
+    given = _spread(value, (len(buffer), len(link.rows), *link.element_shape))
     if together is None:
         buffer[:, link.rows] = given
-    elif (link.rows == link.rows[:1]).all():
+    elif link.is_one_row:
         buffer[:, link.rows[0]] = together(buffer[:, link.rows[0]], together.reduce(given, axis=1))
     else:
         selection: Any = (slice(None), link.rows)
