@@ -10,20 +10,12 @@ from myoquat.dynamics import (
     composite,
     energy,
     external_force,
-    forward_dynamics,
-    gravity_force,
     inverse,
     inverse_dynamics,
-    inverse_mass_matrix,
-    joint_reactions,
-    kinetic_energy,
-    mass_matrix,
-    potential_energy,
-    power,
     wrench_at,
 )
 from myoquat.joints import RevoluteJoint
-from myoquat.joints.kinematics import frame_acceleration, frame_jacobian, frame_pose
+from myoquat.joints.kinematics import frame_jacobian, frame_pose
 from myoquat.joints.multibody.sampling import random_system
 
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
@@ -73,36 +65,6 @@ def test_gravity_is_the_gradient_of_its_energy(seed):
     load = inverse.gravity_load(system, q)
     np.testing.assert_allclose(load @ u, rate, atol=1e-8)
     np.testing.assert_allclose(load, inverse.bias(system, q, np.zeros(system.nu)), atol=1e-12)
-
-
-def test_kernels_agree_with_numpy():
-    system, q, u, udot, f_ext = _case(7, batch=(3, 2), largest=8)
-    point = np.array([0.1, -0.2, 0.3])
-    calls = [
-        (mass_matrix, (q,)),
-        (inverse_mass_matrix, (q,)),
-        (bias_force, (q, u)),
-        (gravity_force, (q,)),
-        (inverse_dynamics, (q, u, udot)),
-        (inverse_dynamics, (q, u, udot, f_ext)),
-        (forward_dynamics, (q, u, udot)),
-        (forward_dynamics, (q, u, udot, f_ext)),
-        (kinetic_energy, (q, u)),
-        (potential_energy, (q,)),
-        (power, (q, u, udot)),
-        (power, (q, u, udot, f_ext)),
-        (joint_reactions, (q, u, udot, f_ext)),
-        (external_force, (q, f_ext)),
-        (frame_jacobian, (q, system.body_names[-1], point)),
-        (frame_acceleration, (q, u, udot, system.body_names[0], point)),
-    ]
-    for function, arguments in calls:
-        expected = function(system, *arguments, backend="numpy")
-        found = function(system, *arguments)
-        assert found.shape == expected.shape
-        np.testing.assert_allclose(
-            found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max(), err_msg=str(function)
-        )
 
 
 def test_batches_broadcast_and_out_is_filled():

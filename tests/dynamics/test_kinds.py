@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from volume import draws
 
 from myoquat import kernels
 from myoquat.dynamics import (
@@ -39,8 +38,8 @@ def _state(system, rng, batch=9):
 
 def _assert_same(found, expected, tolerance=1e-12):
     """Relative to the greatest acceleration of each state."""
-    scale = np.abs(expected).max(axis=-1, keepdims=True)
-    assert (np.abs(found - expected) <= tolerance * scale).all(), np.max(np.abs(found - expected) / scale)
+    scale = np.abs(expected).max(axis=-1, keepdims=True, initial=0.0)
+    assert (np.abs(found - expected) <= tolerance * scale).all(), np.abs(found - expected).max()
 
 
 def _chain(links, joint, rng):
@@ -56,23 +55,13 @@ def _chain(links, joint, rng):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(draws(4, 8)))
-def test_random_trees_of_all_joint_types(every_link, seed, rng):
-    """With springs, dampers and rotors, in both velocity frames, some without any link that moves."""
-    system = random_system(
-        int(rng.integers(1, 14)), np.random.default_rng(seed), passive=True,
-        velocity_frame=("child", "parent")[seed % 2],
-    )  # fmt: skip
-    state = _state(system, rng)
-    for lanes in (1, 8):
-        _assert_same(_kernel(system, lanes=lanes)(*state), articulated.forward(system, *state), 1e-10)
-
-
-@pytest.mark.parametrize("joint_type", [joint_type for joint_type in KINDS if joint_type != "fixed"])
+@pytest.mark.parametrize("joint_type", KINDS)
 def test_every_joint_type(every_link, joint_type, rng):
-    system = random_system(6, rng, (joint_type,))
-    state = _state(system, rng)
-    _assert_same(_kernel(system)(*state), articulated.forward(system, *state), 1e-10)
+    """With springs, dampers and rotors, and links that do not move, in both velocity frames."""
+    for frame, lanes in (("child", 1), ("parent", 8)):
+        system = random_system(6, rng, (joint_type, "fixed"), passive=True, velocity_frame=frame)
+        state = _state(system, rng)
+        _assert_same(_kernel(system, lanes=lanes)(*state), articulated.forward(system, *state), 1e-10)
 
 
 @pytest.mark.parametrize("joint", [lambda rng: SphericalJoint(), lambda rng: random_joint(rng, ["revolute"])])

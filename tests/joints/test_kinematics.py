@@ -99,28 +99,6 @@ def test_centre_of_mass_and_momentum(case):
     np.testing.assert_allclose(shifted, h[3:] + np.cross(arm, h[:3]), atol=1e-12)
 
 
-def test_kernels_agree_with_numpy(case):
-    system, q, u, udot = case
-    batch = np.stack([q, system.integrate(q, u)])
-    name = system.body_names[-1]
-    calls = [
-        (frame_pose, (batch, name)),
-        (point_position, (batch, name, POINT)),
-        (frame_jacobian, (batch, name, POINT)),
-        (frame_jacobian_rate, (batch, u, name, POINT)),
-        (frame_velocity, (batch, u, name, POINT)),
-        (frame_acceleration, (batch, u, udot, name, POINT)),
-        (center_of_mass, (batch,)),
-        (center_of_mass_jacobian, (batch,)),
-        (momentum, (batch, u)),
-    ]
-    for function, arguments in calls:
-        found, expected = function(system, *arguments), function(system, *arguments, backend="numpy")
-        if function is frame_pose:
-            found, expected = (np.concatenate([R, p[..., None]], axis=-1) for R, p in (found, expected))
-        np.testing.assert_allclose(found, expected, atol=1e-11)
-
-
 def test_points_of_the_ground_stand_still(case):
     system, q, u, udot = case
     np.testing.assert_array_equal(point_position(system, q, "ground", POINT), POINT)
