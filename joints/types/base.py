@@ -184,12 +184,12 @@ class Joint(Record, ABC):
     @property
     def ball_obstacle(self) -> str | None:
         """Why it is no ball joint; None if it is one, which may also translate freely."""
-        return f"a {self.kind} joint is no ball joint"
+        return f"a {self.kind} joint is no ball joint" if self.span == "some" else None
 
     @property
     def ball_joint(self) -> "Joint | None":
-        """The joint with a quaternion that moves in the same way, or the nearest; None if there is none."""
-        return None
+        """The joint with a quaternion that moves in the same way; None if there is none."""
+        return self if self.facts.quaternion is not None else None
 
     def to_ball(self, q: Array) -> Array:
         """(..., nq) coordinates of `ball_joint` at those of the joint."""
@@ -211,8 +211,8 @@ class Joint(Record, ABC):
 
     @property
     def named(self) -> Angles | None:
-        """The `myoquat.joints.Angles` that a model file had in the place of its coordinates or has as these, if any."""
-        return None
+        """The `angles` that a model file had in the place of its coordinates or has as these, if any."""
+        return None if self.span == "some" else getattr(self, "angles", None)
 
     # ---- types -----------------------------------------------------------------------------------------------
 

@@ -55,18 +55,6 @@ class FloatingJoint(Joint):
         return type(self), self.velocity_frame
 
     @property
-    def ball_obstacle(self) -> None:
-        return None
-
-    @property
-    def ball_joint(self) -> "FloatingJoint":
-        return self
-
-    @property
-    def named(self) -> Angles | None:
-        return self.angles
-
-    @property
     def in_child(self) -> bool:
         """True if u is in child-frame components."""
         return self.velocity_frame == "child"

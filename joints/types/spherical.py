@@ -62,18 +62,6 @@ class SphericalJoint(Joint):
     angles: Angles | None = None
 
     @property
-    def ball_obstacle(self) -> None:
-        return None
-
-    @property
-    def ball_joint(self) -> "SphericalJoint":
-        return self
-
-    @property
-    def named(self) -> Angles | None:
-        return self.angles
-
-    @property
     def in_child(self) -> bool:
         """True if u is in child-frame components."""
         return self.velocity_frame == "child"

@@ -42,14 +42,6 @@ class TurnsJoint(CoordinateJoint):
         """The angles that are the joint's coordinates."""
 
     @property
-    def named(self) -> Angles | None:
-        return self.angles
-
-    @property
-    def ball_obstacle(self) -> None:
-        return None
-
-    @property
     def ball_joint(self) -> SphericalJoint:
         return SphericalJoint(angles=self.angles)
 
