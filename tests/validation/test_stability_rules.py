@@ -18,6 +18,7 @@ from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion
 from myoquat.muscle import ExponentialMuscle, PathPoint
 from myoquat.muscle.coordinates import Marker
+from tests.volume import draws
 from validation.rules import BorderCone, ConditionalPenalty, CurvedPenalty, PlanarPenalty
 
 JOINT, INTO, TO_RIM = "arm", (-1.0, 0.15, -0.1), (0.1, 1.0, 0.3)
@@ -102,9 +103,10 @@ def test_no_optimizer_does_better_under_a_penalty(model, motion, rule):
     found = solved(model, motion, rule)
     assert (found.bound <= found.effort * (1 + 1e-9)).all()
     np.testing.assert_allclose(found.effort, found.bound, rtol=0.05)
-    other = [_by_slsqp(found, rule, t) for t in range(len(motion.time))]
-    assert (found.effort <= np.array(other) * (1 + 1e-6)).all()
-    np.testing.assert_allclose(found.effort, other, rtol=1e-4 if rule.cost(np.ones(1)) != 0.2 else 0.2)
+    frames = range(draws(2, len(motion.time)))
+    other, effort = [_by_slsqp(found, rule, t) for t in frames], found.effort[frames]
+    assert (effort <= np.array(other) * (1 + 1e-6)).all()
+    np.testing.assert_allclose(effort, other, rtol=1e-4 if rule.cost(np.ones(1)) != 0.2 else 0.2)
 
 
 def _by_slsqp(found, rule, t: int) -> float:
