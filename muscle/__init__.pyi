@@ -40,7 +40,6 @@ from .parameters import parameter_names as parameter_names
 from .path import Muscle as Muscle
 from .path import MuscleGroup as MuscleGroup
 from .path import MusclePath as MusclePath
-from .path import PathWrap as PathWrap
 from .path import Pulley as Pulley
 from .points import ConditionalPoint as ConditionalPoint
 from .points import MovingPoint as MovingPoint

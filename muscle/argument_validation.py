@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -115,8 +114,7 @@ class MuscleCall(Call):
 
 def _check_closed_form(muscle: Muscle, in_casadi: bool) -> None:
     """TypeError where the length of a path has no closed form, or, for SymPy, one with too many nested cases."""
-    for number, _ in enumerate(pairwise(muscle.path.points), start=1):
-        acting = [wrap for wrap in muscle.path.wraps if wrap.acts(number)]
+    for acting in muscle.path.acting:
         solved = next((wrap.kind for wrap in acting if wrap.solved), None)
         if solved is not None or len(acting) > 1:
             what = "several surfaces" if solved is None else f"a surface of type {solved!r}"

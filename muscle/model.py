@@ -284,7 +284,7 @@ class Model(Record):
 
         def moved(muscle: Muscle) -> Muscle:
             bones = muscle.path.on_bones
-            anatomy = None if bones is None else replace(bones, path_wraps=())
+            anatomy = bones
             return replace(muscle, path=MusclePath(tuple(paths[muscle.name]), anatomy=anatomy))
 
         muscles = (moved(muscle) if muscle.name in paths else muscle for muscle in self.muscles)

@@ -1,7 +1,6 @@
 """Paths as records, of points between bodies, surfaces and pulleys; muscles along them, and groups of muscles."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import field
 from itertools import pairwise
 from typing import ClassVar
 
@@ -12,9 +11,9 @@ from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap
+from myoquat.muscle.wrapping import Wrap, acting_surfaces
 
-__all__ = ["Muscle", "MuscleGroup", "MusclePath", "PathWrap", "Pulley", "different_paths", "paths_on_bones"]
+__all__ = ["Muscle", "MuscleGroup", "MusclePath", "Pulley", "different_paths", "paths_on_bones"]
 
 
 @dataclass(frozen=True)
@@ -36,36 +35,15 @@ class Pulley(Record):
 
 
 @dataclass(frozen=True)
-class PathWrap(Record):
-    """What an OpenSim file states of a surface on a path.
-
-    wrap    the surface's number in `MusclePath.wraps`
-    points  the numbers of the points between which it acts; None for the whole path
-    method  the method for ellipsoids
-
-    >>> from myoquat.muscle import PathWrap
-    >>> PathWrap(0, (1, 2)).method
-    'hybrid'
-    """
-
-    wrap: int
-    points: tuple[int, int] | None = None
-    method: str = "hybrid"
-
-
-@dataclass(frozen=True)
 class MusclePath(Record):
     """A path from its first over via points to its last point. Muscles, springs, limits and ligaments act along it.
 
-    Between its points it is straight, or goes around the surfaces `wraps` that lie in its way. Those that act on
-    the same piece stand in the order in which the path meets them. Over `pulleys` it consists of several branches.
+    Between its points it is straight, or goes around the surfaces `wraps` that lie in its way. Over `pulleys`
+    it consists of several branches.
     Forces whose paths are equal share one path, whose length and contacts are computed once.
 
     `anatomy` is the path of points of one that is a function of coordinates, which was fitted to it
     (`Model.with_fitted_paths`). It has no effect on lengths and torques. It says where forces pull on bones.
-
-    `path_wraps` holds the surfaces as an OpenSim file states them, in the order of the file. Lengths do not depend on
-    it. It serves to write the file again, because OpenSim's lengths depend on the order and the ranges of the file.
 
     >>> from myoquat.muscle import Muscle, MusclePath, PathPoint
     >>> from myoquat.muscle.laws import PathActuator, PathSpring
@@ -79,13 +57,17 @@ class MusclePath(Record):
     points: tuple[PathPoint, ...]
     wraps: tuple[Wrap, ...] = ()
     pulleys: tuple[Pulley, ...] = ()
-    path_wraps: tuple[PathWrap, ...] = field(default=(), compare=False)
     anatomy: "MusclePath | None" = None
 
     @property
     def on_bones(self) -> "MusclePath | None":
         """The path of points, which says where forces pull on bones; None for a function of coordinates alone."""
         return self if all(point.on_body for point in self.points) else self.anatomy
+
+    @property
+    def acting(self) -> list[tuple[Wrap, ...]]:
+        """Of every piece between two points, the surfaces that act on it."""
+        return acting_surfaces(self.points, self.wraps)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -278,7 +278,7 @@ def _velocity_blocks(
 def _moving_velocities(system: ArticulatedSystem, muscle: Muscle, start: int, end: int) -> list[int] | None:
     """The velocities that move the pieces between two points of a path; None where angles of quaternions drive them."""
     points = muscle.path.points[start : end + 1]
-    wraps = [wrap for wrap in muscle.path.wraps if any(wrap.acts(k) for k in range(start + 1, end + 1))]
+    wraps = [wrap for acting in muscle.path.acting[start:end] for wrap in acting]
     bodies = [*(point.body for point in points), *(wrap.body for wrap in wraps)]
     base = system.lowest_common_ancestor(bodies)
     moving = {k for body in bodies for k in system.velocities_moving(body)}

@@ -27,6 +27,7 @@ from myoquat.muscle import WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus
 from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.resolved_points import Site
 from myoquat.muscle.wrapping.segment_solver import Piece, over_surfaces
+from myoquat.muscle.wrapping.single_surface_contact import Meeting
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
 __all__ = ["NUMBERS", "TYPES", "Paths", "certified", "lengths", "paths", "placed", "run", "scenes", "shot", "solved"]
@@ -271,7 +272,8 @@ def placed(types: tuple[str, ...], row: Array) -> list[Wrap]:
 def solved(wraps: Sequence[Wrap], start: Array, end: Array) -> tuple[Piece, Array, Array]:
     """The path between two points (..., 3) of the ground past surfaces on it; its length (...) [m]; and how many (...)
     surfaces it touches."""
-    piece = over_surfaces(wraps, Site(start), Site(end), {"ground": (np.eye(3), np.zeros(3))})
+    poses, ends = {"ground": (np.eye(3), np.zeros(3))}, (Site(start), Site(end))
+    piece = over_surfaces([Meeting.of(wrap, *ends, poses) for wrap in wraps], *ends, poses)
     spans = [joined([c.P, c.Q, c.arc[..., None], np.where(c.on, 1.0, 0.0)[..., None]]) for c in piece.contacts]
     order = [c.place + 0.0 * c.arc for c in piece.contacts]
     touched = 0.0 * start[..., 0]

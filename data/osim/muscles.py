@@ -23,7 +23,7 @@ from myoquat.data.osim.laws import (
 )
 from myoquat.data.osim.tree import DEFAULT_RANGE
 from myoquat.data.osim.wraps import TAG as OBSTACLES
-from myoquat.data.osim.wraps import Surfaces, WrittenWraps, add_path_wraps, is_hinted, is_resolved, read_obstacles
+from myoquat.data.osim.wraps import Surfaces, WrittenWraps, add_path_wraps, is_hinted, read_obstacles
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,
@@ -51,7 +51,6 @@ __all__ = [
     "Paths",
     "force_element",
     "has_path",
-    "has_resolved_wraps",
     "load_paths",
     "read_functional",
     "read_groups",
@@ -159,20 +158,13 @@ def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported:
         along = MusclePath(*read_obstacles(path, frames, unsupported))
     else:
         points = tuple(_point(point, frames) for point in objects(path, "PathPointSet"))
-        wraps, path_wraps = surfaces.along(path, len(points), unsupported)
-        along = MusclePath(points, wraps, path_wraps=path_wraps)
+        along = MusclePath(points, surfaces.along(path, len(points), unsupported))
     name = str(element.get("name"))
     for tag, (idle, sign) in UNREAD.items():
         limit = element.find(tag)
         if limit is not None and sign * (number(element, tag, infinite=True) - idle) > 0:
             unsupported.count(element, f"{tag}: its activation goes from its least to 1")
     return Muscle(name, along, law, read_activation(element), dynamics)
-
-
-def has_resolved_wraps(element: Any) -> bool:
-    """Whether the file of a force states on which pieces of its path surfaces act, see `is_resolved`."""
-    path = _path_in(element)
-    return path is not None and path.tag not in (FUNCTIONAL, OBSTACLES) and is_resolved(path)
 
 
 def read_groups(

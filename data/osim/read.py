@@ -27,7 +27,7 @@ from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.osim.geometry import count_unknown_geometry, geometry_of
 from myoquat.data.osim.laws import MUSCLES, is_rigid
 from myoquat.data.osim.left_out import count_unseen
-from myoquat.data.osim.muscles import has_path, has_resolved_wraps, read_groups, read_muscle
+from myoquat.data.osim.muscles import has_path, read_groups, read_muscle
 from myoquat.data.osim.tree import (
     FORCES_ON_ANGLES,
     STARTS,
@@ -37,7 +37,7 @@ from myoquat.data.osim.tree import (
     turned_by_angular_velocity,
 )
 from myoquat.data.osim.version import in_current_schema, read_document
-from myoquat.data.osim.wraps import Surfaces, with_wrap_ranges
+from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
 from myoquat.joints.errors import ModelError
@@ -171,7 +171,7 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
     actuators = tuple(ACTUATORS[force.tag].read(force, frames) for force in forces[ACTUATED])
     names = tuple(muscle.name for muscle in muscles)
     known = (*names, *(name for a in actuators for name in a.control_names))
-    model = Model(
+    return Model(
         system,
         muscles,
         name=name,
@@ -189,7 +189,6 @@ def _model(element: Any, path: Path, unsupported: UnsupportedElements, implausib
         inputs=read_inputs(element, known, unsupported, path.parent),
         groups=read_groups(element, names, unsupported, implausible),
     )
-    return with_wrap_ranges(model, {str(force.get("name")) for force in forces[PATHS] if has_resolved_wraps(force)})
 
 
 PATHS, PASSIVE, ACTUATED = "along paths", "passive", "actuated"

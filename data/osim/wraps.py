@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass, unchecked
+from myoquat.core.records import dataclass
 from myoquat.data.osim.forces import Contacts, add_surfaces
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
 from myoquat.data.reports import UnsupportedElements
@@ -25,15 +24,11 @@ from myoquat.data.xml import (
     triple,
 )
 from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
+from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import rotation_matrix_from_euler
-from myoquat.joints.vectors import matvec, vecmat
 from myoquat.muscle import wrapping
-from myoquat.muscle.coordinates import follow
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, MusclePath, PathWrap
+from myoquat.muscle.path import Muscle
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import Wrap
 
@@ -44,10 +39,7 @@ __all__ = [
     "WrittenWraps",
     "add_path_wraps",
     "is_hinted",
-    "is_resolved",
     "read_obstacles",
-    "with_valid_path_wraps",
-    "with_wrap_ranges",
 ]
 
 
@@ -88,11 +80,6 @@ def _add_surface(holder: Element, table: Table, wrap: Wrap, name: str, place: di
         add(element, key, value)
 
 
-AT_ONCE = 1000  # pieces of paths
-SAMPLED_POSES = 64  # at which contact of the pieces of a path with a surface is tested
-RESOLVED = "_resolved"  # ends the names of all <PathWrap>s of a path whose ranges and order are those of the model
-
-
 @dataclass(frozen=True)
 class Surfaces:
     """The wrap objects of a model by name: (element, frame that it is in) of all that have it."""
@@ -118,18 +105,10 @@ class Surfaces:
         Q = quaternion_from_matrix(R @ rotation_matrix_from_euler(np.array(angles).reshape(-1, 3), "XYZ"))
         return cls(found, dict(zip(named, map(tuple, Q.tolist()), strict=True)))
 
-    def along(
-        self, path: Any, count: int, unsupported: UnsupportedElements
-    ) -> tuple[tuple[Wrap, ...], tuple[PathWrap, ...]]:
-        """What a <GeometryPath> of `count` points wraps around, in the file's order, and how the file states it; what
-        is not supported is noted."""
-        elements = [(self._wrap(element, count, unsupported), element) for element in objects(path, "PathWrapSet")]
-        read = [(wrap, text(element, "method", "hybrid")) for wrap, element in elements if wrap is not None]
-        stated = () if is_resolved(path) else read
-        return (
-            tuple(wrap for wrap, _ in read),
-            tuple(PathWrap(k, wrap.points, method) for k, (wrap, method) in enumerate(stated)),
-        )
+    def along(self, path: Any, count: int, unsupported: UnsupportedElements) -> tuple[Wrap, ...]:
+        """What a <GeometryPath> of `count` points wraps around, in the file's order; what is not supported is noted."""
+        wraps = (self._wrap(element, count, unsupported) for element in objects(path, "PathWrapSet"))
+        return tuple(wrap for wrap in wraps if wrap is not None)
 
     def _wrap(self, path_wrap: Any, count: int, unsupported: UnsupportedElements) -> Wrap | None:
         name = text(path_wrap, "wrap_object")
@@ -154,7 +133,8 @@ class Surfaces:
                 **read_sizes(element),
             }
         quadrant = self._quadrant(element, surface, unsupported)
-        return surface(quadrant=quadrant, points=_points(path_wrap, count), **self.shapes[name])
+        method = text(path_wrap, "method", "hybrid")
+        return surface(quadrant=quadrant, points=_points(path_wrap, count), method=method, **self.shapes[name])
 
     def _quadrant(self, element: Any, surface: type[Wrap], unsupported: UnsupportedElements) -> str:
         given = text(element, "quadrant", "all").lower()
@@ -174,148 +154,6 @@ def _points(path_wrap: Any, count: int) -> tuple[int, int] | None:
     if not start < end:
         complain(path_wrap, f"<range> {first} {last} leaves no piece of a path of {count} points")
     return None if (start, end) == (0, count - 1) else (start, end)
-
-
-# ---- which pieces, in which order --------------------------------------------------------------------------
-
-
-def is_resolved(path: Any) -> bool:
-    """Whether the names of a path's <PathWrap>s say that its surfaces act on the stated pieces, in the stated order."""
-    names = [str(element.get("name")) for element in objects(path, "PathWrapSet")]
-    return bool(names) and all(name.endswith(RESOLVED) for name in names)
-
-
-def _in_stated_order(path: MusclePath) -> MusclePath:
-    """The path with its surfaces as its `path_wraps` state them; the same one where these name other surfaces."""
-    if sorted(stated.wrap for stated in path.path_wraps) != list(range(len(path.wraps))):
-        return path
-    wraps = tuple(replace(path.wraps[stated.wrap], points=stated.points) for stated in path.path_wraps)
-    return replace(path, wraps=wraps, path_wraps=_reordered(path.path_wraps, [s.wrap for s in path.path_wraps]))
-
-
-def _reordered(path_wraps: Sequence[PathWrap], order: Sequence[int]) -> tuple[PathWrap, ...]:
-    """The statements about surfaces of which those with the numbers in `order` are put in this order."""
-    return tuple(replace(stated, wrap=order.index(stated.wrap)) for stated in path_wraps)
-
-
-def with_wrap_ranges(model: Model, resolved: Collection[str] = ()) -> Model:
-    """The model with each surface on the pieces of its path that can meet it, surfaces in the order of the path.
-
-    A file may let a surface act on a whole path, although only one piece ever comes near. On the others a quadrant
-    would pull the path around a surface that lies elsewhere. Contact is tested at the start and at 64 random poses
-    within the coordinates' ranges that satisfy the couplers. If the quadrant is "all", a surface acts on every piece in
-    contact, else on the piece that is in contact most often. Without any contact it acts on the piece that is nearest
-    at the start. A path whose file states these pieces in order is unchanged, as are the muscles in `resolved`, and
-    paths around one sphere or one cylinder (`_is_open`).
-    """
-    opened = [muscle for muscle in model.muscles if _is_open(muscle, resolved)]
-    if not opened:
-        return model
-    pieces = _pieces(model.system, opened, _sampled(model))
-    found = {muscle.name: _with_ranges(muscle, pieces) for muscle in opened}
-    muscles = tuple(found.get(muscle.name, muscle) for muscle in model.muscles)
-    return unchecked(model, {"muscles": muscles})  # nothing that was checked has changed
-
-
-def _is_open(muscle: Muscle, resolved: Collection[str]) -> bool:
-    """Whether the pieces on which its surfaces act are still to be found.
-
-    A sphere or a cylinder that is the only surface of a path acts on all of them, because contact has a formula. A
-    cylinder with a quadrant then acts on one pair of points at each pose, as in OpenSim.
-    """
-    wraps = muscle.path.wraps
-    if len(wraps) == 1 and not wraps[0].solved:
-        wrap = wraps[0]
-        if wrap.quadrant == "all" or wrap.sided:
-            return False
-    return bool(wraps) and muscle.name not in resolved and all(wrap.hint is None for wrap in wraps)
-
-
-def _sampled(model: Model) -> np.ndarray:
-    """(SAMPLED_POSES + 1, nq): the start, and random poses within the ranges of the independent coordinates."""
-    rng, names = np.random.default_rng(0), list(model.system.coordinate_names)
-    q = np.tile(model.start, (SAMPLED_POSES + 1, 1))
-    driven = {coupler.dependent for coupler in model.couplers}
-    for c in model.coordinates:
-        free = not c.locked and c.name in names and c.name not in driven
-        if free and c.range is not None and np.isfinite(c.range).all():
-            q[1:, names.index(c.name)] = rng.uniform(*c.range, SAMPLED_POSES)
-    follow(model.couplers, model.system, q[1:])
-    return q
-
-
-class _Piece(NamedTuple):
-    """A piece of a path near a surface.
-
-    end              the number of its last point
-    contacts         at how many poses it touches
-    distance, share  how far it is from the surface's centre or axis at the start, and where on the way along it
-    """
-
-    end: int
-    contacts: int
-    distance: float
-    share: float
-
-
-def _pieces(system: ArticulatedSystem, muscles: Sequence[Muscle], q: np.ndarray) -> dict[tuple[str, int], list[_Piece]]:
-    """The pieces on which each surface may act, by the muscle's name and the surface's number; all surfaces of one type
-    at once. The start is the first of the poses q (n, nq)."""
-    poses = {
-        name: (R + np.zeros((len(q), 3, 3)), p + np.zeros((len(q), 3))) for name, (R, p) in system.poses(q).items()
-    }
-    rows: dict[type[Wrap], list[tuple[tuple[str, int], int, Wrap, np.ndarray]]] = {}
-    for muscle in muscles:
-        path = [(point.local(system, q), *poses[point.body]) for point in muscle.path.points]
-        points = np.stack([p + matvec(R, x) for x, R, p in path])
-        for (number, wrap), end in product(enumerate(muscle.path.wraps), range(1, len(points))):
-            if wrap.acts(end):
-                row = (muscle.name, number), end, wrap, points[end - 1 : end + 1]
-                rows.setdefault(type(wrap), []).append(row)
-    found: dict[tuple[str, int], list[_Piece]] = {}
-    groups = [group[k : k + AT_ONCE] for group in rows.values() for k in range(0, len(group), AT_ONCE)]
-    for keys, ends, wraps, lines in (zip(*group, strict=True) for group in groups):
-        R, p = (np.stack([poses[wrap.body][k] for wrap in wraps]) for k in (0, 1))
-        turn = rotation_matrix(np.array([wrap.orientation for wrap in wraps]))
-        place = np.array([wrap.position for wrap in wraps])
-        on_bodies = vecmat(np.stack(lines) - p[:, None], R[:, None])  # (pieces, both ends, poses, 3)
-        A, B = np.moveaxis(vecmat(on_bodies - place[:, None, None], turn[:, None, None]), 1, 0)
-        surface = unchecked(wraps[0], {"quadrant": "all"}).shaped(np.array([wrap.numbers() for wrap in wraps])[:, None])
-        contacts = np.sum(surface.meets(A, B), axis=-1)
-        for key, *piece in zip(keys, ends, contacts.tolist(), *_nearest(surface, A[:, 0], B[:, 0]), strict=True):
-            found.setdefault(key, []).append(_Piece(*piece))
-    return found
-
-
-def _nearest(wrap: Wrap, A: np.ndarray, B: np.ndarray) -> tuple[list[float], list[float]]:
-    """The distance from the surface's centre or axis at which lines from A to B (n, 3) pass, and there the share of the
-    way."""
-    flat = [1.0, 1.0, 0.0] if isinstance(wrap, wrapping.WrapCylinder) else np.ones(3)
-    a, d = A * flat, (B - A) * flat
-    square = np.sum(d * d, axis=-1)
-    share = np.clip(-np.sum(a * d, axis=-1) / np.where(square > 0, square, 1.0), 0, 1)
-    return np.linalg.norm(A + share[:, None] * (B - A), axis=-1).tolist(), share.tolist()
-
-
-def _with_ranges(muscle: Muscle, pieces: Mapping[tuple[str, int], Sequence[_Piece]]) -> Muscle:
-    placed: list[tuple[float, tuple[int, int]]] = []  # where along the path a surface is nearest, and on which points
-    path = muscle.path
-    for number, wrap in enumerate(path.wraps):
-        near = pieces[muscle.name, number]
-        closest = min(near, key=lambda piece: piece.distance)
-        met = [piece for piece in near if piece.contacts] or [closest]
-        if wrap.quadrant != "all":
-            met = [max(met, key=lambda piece: piece.contacts)]
-        placed.append((closest.end - 1 + closest.share, (met[0].end - 1, met[-1].end)))
-    whole = (0, len(path.points) - 1)
-    spans = [None if span == whole else span for _, span in placed]
-    starts = [span[0] for _, span in placed]
-    if any(spans) and spans == [wrap.points for wrap in path.wraps] and starts == sorted(starts):
-        return muscle  # as it is written: a file that tells the pieces tells the order on them
-    order = sorted(range(len(placed)), key=lambda k: placed[k][0])
-    wraps = tuple(unchecked(path.wraps[k], {"points": spans[k]}) for k in order)
-    changed = unchecked(path, {"wraps": wraps, "path_wraps": _reordered(path.path_wraps, order)})
-    return unchecked(muscle, {"path": changed})
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -477,7 +315,7 @@ class WrittenWraps:
 
 
 def _bare(wrap: Wrap) -> Wrap:
-    return replace(wrap, points=None, hint=None)
+    return replace(wrap.surface, hint=None)
 
 
 def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
@@ -490,27 +328,12 @@ def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
     return False
 
 
-def with_valid_path_wraps(model: Model) -> Model:
-    """The model with `path_wraps` of those muscles only whose surfaces become the same again when they are read."""
-    stated = tuple(replace(muscle, path=_in_stated_order(muscle.path)) for muscle in model.muscles)
-    read = with_wrap_ranges(replace(model, muscles=stated)).paths
-    muscles = (
-        muscle if muscle.path.wraps == path.wraps else replace(muscle, path=replace(muscle.path, path_wraps=()))
-        for muscle, path in zip(model.muscles, read, strict=True)
-    )
-    return replace(model, muscles=tuple(muscles))
-
-
 def add_path_wraps(path: Element, muscle: Muscle, wraps: WrittenWraps) -> None:
-    """The surfaces in the order and with the ranges of `path_wraps`; without these, those of the model, and names that
-    say so."""
-    own, path_wraps = muscle.path.wraps, muscle.path.path_wraps
-    resolved = tuple(PathWrap(k, wrap.points) for k, wrap in enumerate(own))
-    mark = "" if path_wraps else RESOLVED
-    holder = add_set(path, "PathWrapSet") if own else path
-    for k, stated in enumerate(path_wraps or resolved, start=1):
-        entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}{mark}")
-        add(entry, "wrap_object", wraps.of(own[stated.wrap]))
-        add(entry, "method", stated.method)
-        span = (-1, -1) if stated.points is None else (stated.points[0] + 1, stated.points[1] + 1)
+    """The surfaces in their order, with their ranges and methods."""
+    holder = add_set(path, "PathWrapSet") if muscle.path.wraps else path
+    for k, wrap in enumerate(muscle.path.wraps, start=1):
+        entry = add(holder, "PathWrap", name=f"{muscle.name}_wrap{k}")
+        add(entry, "wrap_object", wraps.of(wrap))
+        add(entry, "method", wrap.method)
+        span = (-1, -1) if wrap.points is None else (wrap.points[0] + 1, wrap.points[1] + 1)
         add(entry, "range", " ".join(map(str, span)))

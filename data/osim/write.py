@@ -18,7 +18,7 @@ from myoquat.data.osim.frames import path_of
 from myoquat.data.osim.laws import TIMES
 from myoquat.data.osim.muscles import Paths, force_element
 from myoquat.data.osim.tree import forces_on_angles
-from myoquat.data.osim.wraps import WrittenWraps, with_valid_path_wraps
+from myoquat.data.osim.wraps import WrittenWraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name
 from myoquat.joints.conversion.balls import with_angles
@@ -66,7 +66,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     model = _prepared(original)
     system = model.system
     start_q, start_u = _start(original, system)
-    model = with_valid_path_wraps(replace(model, start_q=tuple(map(float, start_q))))
+    model = replace(model, start_q=tuple(map(float, start_q)))
     element = add(root, "Model", name=checked_name(model.name, "the model"))
     if model.description:
         add(element, "credits", model.description)

@@ -88,8 +88,7 @@ class PathLengthConstraint(Holonomic):
 
 def solved_surface(path: MusclePath) -> str | None:
     """The name of a surface whose contact a solver finds: of another form, or one of several between two points."""
-    for number in range(1, len(path.points)):
-        acting = [wrap for wrap in path.wraps if wrap.acts(number)]
+    for acting in path.acting:
         for wrap in acting:
             if wrap.solved or len(acting) > 1:
                 return wrap.name or f"{'an' if wrap.kind[0] in 'aeiou' else 'a'} {wrap.kind}"

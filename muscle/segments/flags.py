@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.locks import FOLLOWED_SINE, followed_joints, followed_sines
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -17,6 +16,7 @@ from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.points import RANGE_MARGIN, ConditionalPoint, DrivenPoint, PathPoint
 from myoquat.muscle.segments.stops import contacts
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
+from myoquat.muscle.wrapping.route import touches_several
 
 __all__ = ["PathFlag", "flags", "lock_sines"]
 
@@ -42,9 +42,8 @@ class PathFlag(IntFlag):
     OPEN        the path depends on named angles of a quaternion, and both triples of angles of its rotation lie in
                 their ranges. The length is that of one of them (`myoquat.joints.Angles`). Along a `Motion` the branch
                 is known, and the bit is not set
-    LEFT_OUT    a surface lies in the way of a piece of the path on which it does not act here, although its file lets
-                it (`MusclePath.path_wraps`). OpenSim chooses the piece at every pose. Here it was chosen from poses
-                within the coordinates' ranges, so that contact in few of them, or outside of the ranges, may be missed
+    REPEATED    a surface touches several pieces of the path, each between two of its points. OpenSim lets it act on the
+                first of them alone, so that the path runs through it on the others
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -60,7 +59,7 @@ class PathFlag(IntFlag):
     OUTSIDE = 32
     LOCKED = 64
     OPEN = 128
-    LEFT_OUT = 256
+    REPEATED = 256
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -90,7 +89,7 @@ def _of(
         PathFlag.OUTSIDE: [left for left in outside if left is not None],
         PathFlag.LOCKED: [sine <= FOLLOWED_SINE for sine in lock_sines(system, path, q)],
         PathFlag.OPEN: _open(system, path, q),
-        PathFlag.LEFT_OUT: [*_left_out(system, path, q)],
+        PathFlag.REPEATED: [*_repeated(path, pieces)],
     }
     columns = [np.where(reduce(or_, found, never), float(bit), 0.0) for bit, found in bits.items()]
     return sum(columns[1:], start=columns[0])
@@ -136,24 +135,13 @@ def _jumps(path: MusclePath, pieces: "tuple[wrapping.Piece, ...]", near: float) 
                 yield here
 
 
-def _left_out(system: ArticulatedSystem, path: MusclePath, q: Array) -> Iterator[Array]:
-    """(...) each, whether the straight line of a piece runs through a surface that its file lets act there."""
-    ends: dict[int, list[wrapping.Wrap]] = {}
-    for stated in path.path_wraps:
-        wrap, (first, last) = path.wraps[stated.wrap], stated.points or (0, len(path.points) - 1)
-        for end in range(first + 1, last + 1):
-            ends.setdefault(end, []).extend([] if wrap.acts(end) else [unchecked(wrap, {"quadrant": "all"})])
-    if not any(ends.values()):
-        return
-    poses = system.poses(q)
-    last_site = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
-    for end, point in enumerate(path.points[1:], start=1):
-        site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        for wrap in ends.get(end, ()):
-            A, B = (wrap.seen(x.seen_from(poses, wrap.body)) for x in (last_site, site))
-            met = wrap.cut(A, B) if wrap.ring else wrap.meets(A, B)
-            yield met if on is True else met & on
-        last_site = site.or_else(on, last_site)
+def _repeated(path: MusclePath, pieces: "tuple[wrapping.Piece, ...]") -> Iterator[Array]:
+    """(...) each, whether a surface touches several pieces."""
+    touched: dict[int, list[Array]] = {}
+    for acting, piece in zip(path.acting, pieces, strict=True):
+        for wrap, c in zip(acting, piece.contacts, strict=True):
+            touched.setdefault(id(wrap), []).append(c.on)
+    return (touches_several(on) for on in touched.values() if len(on) > 1)
 
 
 def _fixed(point: PathPoint, body: str) -> bool:

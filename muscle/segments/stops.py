@@ -101,11 +101,10 @@ def stops_of(paths: Sequence[MusclePath]) -> list[list[Stop]]:
 
 def _stops(path: MusclePath, number: int) -> Iterator[Stop]:
     """The stops of a path, of which the first has this number."""
-    for i, (point, share) in enumerate(zip(path.points, (1.0, *path.shares), strict=True)):
-        for wrap in path.wraps:
-            if i and wrap.acts(i):
-                yield Stop(number, wrap.body, SURFACE)
-                number += 1
+    for point, share, acting in zip(path.points, (1.0, *path.shares), [(), *path.acting], strict=True):
+        for wrap in acting:
+            yield Stop(number, wrap.body, SURFACE)
+            number += 1
         yield Stop(number, point.body, _sort(point), point, share)
         number += 1
 

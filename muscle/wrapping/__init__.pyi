@@ -1,3 +1,4 @@
+from .contacts import acting_surfaces as acting_surfaces
 from .contacts import path_contacts as path_contacts
 from .half_plane import HalfPlaneCylinder as HalfPlaneCylinder
 from .half_plane import HalfPlaneSphere as HalfPlaneSphere

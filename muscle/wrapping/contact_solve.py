@@ -35,7 +35,7 @@ class SolvedContact:
     def none(cls, zero: Array) -> "SolvedContact":
         """No contact; zero (..., 3)."""
         number, never = zero[..., 0], ~always(zero[..., 0])
-        return cls(never, zero, zero, number, never, zero[..., :2], number)
+        return cls(never, zero, zero, number, never, zero[..., :2] + MAX_DISTANCE_M, number)
 
     def passed_over(self, where: Array) -> "SolvedContact":
         """The same without contact where the condition holds, and reported as passed over where there would be one."""

@@ -1,7 +1,12 @@
-"""All contacts of paths at a pose."""
+"""All contacts of paths at a pose.
+
+A surface acts on the pieces between two points of a path that lie in its range. It is an obstacle on each of them,
+unless it is to be passed on one side or through (`Wrap.on_one_piece`). It then acts on one piece at a pose, as in
+OpenSim. Tests that need no solver tell which surfaces a straight piece meets. So a piece that meets none costs little.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 
@@ -10,28 +15,57 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.segment_solver import Piece, over_one_surface, over_surfaces
-from myoquat.muscle.wrapping.single_surface_contact import contacts_alone
-from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
-from myoquat.muscle.wrapping.surfaces.vectors import dot
+from myoquat.muscle.wrapping.segment_solver import Piece, over_one_surface, over_surfaces, shared_slots, slots_of
+from myoquat.muscle.wrapping.single_surface_contact import Meeting, contacts_alone
+from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["path_contacts"]
+__all__ = ["acting_surfaces", "path_contacts"]
 
 Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
 
 
+def acting_surfaces(points: Sequence[PathPoint], wraps: Sequence[Wrap]) -> list[tuple[Wrap, ...]]:
+    """Of every piece of a path, the surfaces that act on it: those in whose range it is.
+
+    A piece that meets a surface at no pose is left out, if the surface acts on another one. Points on the body of the
+    surface tell: one of them lies inside the surface, or the surface does not lie between both.
+    """
+    pieces: list[tuple[Wrap, ...]] = [()] * (len(points) - 1)
+    for wrap in wraps:
+        own = [k for k in range(1, len(points)) if wrap.acts(k)]
+        met = [k for k in own if _may_meet(wrap, points[k - 1], points[k])]
+        for k in met or own:
+            pieces[k - 1] += (wrap,)
+    return pieces
+
+
+def _may_meet(wrap: Wrap, first: PathPoint, last: PathPoint) -> bool:
+    """Whether a piece may meet a surface at some pose, as far as points of the surface's body tell."""
+    fixed = [
+        as_array(point.position) for point in (first, last) if type(point) is PathPoint and point.body == wrap.body
+    ]
+    if wrap.varies or any(map(is_symbolic, fixed)):
+        return True
+    ends = [wrap.seen(x) for x in fixed]
+    return not any(map(wrap.holds, ends)) and (len(ends) < 2 or bool(wrap.meets(*ends)))
+
+
 @dataclass(frozen=True)
 class _Segment:
-    """A piece of a path before it is solved: its ends, the surfaces that act between them, whether the path takes it,
-    and whether it begins within the points between which each surface acts."""
+    """A piece of a path before it is solved: its ends, whether the path takes it, and the surfaces that act on it."""
 
-    wraps: tuple[Wrap, ...]
     start: Site
     end: Site
     on: Array | bool
-    reached: tuple[Array | bool, ...] = ()
+    meetings: list[Meeting]
+
+    def taken(self, number: int) -> Meeting:
+        """A meeting, where the path takes the piece."""
+        m = self.meetings[number]
+        return m if isinstance(self.on, bool) else replace(m, acts=self.on & m.acts)
 
 
 def path_contacts(
@@ -42,57 +76,17 @@ def path_contacts(
     A conditional point that is off the path has no piece: nothing is touched there.
     """
     segments = [list(_segments(system, *path, q, poses)) for path in paths]
-    lone = [segment for path in segments for segment in path if len(segment.wraps) == 1]
-    ends = [(s.start.seen_from(poses, s.wraps[0].body), s.end.seen_from(poses, s.wraps[0].body)) for s in lone]
-    contacts = contacts_alone([segment.wraps[0] for segment in lone], ends)
-    seen = iter(zip(ends, contacts, strict=True))
-
-    def pieces(found: list[_Segment]) -> tuple[Piece, ...]:
-        alone: dict[int, tuple[Line, Contact]] = {}
-        for k, segment in enumerate(found):
-            if len(segment.wraps) == 1:
-                line, contact = next(seen)
-                alone[k] = line, _where(_where(contact, segment.on), segment.reached[0])
-        chosen = _on_one_pair(found, alone)
-        return tuple(
-            over_one_surface(segment.wraps[0], chosen[k])
-            if k in chosen
-            else _taken(_over_reached(segment, poses), segment.on)
-            for k, segment in enumerate(found)
-        )
-
+    every = [segment.meetings for path in segments for segment in path]
+    closed = iter(contacts_alone([m for meetings in every for m in meetings if not m.wrap.solved]))
+    for meetings in every:
+        meetings[:] = [m if m.wrap.solved else replace(m, contact=next(closed)) for m in meetings]
+    for path in segments:
+        _choose_pieces(path)
+    shared = shared_slots(_slots(meetings) for meetings in every if len(meetings) > 1)
     return tuple(
-        pieces(found) if found else (Piece(),) * (len(path) - 1)
+        tuple(_piece(segment, poses, shared) for segment in found) if found else (Piece(),) * (len(path) - 1)
         for (path, _), found in zip(paths, segments, strict=True)
     )
-
-
-def _on_one_pair(segments: Sequence[_Segment], alone: Mapping[int, tuple[Line, Contact]]) -> dict[int, Contact]:
-    """The contacts of the pieces of a path that have one surface each, by their numbers.
-
-    A surface that keeps the path on a side (`Wrap.sided`) acts on one of its pieces alone, as in OpenSim. This is the
-    first piece whose straight line cuts the surface with an end in front, else the piece that it lengthens by the
-    least. Source: OpenSim 4.6, GeometryPath::applyWrapObjects and WrapCylinder::wrapLine.
-    """
-    found = {k: contact for k, (_, contact) in alone.items()}
-    for wrap in {id(segments[k].wraps[0]): segments[k].wraps[0] for k in alone}.values():
-        members = [k for k in alone if segments[k].wraps[0] is wrap]
-        if not wrap.sided or len(members) == 1:
-            continue
-        ranks = [_rank(wrap, *alone[k], number - len(members)) for number, k in enumerate(members)]
-        for i, k in enumerate(members):
-            first = [ranks[i] <= rank if i < j else ranks[i] < rank for j, rank in enumerate(ranks) if j != i]
-            found[k] = _where(found[k], reduce(and_, first))
-    return found
-
-
-def _rank(wrap: Wrap, line: Line, contact: Contact, if_forced: int) -> Array:
-    """(...) by what a contact lengthens a piece [m], or a given negative number where the surface is in its way."""
-    A, B = line
-    first, second, direct = (np.sqrt(dot(x, x)) for x in (contact.P - A, B - contact.Q, B - A))
-    longer = first + contact.arc + second - direct
-    rank: Array = np.where(wrap.in_the_way(wrap.seen(A), wrap.seen(B)), float(if_forced), longer)
-    return np.where(contact.on, rank, np.inf)
 
 
 def _segments(
@@ -101,10 +95,10 @@ def _segments(
     if not wraps:
         return
     last, active = Site.of(poses, path[0].body, path[0].local(system, q)), [path[0].active(system, q)]
-    for number, point in enumerate(path[1:], start=1):
+    for point, acting in zip(path[1:], acting_surfaces(path, wraps), strict=True):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
-        acting = tuple(wrap for wrap in wraps if wrap.acts(number))
-        yield _Segment(acting, last, site, on, tuple(_reached(wrap, active) for wrap in acting))
+        meetings = [Meeting.of(wrap, last, site, poses, _reached(wrap, active)) for wrap in acting]
+        yield _Segment(last, site, on, meetings)
         last = site.or_else(on, last)
         active.append(on)
 
@@ -116,42 +110,39 @@ def _reached(wrap: Wrap, active: Sequence[Array | bool]) -> Array | bool:
     return True if any(isinstance(on, bool) for on in own) else reduce(or_, own)
 
 
-def _over_reached(segment: _Segment, poses: Poses) -> Piece:
-    """The piece over the surfaces that act. Each condition that depends on the pose is solved with and without."""
-    open_ = {
-        wrap.points: on for wrap, on in zip(segment.wraps, segment.reached, strict=True) if not isinstance(on, bool)
-    }
-    if not open_:
-        return over_surfaces(segment.wraps, segment.start, segment.end, poses)
-    points, on = next(iter(open_.items()))
-    own = [wrap.points == points for wrap in segment.wraps]
-    flags = tuple(True if mine else flag for mine, flag in zip(own, segment.reached, strict=True))
-    whole = _over_reached(replace(segment, reached=flags), poses)
-    left = [k for k, mine in enumerate(own) if not mine]
-    rest = _over_reached(
-        replace(segment, wraps=tuple(segment.wraps[k] for k in left), reached=tuple(flags[k] for k in left)), poses
-    )
-    contacts = [_where(contact, on) for contact in whole.contacts]
-    for k, contact in zip(left, rest.contacts, strict=True):
-        contacts[k] = _either(on, whole.contacts[k], contact)
-    return Piece(whole.wraps, tuple(contacts), np.where(on, whole.unsolved, rest.unsolved))
+def _choose_pieces(segments: Sequence[_Segment]) -> None:
+    """Let the surfaces that act on one piece at a time act on that piece alone.
+
+    It is the first piece whose straight line the surface is in the way of, else the one that it lengthens by the least.
+    Source: OpenSim 4.6, GeometryPath::applyWrapObjects and WrapCylinder::wrapLine.
+    """
+    places: dict[int, list[tuple[int, int]]] = {}
+    for i, segment in enumerate(segments):
+        for j, meeting in enumerate(segment.meetings):
+            if meeting.wrap.on_one_piece:
+                places.setdefault(id(meeting.wrap), []).append((i, j))
+    for own in places.values():
+        if len(own) > 1:
+            meetings = [segments[i].taken(j) for i, j in own]
+            first = [m.in_the_way for m in meetings]
+            free = ~reduce(or_, first)
+            meetings = [m.solved(here | free) for m, here in zip(meetings, first, strict=True)]
+            ranks = [
+                np.where(here, float(k - len(own)), m.lengthening)
+                for k, (m, here) in enumerate(zip(meetings, first, strict=True))
+            ]
+            for k, (i, j) in enumerate(own):
+                least = [ranks[k] <= rank if k < n else ranks[k] < rank for n, rank in enumerate(ranks) if n != k]
+                segments[i].meetings[j] = replace(meetings[k], acts=reduce(and_, least))
 
 
-def _taken(piece: Piece, on: Array | bool) -> Piece:
-    """A piece that touches nothing where the path does not take it."""
-    return replace(piece, contacts=tuple(_where(c, on) for c in piece.contacts))
+def _slots(meetings: Sequence[Meeting]) -> tuple[Wrap, ...]:
+    return slots_of(m.wrap for m in meetings)
 
 
-def _where(c: Contact, on: Array | bool) -> Contact:
-    """A contact, without flags where the path does not use this piece."""
-    if isinstance(on, bool):
-        return c
-    jump = np.where(on[..., None], c.jump, np.inf)
-    return replace(c, on=c.on & on, inside=c.inside & on, jump=jump)
-
-
-def _either(on: Array, first: Contact, second: Contact) -> Contact:
-    """The first contact where `on` (...) is true, else the second."""
-    wide = {"P": on[..., None], "Q": on[..., None], "jump": on[..., None]}
-    pairs = {f.name: (getattr(first, f.name), getattr(second, f.name)) for f in fields(Contact)}
-    return Contact(**{name: np.where(wide.get(name, on), *pair) for name, pair in pairs.items()})
+def _piece(segment: _Segment, poses: Poses, shared: Mapping[tuple[Wrap, ...], tuple[Wrap, ...]]) -> Piece:
+    """The piece over the surfaces that act."""
+    meetings = [segment.taken(j) for j in range(len(segment.meetings))]
+    if len(meetings) == 1:
+        return over_one_surface(meetings[0].solved())
+    return over_surfaces(meetings, segment.start, segment.end, poses, shared.get(_slots(meetings)))

@@ -125,7 +125,7 @@ def descended(start: Start, where: Array) -> Found:
     route, zero = start.route, 0.0 * start.route.segment.start[..., 0]
     never, count = ~always(zero), len(route.points)
     contacts = tuple(SolvedContact.none(0.0 * x.P) for x in route.points)
-    begin = Found(route, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero)
+    begin = Found(route, contacts, route.segment.acts, (never,) * count, never, zero + np.inf, zero)
     moves = np.where(start.fixed, 0.0, float(MAX_MOVES))
     state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, never, ~never)
     found = while_loop(_goes_on, _stepped, state, start, max_steps=MAX_ITERATIONS, where=where).found

@@ -61,6 +61,10 @@ class HalfPlaneSphere(WrapSphere):
 
     kind: ClassVar[str] = "half_plane_sphere"
 
+    @property
+    def on_one_piece(self) -> bool:
+        return False
+
     def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
         assert ahead is not None
         return half_plane_path(a, b, self.radius, ahead, plane_turns=True)

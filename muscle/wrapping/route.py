@@ -64,13 +64,14 @@ class TangentPoints:
 class Segment:
     """A segment of a path: its start and end (..., 3), and the surfaces between.
 
-    opposite: for each surface that divides, whether (...) the path passes it on the side opposite to that of the
-    straight line between the ends.
+    acts: whether (...) each surface acts. opposite: for each surface that divides, whether (...) the path passes it on
+    the side opposite to that of the straight line between the ends.
     """
 
     start: Array
     end: Array
     surfaces: tuple[PlacedSurface, ...]
+    acts: Flags
     opposite: Flags = ()
 
     @property
@@ -124,6 +125,7 @@ class Route:
     def contact(self, number: int, near: Near, where: Array | bool = True) -> SolvedContact:
         """The contact of a surface between its neighbours, `where` (...) it is asked for."""
         placed, line = self.segment.surfaces[number], self.segment.line(number)
+        where = self.segment.acts[number] & where
         return solve_contact(placed.prototype, placed.numbers, self.neighbours(number), line, near, where)
 
     def touching(self, number: int, points: TangentPoints) -> "Route":

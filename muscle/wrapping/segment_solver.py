@@ -13,16 +13,17 @@ found is nearly as short, where a start led to no path though it was shorter, an
 """
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, static, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
@@ -37,15 +38,17 @@ from myoquat.muscle.wrapping.route import (
     TangentPoints,
     differs,
     first_of,
+    passed,
     ranks,
     touches_several,
 )
 from myoquat.muscle.wrapping.saddle_points import is_saddle_point
+from myoquat.muscle.wrapping.single_surface_contact import Meeting
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size
 
-__all__ = ["Piece", "over_one_surface", "over_surfaces"]
+__all__ = ["Piece", "over_one_surface", "over_surfaces", "shared_slots", "slots_of"]
 
 OPPOSITE = 0.5  # part of a turn
 PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
@@ -66,41 +69,203 @@ class Piece:
     unsolved: Array | bool = False
 
 
-def over_one_surface(wrap: Wrap, contact: Contact) -> Piece:
-    """The segment over one surface, from its contact in its body's frame."""
-    return Piece((wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL))
+def over_one_surface(meeting: Meeting) -> Piece:
+    """The segment over one surface, which is solved."""
+    contact = meeting.result
+    return Piece((meeting.wrap,), (contact,), np.logical_not(contact.missed <= MAX_RESIDUAL))
 
 
-def over_surfaces(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> Piece:
+def over_surfaces(
+    meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap] | None = None
+) -> Piece:
     """The shortest path from `start` over several surfaces to `end`, touching those that it must.
 
-    If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles.
+    A straight line that meets none is the path. So is the path over the one surface that it meets if that path clears
+    the others: no path is shorter than the one over a single surface. Elsewhere the path is searched.
 
-    A path and its reverse are one problem: of the list of the surfaces and its reverse one is solved, and the path
-    starts at the end that is nearer to their middle. Where another path is nearly as short, it is sought from the
-    other end too.
+    If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The list is put
+    in a canonical order, and the path starts at the end that is nearer to the middle of the surfaces, so that a path
+    and its reverse are one problem. Where another path is nearly as short, it is sought from the other end too.
+
+    slots: prototypes of the search (`shared_slots`), more than the surfaces where it is made for other pieces too
     """
-    wraps = tuple(wraps)
-    if not wraps:
+    if not meetings:
         return Piece()
-    listed, keys = list(range(len(wraps))), [_key(wrap) for wrap in wraps]
-    if keys[::-1] < keys:
-        listed.reverse()
-    segment, scale, turned = _segment([wraps[i] for i in listed], start, end, poses)
-    zero = 0.0 * scale
-    begin = _Oriented(_nothing(segment), turned, turned & ~turned, zero + 2.0)
-    found = while_loop(
-        _any_way_left, _sought, begin, (segment, tuple(zero + float(i) for i in listed), turned), max_steps=2
-    )
-    best, turned, contacts, unit = found.best, found.turned, {}, scale[..., None]
-    doubtful, there = found.doubtful[..., None], turned[..., None]
-    for i, c, place, through in zip(listed, _near_planes(best), best.route.order, best.through, strict=True):
+    listed = sorted(range(len(meetings)), key=lambda i: _key(meetings[i].wrap))
+    wraps = [meetings[i].wrap for i in listed]
+    slots = slots or slots_of(wraps)
+    touched = [m.touches for m in meetings]
+    places = dict(zip(listed, _places(wraps, slots), strict=True))
+    problem = _problem([places[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
+    straight = _Solved.none(problem)
+    asked = always(straight.unsolved) & reduce(or_, touched) & ~_clears_others(meetings, touched, start, end, poses)
+    found = call_where(_solved, problem, asked, straight)
+    contacts = []
+    for i, m in enumerate(meetings):
+        c, place, rows = found.contacts[places[i]], found.place[places[i]], np.stack(_axes(m.wrap), axis=-2)
+        P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
+        contact = Contact(c.on, P, Q, c.arc, c.inside, c.jump, c.missed, place)
+        contacts.append(choose(asked, contact, m.straight))
+    return Piece(tuple(m.wrap for m in meetings), tuple(contacts), found.unsolved)
+
+
+def _clears_others(
+    meetings: Sequence[Meeting], touched: Sequence[Array], start: Site, end: Site, poses: Poses
+) -> Array:
+    """(...) whether one surface with a closed form is touched, and the path over it alone clears the others, which have
+    no side."""
+    P, Q = start.world, end.world
+    for m, here in zip(meetings, touched, strict=True):
+        if m.contact is not None:
+            R, p = poses[m.wrap.body]
+            P, Q = (np.where(here[..., None], p + matvec(R, x), y) for x, y in ((m.contact.P, P), (m.contact.Q, Q)))
+    beside = touches_several(touched)
+    for m, here in zip(meetings, touched, strict=True):
+        if m.contact is None:
+            beside = beside | here
+        if m.wrap.on_one_piece:
+            beside = beside | (~here & m.acts)
+        else:
+            A, B = m.seen
+            first, last = (m.wrap.seen(Site(x).seen_from(poses, m.wrap.body)) for x in (P, Q))
+            beside = beside | (~here & m.acts & (m.wrap.cut(A, first) | m.wrap.cut(last, B)))
+    return ~beside
+
+
+@dataclass(frozen=True)
+class _Piecewise:
+    """Two ends (..., 3) in the world, the surfaces in the slots of a search, whether (...) each acts, and their given
+    order."""
+
+    start: Array
+    end: Array
+    surfaces: tuple[PlacedSurface, ...]
+    acts: Flags
+    given: Order
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """The contacts of a solved piece in the surfaces' frames, where along the path each is, and whether (...) the piece
+    is unsolved."""
+
+    contacts: tuple[SolvedContact, ...]
+    place: Order
+    unsolved: Array
+
+    @classmethod
+    def none(cls, problem: _Piecewise) -> "_Solved":
+        zero = 0.0 * problem.start
+        count, none = len(problem.surfaces), SolvedContact.none(zero)
+        return cls((none,) * count, (zero[..., 0],) * count, none.on)
+
+
+def _problem(
+    places: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
+) -> _Piecewise:
+    """The problem of a piece, all its arrays with all batch axes. A slot may hold a surface that does not act."""
+    placed = [_placed(m.wrap, poses) for m in meetings]
+    shapes = [start.world.shape[:-1], end.world.shape[:-1], *(np.shape(m.acts) for m in meetings)]
+    shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
+    batch = np.broadcast_shapes(*shapes)
+
+    def spread(x: Array, axes: int = 1) -> Array:
+        return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
+
+    A, B = spread(start.world), spread(end.world)
+    zero, acts = 0.0 * A[..., 0], [~always(A[..., 0])] * len(slots)
+    given = [zero + float(len(slots))] * len(slots)
+    frame = spread(np.eye(3), 2), 0.0 * A
+    surfaces = [PlacedSurface(*frame, spread(np.stack([as_array(x) for x in own.numbers()])), own) for own in slots]
+    for i, (k, m, p) in enumerate(zip(places, meetings, placed, strict=True)):
+        surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
+        acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
+    return _Piecewise(A, B, tuple(surfaces), tuple(acts), tuple(given))
+
+
+def _solved(problem: _Piecewise) -> _Solved:
+    """A piece that meets surfaces."""
+    segment, scale, turned = _segment(problem)
+    zero, never, exact = 0.0 * scale, ~always(scale), unknown_start(0.0 * scale, ~always(scale))
+    order = problem.given if _in_given_order(segment) else _guessed_order(segment)
+    route = Route(segment, tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces), order)
+    met = [
+        x & placed.wrap.meets(*segment.line(i))
+        for i, (placed, x) in enumerate(zip(segment.surfaces, segment.acts, strict=True))
+    ]
+    one = ~touches_several(met)
+    alone = [route.contact(i, exact, one & (x | ~_is_solved(segment, i))) for i, x in enumerate(met)]
+    one = one & reduce(and_, [c.missed <= MAX_RESIDUAL for c in alone])
+    points = tuple(TangentPoints.of(placed, c) for placed, c in zip(segment.surfaces, alone, strict=True))
+    lone, clear = _beside_others(replace(route, points=points), alone, one)
+    searched = ~(one & clear)
+    begin = _Oriented(_nothing(segment), turned, never, zero + 2.0)
+    found = while_loop(_any_way_left, _sought, begin, (segment, problem.given, turned), max_steps=2, where=searched)
+    best, turned, there = found.best, found.turned, found.turned[..., None]
+    contacts, places = [], []
+    lone = _near_planes(replace(route, points=points), lone)
+    for c, own, place, guessed, through in zip(
+        _near_planes(best.route, best.contacts), lone, best.route.order, order, best.through, strict=True
+    ):
         jump = np.where(there, np.stack([c.jump[..., 1], c.jump[..., 0]], axis=-1), c.jump)
-        jump = unit * np.where(doubtful, 0.0 * jump, jump)
-        P, Q = (wraps[i].in_body(unit * x) for x in (np.where(there, c.Q, c.P), np.where(there, c.P, c.Q)))
-        place = np.where(turned, -place, place)
-        contacts[i] = Contact(c.on, P, Q, scale * c.arc, c.inside | through, jump, c.missed, place)
-    return Piece(wraps, tuple(contacts[i] for i in range(len(wraps))), best.unsolved)
+        jump = np.where(found.doubtful[..., None], 0.0 * jump, jump)
+        P, Q = np.where(there, c.Q, c.P), np.where(there, c.P, c.Q)
+        c = choose(searched, SolvedContact(c.on, P, Q, c.arc, c.inside | through, jump, c.missed), own)
+        unit = scale[..., None]
+        contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
+        places.append(np.where(searched, np.where(turned, -place, place), guessed))
+    return _Solved(tuple(contacts), tuple(places), searched & best.unsolved)
+
+
+def _is_solved(segment: Segment, number: int) -> Array:
+    """(...) whether a surface has no closed form."""
+    here = always(segment.start[..., 0])
+    return here if segment.types[number].solved else ~here
+
+
+def _beside_others(route: Route, alone: Sequence[SolvedContact], where: Array) -> tuple[list[SolvedContact], Array]:
+    """The contacts of a path over one surface at most, and whether (...) it clears the others, `where` it is asked."""
+    here, on = always(where), route.on
+    some, near = where & reduce(or_, on), unknown_start(0.0 * route.segment.start[..., 0], here)
+    beside = [route.contact(i, near, some & ~x) for i, x in enumerate(on)]
+    touched = reduce(or_, [c.on for c in beside])
+    found = passed(route, route.segment.acts, some & ~touched)
+    contacts = [choose(some & ~x, c, own) for x, c, own in zip(on, beside, alone, strict=True)]
+    return contacts, ~(touched | reduce(or_, found.through) | found.crosses)
+
+
+# ---- slots: surfaces of a search ------------------------------------------------------------------------------
+
+
+def slots_of(wraps: Iterable[Wrap]) -> tuple[Wrap, ...]:
+    """The prototypes of surfaces, in the canonical order."""
+    return tuple(_prototype(wrap) for wrap in sorted(wraps, key=_key))
+
+
+def shared_slots(lists: Iterable[tuple[Wrap, ...]]) -> dict[tuple[Wrap, ...], tuple[Wrap, ...]]:
+    """Of every list of prototypes the one whose search it shares: a longer list that holds it, so that few searches are
+    compiled. What more it holds has no sides to be searched and no order."""
+    kept: list[tuple[Wrap, ...]] = []
+    shared: dict[tuple[Wrap, ...], tuple[Wrap, ...]] = {}
+    for own in sorted(set(lists), key=len, reverse=True):
+        wider = [more for more in kept if not Counter(own) - Counter(more) and _are_plain(Counter(more) - Counter(own))]
+        shared[own] = min(wider, key=len, default=own)
+        kept += [own] if not wider else []
+    return shared
+
+
+def _are_plain(surfaces: Iterable[Wrap]) -> bool:
+    return not any(own.divides or own.ring or own.hint is not None for own in surfaces)
+
+
+def _places(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
+    """The number of a slot for each surface."""
+    free, found = list(range(len(slots))), []
+    for wrap in wraps:
+        place = next(k for k in free if slots[k] == _prototype(wrap))
+        free.remove(place)
+        found.append(place)
+    return found
 
 
 @dataclass(frozen=True)
@@ -152,54 +317,55 @@ def _nothing(segment: Segment) -> Found:
     points = (TangentPoints.none(0.0 * segment.start),) * count
     contacts = (SolvedContact.none(0.0 * segment.start),) * count
     route = Route(segment, points, (zero,) * count)
-    return Found(route, contacts, (~never,) * count, (never,) * count, never, zero + np.inf, zero + np.inf)
+    return Found(route, contacts, segment.acts, (never,) * count, never, zero + np.inf, zero + np.inf)
 
 
 def _key(wrap: Wrap) -> tuple[bool | str, ...]:
-    """By what the list of the surfaces, or its reverse, comes first: those without a side, the long ones last, then by
-    names.
-
-    A list that is equal to its reverse in all of it stays.
-    """
+    """By what surfaces are listed: those without a side first, the long ones last, then by names."""
     return wrap.quadrant != "all", wrap.divides, wrap.kind, wrap.quadrant, wrap.body, wrap.name
 
 
 # ---- the segment ---------------------------------------------------------------------------------------------
 
 
-def _segment(wraps: Sequence[Wrap], start: Site, end: Site, poses: Poses) -> tuple[Segment, Array, Array]:
-    """The segment between two points, all its arrays with all batch axes; its unit of length (...) [m]; and where (...)
-    its end is nearer to the middle of the surfaces than its start.
+def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array]:
+    """The segment of a piece; its unit of length (...) [m]; and where (...) its end is nearer to the middle of the
+    surfaces than its start.
 
     The unit is the way from one end over the middle of the surfaces to the other.
     """
-    placed = [_placed(wrap, poses) for wrap in wraps]
-    shapes = [start.world.shape[:-1], end.world.shape[:-1]]
-    shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
-    batch = np.broadcast_shapes(*shapes)
-
-    def spread(x: Array, axes: int = 1) -> Array:
-        return np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True)
-
-    A, B, origins = spread(start.world), spread(end.world), [spread(p.origin) for p in placed]
-    middle = sum(origins, 0.0 * A) / len(placed)
+    A, B, flags = problem.start, problem.end, [np.where(x, 1.0, 0.0) for x in problem.acts]
+    count = np.maximum(sum(flags), 1.0)[..., None]
+    middle = sum(x[..., None] * p.origin for x, p in zip(flags, problem.surfaces, strict=True)) / count
     before, after = size(A - middle), size(B - middle)
-    turned, scale = (before > after) & (len(placed) > 1), before + after
+    scale = before + after
     scale = np.where(scale > 0, scale, 1.0)
     unit = 1.0 / scale[..., None]
     surfaces = tuple(
-        PlacedSurface(spread(p.axes, 2), unit * (x - middle), unit * spread(p.numbers), p.prototype)
-        for p, x in zip(placed, origins, strict=True)
+        PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in problem.surfaces
     )
-    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces)
-    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, turned
+    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces, problem.acts)
+    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, before > after
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
     R, p = poses[wrap.body]
-    axes = np.stack([matvec(R, wrap.direction_in_body(e)) for e in np.eye(3)], axis=-2)
+    axes = np.stack([matvec(R, e) for e in _axes(wrap)], axis=-2)
     numbers = np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
-    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), numbers, wrap.prototype)
+    return PlacedSurface(axes, p + matvec(R, as_array(wrap.position)), numbers, _prototype(wrap))
+
+
+def _axes(wrap: Wrap) -> tuple[Array, Array, Array]:
+    """(..., 3) each, the axes of a surface's frame in its body's. That of a cylinder with a quadrant is turned so that
+    x is ahead: one search serves all four."""
+    x, y, z = (wrap.direction_in_body(e) for e in np.eye(3))
+    x, y = {"-x": (-x, -y), "+y": (y, -x), "-y": (-y, x)}.get(wrap.quadrant if wrap.sided else "", (x, y))
+    return x, y, z
+
+
+def _prototype(wrap: Wrap) -> Wrap:
+    """That of a surface in the frame of `_axes`."""
+    return replace(wrap.prototype, quadrant="+x") if wrap.sided else wrap.prototype
 
 
 def _guessed_order(segment: Segment) -> Order:
@@ -240,11 +406,22 @@ class _Problem:
     def selections(self) -> list[tuple[int, ...]]:
         """Selections of surfaces that divide, to be passed on the opposite side: none, each one, each two, and so on.
 
-        None stands there again at the end: the path found may come to the surfaces in another order.
+        None stands there again at the end: the path found may come to the surfaces in another order, or it may come to
+        them and to a ring in the order against the given one.
         """
         dividing = self.segment.dividing
         found = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
-        return [*found, ()] if dividing else found
+        return [*found, ()] if dividing or self.through_ring else found
+
+    @property
+    def through_ring(self) -> bool:
+        """Whether a path through a ring comes to the surfaces in any of two orders."""
+        return any(own.ring for own in self.segment.types) and all(own.hint is None for own in self.segment.types)
+
+    @property
+    def last_order(self) -> Order:
+        """The given order, turned around."""
+        return tuple(float(len(self.order) - 1) - own for own in self.order)
 
     @property
     def singles(self) -> int:
@@ -312,7 +489,7 @@ def _over_one(segment: Segment, number: int) -> _Alone:
     placed, zero = segment.surfaces[number], 0.0 * segment.start[..., 0]
     A, B = placed.seen(segment.start), placed.seen(segment.end)
     near = unknown_start(zero, always(zero))
-    c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near)
+    c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near, segment.acts[number])
     length = np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0)
     return _Alone(TangentPoints.of(placed, c), length)
 
@@ -331,7 +508,8 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
         wanted = ((within == 0.0) & longest) | (within == float(i + 1))
         points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
     last = never if len(chosen) == 1 else chosen[-1][0]
-    order = choose(in_plane, here.route.order, choose(last, search.best.route.order, problem.order))
+    again = problem.last_order if problem.through_ring else search.best.route.order
+    order = choose(in_plane, here.route.order, choose(last, again, problem.order))
     route, through = Route(segment, tuple(points), order), replace(here, route=replace(here.route, segment=segment))
     for k, bundle in enumerate(_bundles(segment)):
         turn = (within - float(problem.singles + k * PLANES)) / PLANES
@@ -346,8 +524,8 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     first = within == 0.0
     shorter = _is_better(found, here)
     search = _compared(replace(search, here=choose(first | shorter, found, here)), found)
-    again = shorter & in_plane  # the planes through the neighbours on it are others
-    number = np.where(again, search.number - within + float(problem.singles - 1), search.number)
+    others = shorter & in_plane  # the planes through the neighbours on it are others
+    number = np.where(others, search.number - within + float(problem.singles - 1), search.number)
     return _with_next(replace(search, number=number), problem)
 
 
@@ -434,7 +612,9 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
         bounds.append(reduce(np.maximum, [alone[i].length for i in without_quadrant], 0.0 * length))
     open_ = ~sure | (length > bounds[0] + SAME_LENGTH)
     may = [open_ & (~sure | (length > bound + SAME_LENGTH)) for bound in bounds]
-    if len(may) > 1:
+    for n, turned in enumerate(selections):  # without a solution, what no path touches stays on its side
+        may[n] = reduce(and_, [sure | (problem.alone[i].length > 0) | best.route.on[i] for i in turned], may[n])
+    if segment.dividing and not problem.through_ring:
         elsewhere = reduce(or_, [a != b for a, b in zip(best.route.order, problem.order, strict=True)])
         may[-1] = may[-1] & elsewhere & reduce(or_, best.route.segment.opposite)
     on = search.here.route.on
@@ -518,6 +698,7 @@ def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array)
     if not neighbours:
         route = replace(route, points=tuple(TangentPoints.none(0.0 * segment.start) for _ in route.points))
     plane = _Plane(*route.neighbours(number), turn, placed.numbers, placed.prototype)
+    where = where & segment.acts[number]
     guess, arc = call_where(_plane_path, plane, where, (SolvedContact.none(0.0 * segment.start), zero))
     exists, arcs, near = where & guess.on, [c.arc for c in found.contacts], unknown_start(zero, always(zero))
     start, arcs[number] = route.touching(number, TangentPoints.of(placed, guess)), arc
@@ -604,18 +785,18 @@ def _passes_around(route: Route) -> Array:
     for i in segment.round if any(own.sided for own in segment.types) else ():
         placed = segment.surfaces[i]
         line = placed.seen(segment.start), placed.seen(segment.end)
-        found = found | is_cut(placed.prototype, placed.numbers, line, around & ~route.on[i])
+        found = found | is_cut(placed.prototype, placed.numbers, line, around & segment.acts[i] & ~route.on[i])
     return found
 
 
-def _near_planes(best: Found) -> list[SolvedContact]:
+def _near_planes(route: Route, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
     """The contacts; those with rings take account of the path on other surfaces.
 
     Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
     """
-    contacts = list(best.contacts)
-    for i, placed in enumerate(best.route.segment.surfaces):
-        for x in (x for j, x in enumerate(best.route.points) if placed.prototype.ring and j != i):
+    contacts = list(contacts)
+    for i, placed in enumerate(route.segment.surfaces):
+        for x in (x for j, x in enumerate(route.points) if placed.prototype.ring and j != i):
             for P in (x.P, x.Q):
                 near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
                 contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))

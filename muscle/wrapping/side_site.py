@@ -22,7 +22,7 @@ from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around
 from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
-from myoquat.muscle.wrapping.surfaces.vectors import plane_of, project
+from myoquat.muscle.wrapping.surfaces.vectors import always, plane_of, project
 
 __all__ = ["InsideCylinder", "InsideSphere", "MujocoInsideCylinder", "MujocoInsideSphere", "SideCylinder"]
 
@@ -190,6 +190,9 @@ class _Inside(Wrap):
     @property
     def divides(self) -> bool:
         return False
+
+    def meets(self, A: Array, B: Array) -> Array:
+        return always(A[..., 0] + B[..., 0])
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         super().check(system, element, count)

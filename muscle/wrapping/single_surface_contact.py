@@ -1,4 +1,4 @@
-"""Contact of single surfaces: each one is the only surface between two path points. One formula serves each type.
+"""Contact of single surfaces with straight pieces of paths. One formula serves each type.
 
 The contact follows from the two ends, in the frame of the surface's body. In a traced kernel, the surfaces of one type
 and quadrant share their code. Those with a closed form are a table (`map_rows`), the others call a solver.
@@ -10,31 +10,114 @@ from functools import partial
 
 import numpy as np
 
-from myoquat.core.records import unchecked
+from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.contact_solve import solve_contact
+from myoquat.muscle.wrapping.contact_solve import MAX_DISTANCE_M, solve_contact
+from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
-__all__ = ["contacts_alone"]
+__all__ = ["Meeting", "contacts_alone"]
 
 NUMBERS_PER_CONTACT = 11  # of a contact with a closed form, as packed below
 
 
-def contacts_alone(wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
-    """The contact of every surface with a path between two points (..., 3), all in the frame of the surface's body."""
+@dataclass(frozen=True)
+class Meeting:
+    """A surface and a straight piece of a path.
+
+    ends     of the piece, in the frame of the surface's body
+    acts     (...) whether the surface acts on the piece
+    contact  of the path over this surface alone, in that frame; None before it is solved
+    """
+
+    wrap: Wrap
+    ends: Line
+    acts: Array | bool
+    contact: Contact | None = None
+
+    @classmethod
+    def of(cls, wrap: Wrap, start: Site, end: Site, poses: Poses, acts: Array | bool = True) -> "Meeting":
+        """Before it is solved."""
+        return cls(wrap, (start.seen_from(poses, wrap.body), end.seen_from(poses, wrap.body)), acts)
+
+    @property
+    def seen(self) -> Line:
+        """The ends in the surface's frame."""
+        return self.wrap.seen(self.ends[0]), self.wrap.seen(self.ends[1])
+
+    @property
+    def touches(self) -> Array:
+        """(...) whether the path over this surface alone touches it, as far as this is known."""
+        return (self.wrap.meets(*self.seen) if self.contact is None else self.contact.on) & self.acts
+
+    @property
+    def in_the_way(self) -> Array:
+        """(...) whether the surface lies in the way of the piece, so that it acts on this one first."""
+        found = self.wrap.in_the_way(*self.seen) & self.acts
+        return found if self.wrap.ring else found & self.touches
+
+    @property
+    def lengthening(self) -> Array:
+        """(...) [m] of the piece by its contact; huge where a path was not found, and infinite without contact."""
+        assert self.contact is not None
+        (A, B), c = self.ends, self.contact
+        longer = size(c.P - A) + c.arc + size(B - c.Q) - size(B - A)
+        unsolved = np.where(self.wrap.meets(*self.seen), MAX_DISTANCE_M, np.inf)
+        result: Array = np.where(self.acts, np.where(c.on, longer, unsolved), np.inf)
+        return result
+
+    def solved(self, where: Array | bool = True) -> "Meeting":
+        """The same with its contact, solved `where` (...) it is asked for."""
+        if self.contact is not None:
+            return self
+        wrap, seen, straight = self.wrap, self.seen, self.straight
+        if not wrap.solved:
+            return replace(self, contact=_placed(wrap, wrap.contact(*seen)))
+        asked = always(straight.arc) & where & self.touches
+        batch = np.shape(asked)
+        A, B = (np.broadcast_to(x, (*batch, 3), subok=True) for x in seen)
+        numbers = np.broadcast_to(_numbers(wrap), (*batch, len(wrap.numbers())), subok=True)
+        c = solve_contact(wrap, numbers, (A, B), (A, B), where=asked)
+        jump = np.where(asked[..., None], c.jump, straight.jump)
+        return replace(self, contact=_placed(wrap, Contact(c.on, c.P, c.Q, c.arc, c.inside, jump, c.missed)))
+
+    @property
+    def result(self) -> Contact:
+        """The contact, with none and no flags where the surface does not act."""
+        c, acts = self.contact, self.acts
+        assert c is not None
+        if isinstance(acts, bool):
+            return c
+        jump = np.where(acts[..., None], c.jump, np.inf)
+        return replace(c, on=c.on & acts, inside=c.inside & acts, jump=jump, missed=np.where(acts, c.missed, 0.0))
+
+    @property
+    def straight(self) -> Contact:
+        """The contact where the surface is not touched."""
+        if self.contact is not None:
+            return self.result
+        A, B = self.seen
+        zero = 0.0 * (A + B)
+        never = ~always(zero[..., 0])
+        free = [np.where(self.acts, self.wrap.distance_from_plane(x + zero), np.inf) for x in (A, B)]
+        return Contact(never, zero, zero, zero[..., 0], never, np.stack(free, axis=-1), zero[..., 0])
+
+
+def contacts_alone(meetings: Sequence[Meeting]) -> list[Contact]:
+    """The contacts of surfaces that have a closed form."""
+    wraps, ends = [m.wrap for m in meetings], [m.ends for m in meetings]
     found: dict[int, Contact] = {}
     for prototype, members in _grouped(wraps, ends).items():
-        if prototype is not None and prototype.solved:
-            found |= {i: _called(wraps[i], ends[i]) for i in members}
-        elif prototype is not None and MinRows.FORMULA.reached_by(len(members)):
+        if prototype is not None and MinRows.FORMULA.reached_by(len(members)):
             contacts = _together(prototype, [wraps[i] for i in members], [ends[i] for i in members])
             found |= dict(zip(members, contacts, strict=True))
         else:
-            found |= {i: _placed(wraps[i], wraps[i].contact(*_seen(wraps[i], ends[i]))) for i in members}
+            found |= {i: _placed(wraps[i], wraps[i].contact(*meetings[i].seen)) for i in members}
     return [found[i] for i in range(len(wraps))]
 
 
@@ -47,11 +130,6 @@ def _grouped(wraps: Sequence[Wrap], ends: Sequence[Line]) -> dict[Wrap | None, l
     return groups
 
 
-def _seen(wrap: Wrap, ends: Line) -> Line:
-    """Two points of the body's frame in the surface's."""
-    return wrap.seen(ends[0]), wrap.seen(ends[1])
-
-
 def _placed(wrap: Wrap, c: Contact) -> Contact:
     """A contact in the surface's frame in its body's."""
     return replace(c, P=wrap.in_body(c.P), Q=wrap.in_body(c.Q))
@@ -59,14 +137,6 @@ def _placed(wrap: Wrap, c: Contact) -> Contact:
 
 def _numbers(wrap: Wrap) -> Array:
     return np.stack([as_array(x) for x in wrap.numbers()], axis=-1)
-
-
-def _called(wrap: Wrap, ends: Line) -> Contact:
-    """The contact of a surface that is solved."""
-    seen = _seen(wrap, ends)
-    numbers = np.broadcast_to(_numbers(wrap), (*seen[0].shape[:-1], len(wrap.numbers())), subok=True)
-    c = solve_contact(wrap, numbers, seen, seen)
-    return _placed(wrap, Contact(c.on, c.P, c.Q, c.arc, c.inside, c.jump, c.missed))
 
 
 def _together(prototype: Wrap, wraps: Sequence[Wrap], ends: Sequence[Line]) -> list[Contact]:
@@ -87,7 +157,7 @@ def _packed(prototype: Wrap, row: Array, numbers: Array) -> Array:
     """(..., NUMBERS_PER_CONTACT) the contact of a surface like the prototype, from its ends, frame and numbers."""
     own = row[..., 6:] if row.shape[-1] > 6 else numbers
     wrap: Wrap = unchecked(prototype.shaped(own[..., 7:]), {"position": own[..., :3], "orientation": own[..., 3:7]})
-    c = _placed(wrap, wrap.contact(*_seen(wrap, (row[..., 0:3], row[..., 3:6]))))
+    c = _placed(wrap, wrap.contact(wrap.seen(row[..., 0:3]), wrap.seen(row[..., 3:6])))
     P, Q, arc = np.where(c.on[..., None], c.P, 0.0), np.where(c.on[..., None], c.Q, 0.0), np.where(c.on, c.arc, 0.0)
     flags = [np.where(x, 1.0, 0.0) for x in (c.on, c.inside)]
     return joined([P, Q, *(x[..., None] for x in (arc, *flags)), c.jump])

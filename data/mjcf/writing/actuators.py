@@ -432,10 +432,9 @@ def _add_tendon(
     for k in range(len(path.points)):
         if k in divisors:
             add(tendon, "pulley", divisor=divisors[k])
-        for wrap in path.wraps if k else ():
-            if wrap.acts(k):
-                geom, side = sites.surface(wrap)
-                add(tendon, "geom", geom=geom, sidesite=side)
+        for wrap in path.acting[k - 1] if k else ():
+            geom, side = sites.surface(wrap)
+            add(tendon, "geom", geom=geom, sidesite=side)
         add(tendon, "site", site=sites.of(path, k))
     return tendon
 

@@ -253,8 +253,7 @@ def why_no_tendon(muscle: Muscle) -> str | None:
         return "on moving or conditional points"
     if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.path.wraps):
         return "around ellipsoids or tori"
-    pieces = range(1, len(muscle.path.points))
-    if any(sum(wrap.acts(end) for wrap in muscle.path.wraps) > 1 for end in pieces):
+    if any(len(acting) > 1 for acting in muscle.path.acting):
         return "around several surfaces at once"
     return None
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -92,6 +92,7 @@ class Wrap(Record, ABC):
     quadrant               "all", or the side on which the path passes the surface's axis or centre: "+x", "-y", ...
     points                 the numbers of the path's points between which the surface acts; None for all of them
                            Where the first are off the path, it acts from the next one that is on, as in OpenSim
+    method                 of OpenSim for ellipsoids. It has no effect here, and is written again
 
     A path in quadrant "+x" never crosses the half plane behind, x < 0 at y = 0, even where the straight line would. For
     a sphere the half plane is within the plane of the two ends and the centre. Around a cylinder a path with both ends
@@ -120,6 +121,7 @@ class Wrap(Record, ABC):
     points: tuple[int, int] | None = None
     name: str = ""
     hint: tuple[float, ...] | None = None
+    method: str = field(default="hybrid", compare=False)
 
     kind: ClassVar[str] = "wrap"
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
@@ -240,12 +242,18 @@ class Wrap(Record, ABC):
 
     @property
     def sided(self) -> bool:
-        """Whether a path with both ends behind runs past the front. Of several pieces of a path between points, such a
-        surface acts on one (`contacts`)."""
+        """Whether a path with both ends behind runs past the front."""
         return False
 
+    @property
+    def on_one_piece(self) -> bool:
+        """Whether it acts on one of several pieces of a path at a time: one that a path passes on one side, or through
+        (`contacts`)."""
+        return self.ring or self.sided
+
     def in_the_way(self, A: Array, B: Array) -> Array:
-        """(...) whether a `sided` surface lies across the straight line from A to B (..., 3), with an end in front."""
+        """(...) whether a surface `on_one_piece` lies across the straight line from A to B (..., 3), with an end in
+        front, or is passed through."""
         raise NotImplementedError
 
     @property
@@ -264,7 +272,7 @@ class Wrap(Record, ABC):
         return 0.0 * (A + B)
 
     def meets(self, A: Array, B: Array) -> Array:
-        """(...) whether the path from A to B (..., 3) touches, as far as this is known without a solver."""
+        """(...) whether the path from A to B (..., 3) may touch, as far as this is known without a solver."""
         return self.contact(A, B).on
 
     @abstractmethod
@@ -296,7 +304,7 @@ class Wrap(Record, ABC):
     @property
     def surface(self) -> Self:
         """The surface alone, whatever piece of a path it acts on: equal ones are one."""
-        return replace(self, points=None)
+        return replace(self, points=None, method="hybrid")
 
     @property
     def varies(self) -> bool:

@@ -153,8 +153,7 @@ class WrapEllipsoid(Wrap):
         return as_array(self.radii)
 
     def meets(self, A: Array, B: Array) -> Array:
-        _, winding, inside = self._stretched(A, B)
-        return winding.on & ~inside
+        return self.cut(A, B)
 
     def _stretched(self, A: Array, B: Array) -> tuple[Line, Winding, Array]:
         """The ends where the ellipsoid is the unit sphere, the string between them, and where an end lies inside.

@@ -89,6 +89,16 @@ class WrapSphere(Wrap):
         first, second = (np.where(winding.inside, x, np.minimum(x * part, turns)) for x in winding.jump)
         return replace(winding, jump=(first, second))
 
+    @property
+    def on_one_piece(self) -> bool:
+        return self.ahead is not None
+
+    def in_the_way(self, A: Array, B: Array) -> Array:
+        ahead = self.ahead
+        assert ahead is not None  # as it has a side
+        found: Array = self.cut(A, B) & ((dot(A, ahead) > 0) | (dot(B, ahead) > 0))
+        return found
+
     def cut(self, A: Array, B: Array) -> Array:
         return self.holds(nearest(A, B))
 

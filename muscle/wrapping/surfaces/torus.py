@@ -14,7 +14,7 @@ from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
 from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
 from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, crossing, shortest_through
-from myoquat.muscle.wrapping.surfaces.vectors import differ, direction, dot, unit
+from myoquat.muscle.wrapping.surfaces.vectors import differ, direction, dot
 
 __all__ = ["WrapTorus"]
 
@@ -139,13 +139,17 @@ class WrapTorus(Wrap):
         return result
 
     def meets(self, A: Array, B: Array) -> Array:
-        """False everywhere, since only the solver knows."""
-        return np.zeros(np.broadcast_shapes(A.shape[:-1], B.shape[:-1])) > 0
+        return self.cut(A, B) | self.crossed(A, B)
+
+    def in_the_way(self, A: Array, B: Array) -> Array:
+        """Whether it crosses the plane of the ring within it."""
+        found: Array = (A[..., 2] * B[..., 2] < 0) & ~self.crossed(A, B)
+        return found
 
     def onto(self, x: Array) -> Array:
         R, r = (as_array(size)[..., None] for size in (self.ring_radius, self.tube_radius))
-        ring = R * unit(x * np.array([1.0, 1.0, 0.0]))
-        result: Array = ring + r * unit(x - ring)
+        ring = R * direction(x * np.array([1.0, 1.0, 0.0]))
+        result: Array = ring + r * direction(x - ring)
         return result
 
     def normal(self, P: Array) -> Array:
