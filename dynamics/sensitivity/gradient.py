@@ -110,7 +110,7 @@ class StepAdjoint:
     def __call__(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
         """The gradients at x (n,) and `values` of a number whose gradient by the state after the step is `after`."""
         if self.step.slope is None:
-            return self._split(_gradient(lambda z: self._stepped(t, h, z), self._vector(x, values), after))
+            return self._split(_gradient(self._of(self.step, t, h), self._vector(x, values), after))
         return self._through_stages(t, h, x, values, after)
 
     def _through_stages(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
@@ -122,7 +122,7 @@ class StepAdjoint:
             states.append(update(x, h, *(slopes[j] for j in indices)))
         at, by_values = after, np.zeros(self.values_size)
         if self.step.project is not None:
-            whole = _gradient(lambda z: self._projected(t + h, z), joined([states[-1], given]), after)
+            whole = _gradient(self._of(self.step.project, t + h), joined([states[-1], given]), after)
             at, by_values = self._split(whole)
         by_x = np.zeros(self.size)
         by_slope: list[Any] = [np.zeros(self.size)] * len(slopes)
@@ -147,29 +147,24 @@ class StepAdjoint:
         )
         return [together[k * n : (k + 1) * n] for k in range(len(given))]
 
-    def _stepped(self, t: Array, h: Array, z: Array) -> Array:
-        x, values = self._parts(z)
-        return self.step(t, h, x, *values)
-
-    def _projected(self, t: Array, z: Array) -> Array:
-        assert self.step.project is not None
-        x, values = self._parts(z)
-        return self.step.project(t, x, *values)
-
-    def _slope(self, t: Array, z: Array) -> Array:
+    def slope(self, t: Array) -> Callable[[Array], Array]:
+        """The slope at a time, of a vector (x, values)."""
         assert self.step.slope is not None
-        x, values = self._parts(z)
-        return self.step.slope(t, x, *values)
+        return self._of(self.step.slope, t)
+
+    def _of(self, part: Callable[..., Array], *times: Array) -> Callable[[Array], Array]:
+        """A part of the step at these times as a function of the vector (x, values)."""
+        ends = self.size + np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
+
+        def function(z: Array) -> Array:
+            values = [z[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], self.shapes, strict=False)]
+            return part(*times, z[: self.size], *values)
+
+        return function
 
     def _vector(self, x: Array, values: Sequence[Array]) -> Array:
         """(n + m,) the state and the values one after the other."""
         return joined([x, *(np.reshape(v, (-1,)) for v in values)])
-
-    def _parts(self, z: Array) -> tuple[Array, list[Array]]:
-        """The state and the values of a vector."""
-        ends = self.size + np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
-        parts = [z[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], self.shapes, strict=False)]
-        return z[: self.size], parts
 
     def _split(self, z: Array) -> Gradients:
         return z[: self.size], z[self.size :]
@@ -182,13 +177,13 @@ def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> A
 
 def _slope(adjoint: StepAdjoint, z: Array) -> Array:
     """The slope at z = (t, x, values)."""
-    return adjoint._slope(z[0], z[1:])
+    return adjoint.slope(z[0])(z[1:])
 
 
 def _slope_gradient(adjoint: StepAdjoint, z: Array) -> Array:
     """The gradient by (x, values) of weights . slope at z = (t, x, values, weights)."""
     n = adjoint.size
-    return _gradient(lambda inner: adjoint._slope(z[0], inner), z[1:-n], z[-n:])
+    return _gradient(adjoint.slope(z[0]), z[1:-n], z[-n:])
 
 
 # --------------------------------------------------------------------------------------------------------------
