@@ -66,8 +66,8 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch_axes:
         differentiating.reset(token)
     if found.ndim < axes + 2:  # independent of the point
         return np.zeros((*found.shape, n))
-    spare = tuple(k for k in range(1, 1 + SPARE_AXES) if found.shape[k] == 1)
-    return np.moveaxis(np.squeeze(found, spare), 0, -1)
+    first = next((k for k in range(1, 1 + SPARE_AXES) if found.shape[k] != 1), 1 + SPARE_AXES)
+    return np.moveaxis(found.reshape(n, *found.shape[first:]), 0, -1)
 
 
 class _Stepped(np.ndarray):

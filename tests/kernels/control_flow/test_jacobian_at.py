@@ -43,6 +43,14 @@ def test_batches_of_any_shape(points):
     np.testing.assert_array_equal(whole[0, :, 0], jacobian_at(curve, points))
 
 
+@pytest.mark.parametrize("batch", [(2,), (2, 2), (2, 1, 2), (3, 1), (0,)])
+def test_functions_of_a_point_may_close_over_further_batch_axes(batch, rng):
+    """Also over axes as long as the point, along which its directions could be taken for the batch."""
+    x, scale = rng.normal(size=2), rng.normal(size=(*batch, 2))
+    found = jacobian_at(lambda x: scale * np.sin(x), x)
+    np.testing.assert_allclose(found, scale[..., None] * np.diag(np.cos(x)), rtol=1e-15)
+
+
 def test_a_number_may_be_the_point_of_a_function_of_symbols(scalar, points):
     """dl/dt along a motion from rest: the point is zero, the pose is the symbol."""
 
