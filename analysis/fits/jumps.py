@@ -12,6 +12,7 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
+from myoquat.dynamics.rows import Rows
 from myoquat.joints.evaluation import kernel_for
 from myoquat.muscle import Model, Muscle, MusclePath, PathFlag, PathPoint, PoseVariables, path_jacobian, path_lengths
 from myoquat.muscle.segments.flags import flags, lock_sines
@@ -31,7 +32,6 @@ __all__ = [
 ]
 
 EXCLUDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT
-RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints: rows below it depend on the others
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,11 @@ def _bare(model: Model, muscles: Sequence[Muscle], q: Array) -> tuple[Array, Arr
 def allowed_motions(model: Model, q: Array) -> Array | None:
     """(n, nu, nu) the projection of velocities onto those that constraints, couplers and locks allow at poses (n, nq),
     None where every velocity is allowed."""
-    system, wanted = model.system, constraints_of(model)
-    locked = [c.name for c in model.coordinates if c.locked and c.name in system.coordinate_names]
-    rows = np.eye(system.nu)[[int(k) for name in locked for k in system.indices.velocities_of_coordinate(name)]]
-    if not wanted and not len(rows):
+    wanted = constraints_of(model)
+    if not wanted:
         return None
-    A = np.broadcast_to(rows, (len(q), *rows.shape))
-    if wanted:
-        A = np.concatenate([ConstraintArrays(Constraints(system, wanted)).jacobian(q, 0.0), A], axis=1)
-    _, sizes, V = np.linalg.svd(A, full_matrices=False)
-    V = np.where((sizes > RANK_TOLERANCE * sizes[:, :1])[..., None], V, 0.0)
-    return np.eye(system.nu) - V.mT @ V
+    held = ConstraintArrays(Constraints(model.system, wanted))
+    return np.eye(model.system.nu) - Rows(held.jacobian(q, 0.0).mT, held.tolerance(q, 0.0)).projector
 
 
 ARM_JUMP_M, ARM_STEP = 5e-3, 0.02  # [m] of a moment arm's jump, within such a step [rad or m] of every velocity

@@ -20,6 +20,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
+from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.quaternion import rotation_matrix
@@ -32,7 +33,6 @@ from myoquat.muscle import Model, path_jacobian, path_lengths
 __all__ = ["moment_arm_surface", "moment_arms"]
 
 FRAMES = ("child", "parent")
-RANK_TOLERANCE = 1e-9  # of the greatest singular value of the constraints' rows
 MIN_OWN_SHARE = 1e-9  # of a unit velocity that the constraints leave: below it the coordinate cannot move
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
@@ -113,15 +113,16 @@ def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
     rates = velocity_of(system)
     resting = {rates[c.name] for c in model.coordinates if not c.free and c.name in rates}
     held = [*model.constraints, *map(as_constraint, model.couplers)]
-    A = ConstraintArrays(Constraints(system, held)).jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
+    arrays = ConstraintArrays(Constraints(system, held))
+    A = arrays.jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
+    tolerance = arrays.tolerance(rows, 0.0) if held else RANK_TOLERANCE
     found, projectors = np.full(flat.shape, np.nan), {}
     for body, iu in zip(system.bodies, system.u_slices, strict=True):
         whole = body.joint.facts.quaternion is not None
         for part in [[*range(iu.start, iu.stop)]] if whole else [[i] for i in range(iu.start, iu.stop)]:
             moving = tuple(i for i in range(system.nu) if i not in resting or i in part)
             if moving not in projectors:  # onto the velocities that the constraints allow
-                B = A[..., moving]
-                projectors[moving] = np.eye(len(moving)) - np.linalg.pinv(B, rcond=RANK_TOLERANCE) @ B
+                projectors[moving] = np.eye(len(moving)) - Rows(A[..., moving].mT, tolerance).projector
             columns = [moving.index(i) for i in part]
             motion = projectors[moving][..., columns]
             own = motion[:, columns]
