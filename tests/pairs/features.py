@@ -323,7 +323,13 @@ def _locked(d: Draft) -> None:
     d.add("coordinates", Coordinate("h", None, locked=True))
 
 
-LOCK = {"none": _nothing, "locked": _locked}
+def _prescribed(d: Draft) -> None:
+    """States are moved to where the function is at their time."""
+    way = Sine(0.2, 3.0, 0.4, float(d.system.coordinate("h", d.q)))
+    d.add("coordinates", Coordinate("h", prescribed=way))
+
+
+LOCK = {"none": _nothing, "locked": _locked, "prescribed": _prescribed}
 
 
 # ---- forces -------------------------------------------------------------------------------------------------------
