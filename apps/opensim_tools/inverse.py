@@ -38,6 +38,7 @@ from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim import with_markers
 from myoquat.data.osim.read import angular_coordinates, child_frames
 from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
+from myoquat.data.osim.tree import axes_of_angles
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
@@ -177,10 +178,7 @@ def _turn_to_parents_axes(torques: pd.DataFrame, found: JointTorques, angles: Se
     the columns E of the angles' axes."""
     columns = [f"{name}_moment" for name in angles]
     x, y, _ = (found.motion.system.coordinate(name, found.motion.q) for name in angles)
-    one, zero = np.ones_like(x), np.zeros_like(x)
-    axes = [[one, zero, zero], [zero, np.cos(x), np.sin(x)],
-            [np.sin(y), -np.sin(x) * np.cos(y), np.cos(x) * np.cos(y)]]  # fmt: skip
-    transposed = np.moveaxis(np.array(axes), -1, 0)
+    transposed = axes_of_angles(x, y).mT
     torques[columns] = np.linalg.solve(transposed, torques[columns].to_numpy()[..., None])[..., 0]
 
 

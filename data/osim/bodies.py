@@ -7,17 +7,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from myoquat.core.records import dataclass
 from myoquat.data.osim.constraints import weld
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, add_offset
 from myoquat.data.osim.functions import add_function
 from myoquat.data.osim.geometry import add_geometry, geometry_of
 from myoquat.data.osim.tree import (
+    BY_ANGULAR_VELOCITY,
     SHAPED,
     TAG,
     OsimJoint,
     Way,
     are_collinear,
+    axes_of_angles,
     linked,
     read_joint,
     scapular_bodies,
@@ -182,8 +186,10 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     for socket, end in ends.items():
         add(joint, socket, end)
     if body.joint.nq:
-        holder = add(joint, "coordinates")
-        for coordinate, value, speed in zip(body.names_of_coordinates, *start, strict=True):
+        holder, (values, speeds) = add(joint, "coordinates"), start
+        if tag in BY_ANGULAR_VELOCITY and np.any(speeds):
+            speeds = axes_of_angles(*values[:2]) @ speeds
+        for coordinate, value, speed in zip(body.names_of_coordinates, values, speeds, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")
     add_offset(frames, ends[sockets[0]], body.parent, body.position, body.orientation)

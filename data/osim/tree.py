@@ -241,6 +241,15 @@ def turned_by_angular_velocity(model: Any) -> Iterator[tuple[str, list[str]]]:
             yield tag, [str(coordinate.get("name")) for coordinate in joint.findall("coordinates/Coordinate")][:3]
 
 
+def axes_of_angles(x: Any, y: Any) -> np.ndarray:
+    """(..., 3, 3) E: the angular velocity in the parent's frame is E times the rates of the angles x, y, z about these
+    axes."""
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    rows = [[one, zero, np.sin(y)], [zero, np.cos(x), -np.sin(x) * np.cos(y)],
+            [zero, np.sin(x), np.cos(x) * np.cos(y)]]  # fmt: skip
+    return np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1))
+
+
 def forces_on_angles(model: Any) -> Iterator[tuple[str, str]]:
     """(force, type of the joint) of the forces of a <Model> that act on such angles."""
     angles = {name: tag for tag, names in turned_by_angular_velocity(model) for name in names}
@@ -274,6 +283,9 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         joint = build(element, names)
         joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
     defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
+    if element.tag in BY_ANGULAR_VELOCITY and any(speeds[:3]):
+        rates = np.linalg.solve(axes_of_angles(*defaults[:2]), speeds[:3])
+        speeds = (*map(float, rates), *speeds[3:])
     return OsimJoint(joint, coordinates, defaults, speeds)
 
 

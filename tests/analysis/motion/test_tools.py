@@ -11,7 +11,7 @@ from myoquat.analysis.motion import MotionWarning, inverse_kinematics, scale_mod
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import ImplausibleWarning, Motion, load_markers, load_model, load_motion, load_table, save_table
-from myoquat.joints import ArticulatedSystem, Body, EulerJoint, ModelError
+from myoquat.joints import ArticulatedSystem, Body, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 
@@ -167,6 +167,21 @@ def test_moments_of_a_ball_joint_are_about_the_axes_of_its_parent(tmp_path, tag,
     np.testing.assert_allclose(
         found, np.tile(holding if tag == "BallJoint" else axes.T @ holding, (len(found), 1)), atol=1e-7
     )
+
+
+def test_start_speeds_of_a_ball_joint_are_an_angular_velocity(tmp_path):
+    """In the axes of the parent, as OpenSim 4.6 takes them."""
+    body = Body("bob", "ground", EulerJoint("XYZ"), mass=2.0, inertia=(1.0,) * 3 + (0,) * 3)
+    system, omega = ArticulatedSystem((body,)), (0.3, -0.4, 0.6)
+    Model(system, start_q=(0.5, 0.7, 0.4), start_u=omega).save(tmp_path / "bob.osim")
+    text = (tmp_path / "bob.osim").read_text()
+    (tmp_path / "bob.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
+    found = load_model(tmp_path / "bob.osim")
+    velocity = frame_velocity(found.system, np.array(found.start_q), np.array(found.start_u), "bob")
+    np.testing.assert_allclose(velocity[3:], omega, rtol=1e-14)
+    gliding = replace(found, system=ArticulatedSystem((replace(body, joint=EllipsoidJoint((0.1, 0.2, 0.15))),)))
+    gliding.save(tmp_path / "gliding.osim")
+    np.testing.assert_allclose(load_model(tmp_path / "gliding.osim").start_u, found.start_u, rtol=1e-14)
 
 
 def test_force_on_an_angle_of_a_ball_joint_is_reported(tmp_path):
