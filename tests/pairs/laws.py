@@ -314,15 +314,11 @@ def path_symmetry(case: Case) -> None:
     q = np.concatenate([x for body in case.system.bodies for x in _place(case, body.name)], axis=-1)
     close("length on loose bodies", lengths(bodies, m.paths, q), length, 1e-9)
     mirrored = q * np.tile([1.0, 1, -1, 1, -1, -1, 1], len(bodies.bodies))
-    close(
-        "length in a mirror",
-        lengths(bodies, (_mapped(muscle, lambda p: (p[0], p[1], -p[2]), True),), mirrored),
-        length,
-        1e-7,
-    )
+    image = _mapped(muscle, lambda p: (p[0], p[1], -p[2]), True)
+    close("length in a mirror", lengths(bodies, (image.path,), mirrored), length, 1e-7)
     scaled = q * np.tile([3.0, 3, 3, 1, 1, 1, 1], len(bodies.bodies))
     large = _mapped(muscle, lambda p: tuple(3.0 * x for x in p), False, 3.0)
-    close("length of a larger copy", lengths(bodies, (large,), scaled) / 3.0, length, 1e-7)
+    close("length of a larger copy", lengths(bodies, (large.path,), scaled) / 3.0, length, 1e-7)
 
 
 def _loose(case: Case) -> ArticulatedSystem:
