@@ -1,5 +1,6 @@
 """The derivative inside a formula, exact for every type of number."""
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,6 +25,7 @@ from myoquat.kernels.tracing.context import pending_constructs, unrolled_constru
 __all__ = ["jacobian_at", "partial_derivatives"]
 
 
+MAX_STEPPED_STATES = 10_000  # states times directions of a derivative that are evaluated at once
 SPARE_AXES = 3  # batch axes that what a differentiated function closes over may have beyond those of the point
 COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
 
@@ -43,7 +45,7 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
         return np.zeros((*np.shape(function(point)), 0))
     sample = point if like is None else like
     if not is_symbolic(sample):
-        return _complex_step(function, point, np.ndim(sample) - 1)
+        return _complex_step(function, point, np.shape(sample)[:-1])
     elements = list(np.asarray(sample).flat)
     tracer = next((e.tracer for e in elements if is_term(e)), None)
     if tracer is not None:
@@ -51,21 +53,24 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)
 
 
-def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch_axes: int) -> np.ndarray:
-    """The derivative by complex steps in all directions at once, on an axis in front of all others. Between it and
-    `batch_axes` lie axes of length 1, for further batch axes of what `function` closes over."""
+def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tuple[int, ...]) -> np.ndarray:
+    """The derivative by complex steps in as many directions at once as `MAX_STEPPED_STATES` lets of a `batch`, on an
+    axis in front of all others. Between it and the batch axes lie axes of length 1, for further batch axes of what
+    `function` closes over."""
     if differentiating.get():
         raise TypeError("jacobian_at inside jacobian_at works on symbols only: compile the formula")
     n = point.shape[-1]
-    axes = max(batch_axes, point.ndim - 1) + SPARE_AXES
+    axes = max(len(batch), point.ndim - 1) + SPARE_AXES
     steps = 1j * COMPLEX_STEP * np.eye(n).reshape(n, *[1] * axes, n)
+    count = max(1, MAX_STEPPED_STATES // max(1, math.prod(batch), math.prod(point.shape[:-1])))
     token = differentiating.set(True)
     try:
-        found = np.asarray(function((point + steps).view(_Stepped))).imag / COMPLEX_STEP
+        parts = [np.asarray(function((point + steps[k : k + count]).view(_Stepped))) for k in range(0, n, count)]
     finally:
         differentiating.reset(token)
-    if found.ndim < axes + 2:  # independent of the point
-        return np.zeros((*found.shape, n))
+    if parts[0].ndim < axes + 2:  # independent of the point
+        return np.zeros((*parts[0].shape, n))
+    found = np.concatenate(parts).imag / COMPLEX_STEP
     first = next((k for k in range(1, 1 + SPARE_AXES) if found.shape[k] != 1), 1 + SPARE_AXES)
     return np.moveaxis(found.reshape(n, *found.shape[first:]), 0, -1)
 

@@ -38,9 +38,13 @@ def test_every_type_of_number_gives_the_derivative(scalar, points):
     np.testing.assert_allclose(result, curve_derivative(points), rtol=2e-15, atol=1e-15)
 
 
-def test_batches_of_any_shape(points):
-    whole = jacobian_at(curve, points.reshape(1, N, 1, 2))
-    np.testing.assert_array_equal(whole[0, :, 0], jacobian_at(curve, points))
+def test_batches_of_any_shape_and_size(points):
+    """Of many states, directions are taken one after the other, so that memory does not grow with them."""
+    expected = jacobian_at(curve, points)
+    np.testing.assert_array_equal(jacobian_at(curve, points.reshape(1, N, 1, 2))[0, :, 0], expected)
+    many = jacobian_at(curve, np.tile(points, (2000, 1)))
+    np.testing.assert_array_equal(many, np.tile(expected, (2000, 1, 1)))
+    assert not jacobian_at(lambda x: np.ones(3), np.tile(points, (2000, 1))).any()
 
 
 @pytest.mark.parametrize("batch", [(2,), (2, 2), (2, 1, 2), (3, 1), (0,)])
