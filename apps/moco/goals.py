@@ -13,7 +13,8 @@ from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
-from myoquat.apps.moco.models import MocoModel, MocoNames, Table, motion_of_table, read_table, tail
+from myoquat.apps.moco.models import MocoModel, MocoNames, motion_of_table, read_table, tail
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
@@ -40,7 +41,7 @@ class Reading:
     unsupported: UnsupportedElements
     shifted_normalization: bool = False
 
-    def table(self, goal: Element, name: str) -> Table:
+    def table(self, goal: Element, name: str) -> "pd.DataFrame":
         """The table of a goal's TableProcessor; ModelError where it names no file."""
         return read_table(self.file.table(goal, name), self.names, self.processed.model.system)
 
@@ -116,43 +117,44 @@ def _track_states(goal: Element, reading: Reading) -> list[Goal]:
     table, pattern = reading.table(goal, "reference"), text(goal, "pattern", ".*")
     given = {reading.names.state(path): weight for path, weight in weights(goal, "state_weights").items()}
     known = set(reading.names.matching(pattern, reading.names.all_states))
-    unused = [label for label in table.labels if reading.names.state(label) not in known]
+    unused = [label for label in table if reading.names.state(label) not in known]
     if unused and not boolean(goal, "allow_unused_references"):
         complain(goal, f"the model has no state {unused[0]!r}; <allow_unused_references> passes over it")
-    chosen = {k: name for k, label in enumerate(table.labels) if (name := reading.names.state(label)) in known}
+    chosen = {label: name for label in table if (name := reading.names.state(label)) in known}
     scaled = boolean(goal, "scale_weights_with_range")
     return track_states(goal, table, chosen, given, scaled, common(goal, reading))
 
 
 def track_states(
-    element: Element, table: Table, chosen: Mapping[int, str | None], given: Mapping[str | None, float], scaled: bool,
-    options: dict[str, Any],
+    element: Element, table: "pd.DataFrame", chosen: Mapping[str, str | None], given: Mapping[str | None, float],
+    scaled: bool, options: dict[str, Any],
 ) -> list[Goal]:  # fmt: skip
     """Follow the columns `chosen` of a table. scaled: weights are over the ranges of the columns."""
-    followed, columns = dict[str, float](), list[int]()
-    for column, name in chosen.items():
-        weight, span = given.get(name, 1.0), float(np.ptp(table.values[:, column])) if scaled else 1.0
+    followed, columns = dict[str, float](), list[str]()
+    for label, name in chosen.items():
+        weight, span = given.get(name, 1.0), float(np.ptp(table[label])) if scaled else 1.0
         if weight and not span:
-            complain(element, f"{table.labels[column]!r} is constant, so its range cannot divide its weight")
+            complain(element, f"{label!r} is constant, so its range cannot divide its weight")
         if weight:
             followed[str(name)] = weight / span
-            columns.append(column)
+            columns.append(label)
     if not followed:
         return []
-    return [TrackCoordinates(tuple(followed), table.time, table.values[:, columns], followed, **options)]
+    time, values = table.index.to_numpy(float), table[columns].to_numpy(float)
+    return [TrackCoordinates(tuple(followed), time, values, followed, **options)]
 
 
 def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
     """Controls beside recorded ones, by the labels that the goal names, otherwise by their own names."""
     table, names = reading.table(goal, "reference"), reading.names
     labels = {str(e.get("name")): text(e, "reference") for e in children(goal, "reference_labels")}
-    pairs = labels or {label: label for label in table.labels if names.control(label)}
+    pairs = labels or {label: label for label in table if names.control(label)}
     given = {names.control(path): weight for path, weight in weights(goal, "control_weights").items()}
     chosen = {}
     for path, label in pairs.items():
-        if names.control(path) is None or label not in table.labels:
+        if names.control(path) is None or label not in table:
             complain(goal, f"no control {path!r} in the model, or no column {label!r} in the table")
-        chosen[table.labels.index(label)] = names.control(path)
+        chosen[label] = names.control(path)
     return track_states(goal, table, chosen, given, False, common(goal, reading))
 
 
@@ -254,24 +256,22 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
         matched = zip(velocities, matching(pattern, list(velocities)), strict=True)
         factors |= {label: weight for label, matches in matched if matches}
     factors |= weights(goal, "generalized_force_weights")
-    unused = [label for label in (*factors, *table.labels) if label not in velocities]
+    unused = [label for label in (*factors, *table) if label not in velocities]
     if unused and (unused[0] in factors or not boolean(goal, "allow_unused_references")):
         complain(goal, f"no generalized force {unused[0]!r} of a free coordinate; known: {', '.join(velocities)}")
-    columns = [k for k, label in enumerate(table.labels) if label in velocities]
-    peaks = np.abs(table.values[:, columns]).max(axis=0)
-    followed = [k for k, column in enumerate(columns) if factors.get(table.labels[column], 1.0)]
-    scale = np.ones(len(followed))
+    table = table[[label for label in table if label in velocities]]
+    peaks, labels = table.abs().max(), [label for label in table if factors.get(label, 1.0)]
+    scale = np.ones(len(labels))
     if boolean(goal, "normalize_tracking_error"):
         if not peaks.all():
-            complain(
-                goal, f"{table.labels[columns[int(peaks.argmin())]]!r} is zero throughout and cannot be normalized"
-            )
-        scale = 1 / peaks[np.arange(len(followed)) if reading.shifted_normalization else followed] ** 2
-    labels = [table.labels[columns[k]] for k in followed]
-    tracked = tuple(velocities[label] for label in labels)
+            complain(goal, f"{peaks.idxmin()!r} is zero throughout and cannot be normalized")
+        shown = peaks.iloc[: len(labels)] if reading.shifted_normalization else peaks[labels]
+        scale = 1 / shown.to_numpy(float) ** 2
     given = {velocities[label]: factors.get(label, 1.0) * x for label, x in zip(labels, scale, strict=True)}
-    values = table.values[:, [columns[k] for k in followed]]
-    return [TrackMoments(tracked, table.time, values, given, **common(goal, reading))] if tracked else []
+    if not labels:
+        return []
+    time, values = table.index.to_numpy(float), table[labels].to_numpy(float)
+    return [TrackMoments(tuple(given), time, values, given, **common(goal, reading))]
 
 
 GOALS: dict[str, Callable[[Element, Reading], list[Goal]]] = {

@@ -11,7 +11,6 @@ from myoquat.analysis.control.moco import drivable_coordinates, joint_names, uni
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
 from myoquat.data.files import beside, missing_file
 from myoquat.data.motions.coordinates import DEGREE, turning_entries
@@ -19,6 +18,7 @@ from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_inner_model
 from myoquat.data.reports import UnsupportedElements
+from myoquat.data.tables import labelled
 from myoquat.data.xml import Element, boolean, complain, number, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
@@ -28,7 +28,6 @@ __all__ = [
     "MODEL_OPERATORS",
     "MocoModel",
     "MocoNames",
-    "Table",
     "motion_of_table",
     "read_processed_model",
     "read_table",
@@ -104,28 +103,16 @@ def _paths_ending_in(end: str) -> tuple[str, ...]:
     return tuple(f"{prefix}/{end}" for prefix in PREFIXES)
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """labels (n,) of columns, values (t, n) at time (t,) [s], angles in rad."""
-
-    labels: tuple[str, ...]
-    time: Array
-    values: Array
-
-
-def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem) -> Table:
-    """The table of a TableProcessor after its operators, without columns that are not finite throughout.
+def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem) -> "pd.DataFrame":
+    """The table of a TableProcessor after its operators, angles in rad, without columns that are not finite throughout.
     ModelError for an operator that has no equal here."""
     assert processor.file is not None
-    frame = load_table(processor.file)
-    values = frame.to_numpy(float)
-    finite = np.isfinite(values).all(axis=0)
-    labels = tuple(str(label) for label, known in zip(frame.columns, finite, strict=True) if known)
-    table = Table(labels, frame.index.to_numpy(float), values[:, finite])
-    if frame.attrs.get("in_degrees"):
+    table = load_table(processor.file)
+    in_degrees = table.attrs.get("in_degrees")
+    table = table.loc[:, np.isfinite(table.to_numpy(float)).all(axis=0)].rename(columns=str)
+    if in_degrees:
         turning = _turning(names, system)
-        unit = [DEGREE if names.state(label) in turning else 1.0 for label in labels]
-        table = replace(table, values=table.values * unit)
+        table = table * [DEGREE if names.state(label) in turning else 1.0 for label in table]
     for operator in processor.operators:
         if operator.tag not in TABLE_OPERATORS:
             complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
@@ -133,33 +120,25 @@ def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem
     return table
 
 
-def motion_of_table(model: Model, table: Table, names: MocoNames) -> Motion:
+def motion_of_table(model: Model, table: "pd.DataFrame", names: MocoNames) -> Motion:
     """The motion of a model whose coordinates a table gives; those that it lacks stay at the model's start."""
-    chosen = [k for k, label in enumerate(table.labels) if names.state(label) in set(names.values.values())]
-    if not chosen:
+    known = set(names.values.values())
+    columns = {names.state(label): table[label] for label in table if names.state(label) in known}
+    if not columns:
         raise ValueError("the table has no coordinate of the model")
-    columns = {names.state(table.labels[k]): table.values[:, k] for k in chosen}
-    q, _ = states_from_motion(model, pd.DataFrame(columns, table.time), in_degrees=False, start=model.start)
-    return Motion(model.system, table.time, q)
+    q, _ = states_from_motion(model, pd.DataFrame(columns), in_degrees=False, start=model.start)
+    return Motion(model.system, table.index.to_numpy(float), q)
 
 
-def with_rates(table: Table, names: MocoNames) -> Table:
+def with_rates(table: "pd.DataFrame", names: MocoNames) -> "pd.DataFrame":
     """The table with the speeds of coordinates, derivatives of their splines, where it has none."""
-    speeds = {v: end for end, v in names.speeds.items()}
-    known = {names.state(label) for label in table.labels}
-    own = {end.rsplit("/", 1)[0]: end for end in names.speeds}
-    added = [
-        (k, own[place])
-        for k, label in enumerate(table.labels)
-        if (place := tail(label).removesuffix("/value")) in own and names.speeds[own[place]] not in known
-    ]
-    if not added:
-        return table
-    rates = smoothed_columns(table.time, table.values[:, [k for k, _ in added]], None)[1]
-    return Table(
-        (*table.labels, *(speeds[names.speeds[end]] for _, end in added)), table.time,
-        np.concatenate([table.values, rates], axis=1),
-    )  # fmt: skip
+    known, own = {names.state(label) for label in table}, {end.rsplit("/", 1)[0]: end for end in names.speeds}
+    added = {label: own[place] for label in table if (place := tail(label).removesuffix("/value")) in own}
+    added = {label: end for label, end in added.items() if names.speeds[end] not in known}
+    rates = (
+        smoothed_columns(table.index.to_numpy(float), table[list(added)].to_numpy(float), None)[1] if added else None
+    )
+    return table if rates is None else table.assign(**labelled(added.values(), rates))
 
 
 def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
@@ -169,25 +148,18 @@ def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
     return {name for name, turns in (*q, *u) if turns}
 
 
-def _low_pass(table: Table, operator: Element, names: MocoNames) -> Table:
-    cutoff = number(operator, "cutoff_frequency")
-    return replace(table, values=smoothed_columns(table.time, table.values, cutoff)[0])
+def _low_pass(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
+    values = smoothed_columns(table.index.to_numpy(float), table.to_numpy(float), number(operator, "cutoff_frequency"))[
+        0
+    ]
+    return pd.DataFrame(values, table.index, table.columns)
 
 
-def _same(table: Table, operator: Element, names: MocoNames) -> Table:
-    """What is done here anyway: names of columns are found without paths, and angles are in rad."""
-    return table
-
-
-def _rates(table: Table, operator: Element, names: MocoNames) -> Table:
-    return with_rates(table, names)
-
-
-TABLE_OPERATORS: dict[str, Callable[[Table, Element, MocoNames], Table]] = {
-    "TabOpAppendCoordinateValueDerivativesAsSpeeds": _rates,
-    "TabOpConvertDegreesToRadians": _same,
+DONE_ANYWAY = ("TabOpConvertDegreesToRadians", "TabOpUseAbsoluteStateNames")  # columns are found without paths
+TABLE_OPERATORS: "dict[str, Callable[[pd.DataFrame, Element, MocoNames], pd.DataFrame]]" = {
+    "TabOpAppendCoordinateValueDerivativesAsSpeeds": lambda table, operator, names: with_rates(table, names),
     "TabOpLowPassFilter": _low_pass,
-    "TabOpUseAbsoluteStateNames": _same,
+    **dict.fromkeys(DONE_ANYWAY, lambda table, operator, names: table),
 }
 
 

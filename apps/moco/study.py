@@ -22,13 +22,13 @@ from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau
 from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, Unequal, track_states
 from myoquat.apps.moco.models import (
     MocoNames,
-    Table,
     motion_of_table,
     read_processed_model,
     read_table,
     with_rates,
 )
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Motion, load_markers
@@ -266,7 +266,7 @@ def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
         if boolean(root, "track_reference_position_derivatives"):
             followed = with_rates(followed, reading.names)
         goals += _states(reading, followed)
-        times.append(followed.time)
+        times.append(followed.index.to_numpy(float))
     if markers is not None:
         tracked = _markers(reading, markers)
         goals.append(tracked)
@@ -285,7 +285,7 @@ def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
     )  # fmt: skip
 
 
-def _states(reading: Reading, table: Table) -> list[Goal]:
+def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
     """Coordinates that are constrained are not followed unless their weight is given."""
     root, names, model = reading.file.root, reading.names, reading.processed.model
     own = {names.state(path): weight for path, weight in weights(root, "states_weight_set").items()}
@@ -295,9 +295,9 @@ def _states(reading: Reading, table: Table) -> list[Goal]:
     zeros: dict[str | None, float] = {
         name: 0.0 for place, c in values.items() if c in held for name in (c, speeds.get(place, c))
     }
-    chosen = {k: names.state(label) for k, label in enumerate(table.labels) if names.state(label)}
-    if len(chosen) < len(table.labels) and not boolean(root, "allow_unused_references"):
-        unused = next(label for label in table.labels if not names.state(label))
+    chosen = {label: names.state(label) for label in table if names.state(label)}
+    if len(chosen) < len(table.columns) and not boolean(root, "allow_unused_references"):
+        unused = next(label for label in table if not names.state(label))
         complain(root, f"the model has no state {unused!r}; <allow_unused_references> passes over it")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
     return track_states(root, table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
@@ -325,7 +325,7 @@ def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
 
 
 def _guess_of_tool(
-    reading: Reading, table: Table | None, span: tuple[float, float], intervals: int
+    reading: Reading, table: "pd.DataFrame | None", span: tuple[float, float], intervals: int
 ) -> MocoTrajectory | Mapping[str, Any] | None:
     """A file, otherwise the states that are followed."""
     file, name = reading.file, text(reading.file.root, "guess_file", "")
@@ -334,8 +334,8 @@ def _guess_of_tool(
     if table is None:
         return None
     at = np.linspace(*span, 2 * intervals + 1)
-    names = {reading.names.state(label): k for k, label in enumerate(table.labels)}
-    return {name: np.interp(at, table.time, table.values[:, k]) for name, k in names.items() if name is not None}
+    names = {reading.names.state(label): label for label in table}
+    return {name: np.interp(at, table.index, table[label]) for name, label in names.items() if name is not None}
 
 
 # ---- MocoInverse -----------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) ->
     reading, root = _reading(file, file.root, unsupported, shifted), file.root
     names, model = reading.names, reading.processed.model
     table = read_table(reading.file.table(root, "kinematics"), names, model.system)
-    unused = [label for label in table.labels if names.state(label) is None]
+    unused = [label for label in table if names.state(label) is None]
     if unused and not boolean(root, "kinematics_allow_extra_columns"):
         complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")
     if text(root, "output_paths", ""):
@@ -359,8 +359,8 @@ def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) ->
     found = own_bounds(reading, None)
     found["bounds"] |= {state: found["bounds"][name] for name, state in dynamic if name in found["bounds"]}
     return _tool(
-        reading, _span(root, [table.time]), HermiteSimpson(), solver, None, found, goals=_inverse_goals(reading),
-        constraints=held, prescribed=motion_of_table(model, table, names),
+        reading, _span(root, [table.index.to_numpy(float)]), HermiteSimpson(), solver, None, found,
+        goals=_inverse_goals(reading), constraints=held, prescribed=motion_of_table(model, table, names),
     )  # fmt: skip
 
 
