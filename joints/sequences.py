@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from myoquat.joints.vectors import (
     inverse_columns,
     joined,
     matvec,
-    transpose,
     vecmat,
     vector,
 )
@@ -29,7 +29,7 @@ from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, i
 __all__ = [
     "CONDITION_LIMIT",
     "SEQUENCES",
-    "axis_rotation",
+    "axis_quaternion",
     "beside_lock",
     "condition_davenport",
     "condition_euler",
@@ -69,22 +69,14 @@ def _handedness(first: int, second: int) -> int:
     return 1 if (second - first) % 3 == 1 else -1
 
 
-def axis_quaternion(angle: Array, axis: int) -> Array:
-    """(..., 4) quaternion of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
-    entries: list[ArrayLike] = [np.cos(angle / 2), 0.0, 0.0, 0.0]
-    entries[axis + 1] = np.sin(angle / 2)
-    return vector(entries)
+def _axes_of(sequence: str) -> Any:
+    """(3, 3) the axes of a sequence."""
+    return np.eye(3)[[*axes(sequence)]].tolist()
 
 
-def axis_rotation(angle: Array, axis: int) -> Array:
-    """(..., 3, 3) matrix of a rotation by angle (...) [rad] about coordinate axis 0, 1 or 2."""
-    c, s = np.cos(angle), np.sin(angle)
-    i, j = (axis + 1) % 3, (axis + 2) % 3
-    columns: dict[int, Array] = {}
-    columns[axis] = vector([float(row == axis) + 0.0 * c for row in range(3)])
-    columns[i] = vector([c if row == i else s if row == j else 0.0 for row in range(3)])
-    columns[j] = vector([c if row == j else -s if row == i else 0.0 for row in range(3)])
-    return np.stack([columns[k] for k in range(3)], axis=-1)
+def axis_quaternion(angle: Array, axis: ArrayLike) -> Array:
+    """(..., 4) quaternion of a rotation by angle (...) [rad] about a unit axis (3,)."""
+    return joined([np.cos(angle / 2)[..., None], np.sin(angle / 2)[..., None] * as_array(axis)])
 
 
 @formula(phi=VECTOR3)
@@ -96,10 +88,7 @@ def quaternion_from_euler(phi: ArrayLike, sequence: str) -> Array:
     >>> joints.quaternion_from_euler([np.pi / 2, 0, 0], "XYZ").round(4)
     array([0.7071, 0.7071, 0.    , 0.    ])
     """
-    first, second, third = axes(sequence)
-    p1, p2, p3 = components(phi)
-    Q = quaternion_multiply(axis_quaternion(p1, first), axis_quaternion(p2, second))
-    return quaternion_multiply(Q, axis_quaternion(p3, third))
+    return quaternion_from_davenport(phi, _axes_of(sequence))
 
 
 @formula(phi=VECTOR3)
@@ -113,9 +102,8 @@ def rotation_matrix_from_euler(phi: ArrayLike, sequence: str) -> Array:
            [ 1.,  0.,  0.],
            [ 0.,  0.,  1.]])
     """
-    first, second, third = axes(sequence)
-    p1, p2, p3 = components(phi)
-    return axis_rotation(p1, first) @ axis_rotation(p2, second) @ axis_rotation(p3, third)
+    R1, R2, R3 = map(axis_angle_matrix, _axes_of(sequence), components(phi))
+    return R1 @ R2 @ R3
 
 
 @formula(Q=QUATERNION)
@@ -136,7 +124,7 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     sign = _handedness(first, second)
     proper = first == third
     if not proper:  # R_c(p3) = R_b(-t) R_a(p3) R_b(t), t = sign pi/2: a proper sequence about shifted p2
-        Q = quaternion_multiply(Q, axis_quaternion(np.array(-sign * np.pi / 2), second))
+        Q = quaternion_multiply(Q, axis_quaternion(np.array(-sign * np.pi / 2), np.eye(3)[second]))
     w, v = Q[..., 0], components(Q[..., 1:])
     a, b, c = v[first], v[second], sign * v[3 - first - second]
     p2 = 2 * arctan2(hypot(b, c), hypot(w, a))
@@ -161,12 +149,7 @@ def euler_rate_matrix(phi: ArrayLike, sequence: str) -> Array:
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    first, second, third = axes(sequence)
-    _, p2, p3 = components(phi)
-    R3 = transpose(axis_rotation(p3, third))
-    R32 = R3 @ transpose(axis_rotation(p2, second))
-    last = np.broadcast_to(np.eye(3)[third], R3[..., 0].shape, subok=True)
-    return np.stack([R32[..., :, first], R3[..., :, second], last], axis=-1)
+    return davenport_rate_matrix(phi, _axes_of(sequence))
 
 
 @formula(phi=VECTOR3)
@@ -310,7 +293,7 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     w = matvec(axis_angle_matrix(a2, f2), a3)
     v, w = _across(v, a1), _across(w, a1)
     f1 = arctan2(dot(a1, cross(w, v)), dot(w, v))
-    before = quaternion_multiply(_turn(a1, f1), _turn(a2, f2))
+    before = quaternion_multiply(axis_quaternion(f1, a1), axis_quaternion(f2, a2))
     rest = quaternion_multiply(quaternion_conjugate(before), Q)
     s, c = dot(rest[..., 1:], a3), rest[..., 0]
     return vector([f1, f2, arctan2(2 * s * c, c * c - s * s)])
@@ -338,11 +321,6 @@ def _root(x: Array) -> Array:
     return np.where(positive, np.sqrt(np.where(positive, x, 1.0)), 0.0)
 
 
-def _turn(axis: Array, angle: Array) -> Array:
-    """(..., 4) quaternion of a rotation by angle (...) about a unit axis (3,)."""
-    return joined([np.cos(angle / 2)[..., None], np.sin(angle / 2)[..., None] * axis])
-
-
 def wrapped(angle: Array) -> Array:
     """The angle in (-pi, pi]; it comes from (-3 pi, 3 pi]."""
     angle = np.where(angle > np.pi, angle - 2 * np.pi, angle)
@@ -358,7 +336,7 @@ def quaternion_from_davenport(phi: ArrayLike, directions: Axes) -> Array:
     >>> joints.quaternion_from_davenport([np.pi / 2, 0, 0], [(1, 0, 0), (0, 1, 0), (0, 0, 1)]).round(4)
     array([0.7071, 0.7071, 0.    , 0.    ])
     """
-    turns = [_turn(axis, angle) for axis, angle in zip(_axes(directions), components(phi), strict=True)]
+    turns = [*map(axis_quaternion, components(phi), _axes(directions))]
     return quaternion_multiply(quaternion_multiply(turns[0], turns[1]), turns[2])
 
 

@@ -44,8 +44,7 @@ from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.tables import labelled, over_time
 from myoquat.joints.errors import ModelError
-from myoquat.joints.sequences import axis_rotation
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import axis_angle_matrix, matvec
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
@@ -277,7 +276,7 @@ def run_sensor_tracking(setup: SensorTrackingSetup, outputs: Outputs) -> None:
 
 def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:
     """The sensors in the axes of the model."""
-    x, y, z = (axis_rotation(np.asarray(angle), k) for k, angle in enumerate(angles))
+    x, y, z = (axis_angle_matrix(axis, np.asarray(angle)) for axis, angle in zip(np.eye(3), angles, strict=True))
     return load_orientations(path).turned(z @ y @ x)
 
 

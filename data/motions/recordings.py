@@ -195,7 +195,7 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
         Q = np.broadcast_to([1.0, 0.0, 0.0, 0.0], (len(rows), 4))
         for channel, column in values.items():
             if channel.endswith("rotation"):
-                Q = quaternion_multiply(Q, axis_quaternion(np.radians(column), "XYZ".index(channel[0])))
+                Q = quaternion_multiply(Q, axis_quaternion(np.radians(column), np.eye(3)["XYZ".index(channel[0])]))
         slides = [values.get(name, np.zeros(len(rows))) * scale for name in POSITIONS]
         floats = any(name in values for name in POSITIONS)
         parent = joints[joint.parent].name if joint.parent >= 0 else "ground"
