@@ -38,9 +38,9 @@ class Pulley(Record):
 class MusclePath(Record):
     """A path from its first over via points to its last point. Muscles, springs, limits and ligaments act along it.
 
-    Between its points it is straight, or goes around the surfaces `wraps` that lie in its way. Over `pulleys`
-    it consists of several branches.
-    Forces whose paths are equal share one path, whose length and contacts are computed once.
+    Between its points it is straight, or goes around the surfaces `wraps` that lie in its way. Over `pulleys` it
+    consists of several branches. It is a sequence of its points. Forces whose paths are equal share one path, whose
+    length and contacts are computed once.
 
     `anatomy` is the path of points of one that is a function of coordinates, which was fitted to it
     (`Model.with_fitted_paths`). It has no effect on lengths and torques. It says where forces pull on bones.
@@ -58,6 +58,12 @@ class MusclePath(Record):
     wraps: tuple[Wrap, ...] = ()
     pulleys: tuple[Pulley, ...] = ()
     anatomy: "MusclePath | None" = None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, number: int) -> PathPoint:
+        return self.points[number]
 
     @property
     def on_bones(self) -> "MusclePath | None":

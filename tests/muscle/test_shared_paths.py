@@ -60,3 +60,5 @@ def test_a_number_of_a_path_has_one_name_and_moves_it_for_all_forces():
 def test_points_make_a_path():
     points = PathPoint("ground", (0.0, 0.0, 1.0)), PathPoint("A", (0.0, 0.0, 0.1))
     assert Muscle("m", points) == Muscle("m", list(points)) == Muscle("m", MusclePath(points))
+    path = MusclePath(points)
+    assert (*path, len(path), path[-1]) == (*points, 2, points[1])
