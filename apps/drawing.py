@@ -29,7 +29,7 @@ from myoquat.analysis.studies import (
     plot_tornado,
     to_table,
 )
-from myoquat.analysis.studies.export import units_of
+from myoquat.analysis.studies.results import units_of
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.core.figures import TITLES as TITLES_OF_MOTION
 from myoquat.core.figures import (

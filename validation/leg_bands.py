@@ -13,8 +13,7 @@ from myoquat.analysis.recruitment import MomentPosterior, MomentTrial
 from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
 from myoquat.analysis.recruitment.redundancy.equations import joint_lines
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
-from myoquat.analysis.studies.uncertain_inputs import KEYS, Samples, VariedNumbers
-from myoquat.analysis.studies.uncertain_loads import central_band
+from myoquat.analysis.studies.uncertain_loads import KEYS, Samples, VariedNumbers, central_band
 from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array

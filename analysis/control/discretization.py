@@ -1,8 +1,10 @@
-"""From a problem to a nonlinear program: formulas, variables, blocks, bounds, and what a solution says per site."""
+"""From a problem in the terms of its plant to a nonlinear program: formulas, variables, blocks, bounds, and what a
+solution says per site."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,36 +14,135 @@ import numpy as np
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
 from myoquat.analysis.control.goals.base import ChangeGoal, EndGoal, Goal, IntegralGoal
 from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.points import Point
+from myoquat.analysis.control.points import Names, Point
 from myoquat.analysis.control.program import Block, BlockFormula, Program
-from myoquat.analysis.control.statement import Rows, Sites, Statement, load_numbers_at
-from myoquat.analysis.control.transcriptions import Collocation, Midpoint, MultipleShooting
-from myoquat.analysis.control.transcriptions.base import (
+from myoquat.analysis.control.transcriptions import (
     FIELDS,
     STATE,
     Between,
+    Collocation,
     Layout,
+    Midpoint,
+    MultipleShooting,
     RowsAndTerms,
+    Shot,
     Slot,
+    Transcription,
     Values,
     split,
 )
-from myoquat.analysis.control.transcriptions.shooting import Shot
 from myoquat.core.content import content_key
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.data.motions import Forces
+from myoquat.joints.functions.splines import chosen
 from myoquat.joints.vectors import vector
 from myoquat.kernels.symbolic.arrays import as_array
 
-__all__ = [
-    "Discretization",
-    "Posed",
-    "Rows",
-    "Sites",
-    "Statement",
-    "constraint_rows",
-    "one_change",
-    "one_number",
-]
+__all__ = ["Discretization", "Posed", "Rows", "Sites", "Statement", "constraint_rows", "load_numbers_at"]
+
+
+def load_numbers_at(loads: Forces, t: Array) -> Array:
+    """(..., 9 n) `Forces.numbers` at times t (...) [s], numbers or symbols, by straight lines between the rows: the
+    formula."""
+    rows = loads.numbers
+    slopes = np.diff(rows, axis=0) / np.diff(loads.time)[:, None]
+    start, *entries = chosen(t, loads.time[:-1], loads.time[:-1], *rows[:-1].T, *slopes.T)
+    n = rows.shape[1]
+    return vector([entries[k] + entries[n + k] * (t - start) for k in range(n)])
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A problem in the terms of its plant: goals and constraints."""
+
+    plant: Plant
+    transcription: Transcription
+    mesh: Array
+    start: float
+    duration: tuple[float, float]
+    goals: tuple[Goal, ...]
+    path: tuple[PathCondition, ...]
+    boundary: tuple[BoundaryConstraint, ...]
+    loads: Forces | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the duration is given."""
+        return self.duration[0] == self.duration[1]
+
+    @property
+    def names(self) -> Names:
+        """Names of all quantities of a point."""
+        plant = self.plant
+        unknown = plant.unknown.names
+        return Names(plant.system, plant.velocity_names, plant.state_names, plant.control_names, unknown)
+
+    def bound(self, p: Array) -> "Statement":
+        """The same with values (np,) of the unknown parameters, floats or symbols."""
+        return replace(self, plant=self.plant.bound(p)) if self.plant.unknown.names else self
+
+    def term_names(self, block: str) -> tuple[str, ...]:
+        """A name for each goal of a block; goals of the same title are numbered: "Effort", "Effort 2"."""
+        found, count = [], Counter[str]()
+        for goal in self.goals:
+            count[goal.title] += 1
+            number = f" {count[goal.title]}" if count[goal.title] > 1 else ""
+            apart = {EndGoal: "ends", ChangeGoal: "changes"}
+            own = next((name for of, name in apart.items() if isinstance(goal, of)), "points")
+            if own == block or (own == "points" and block not in apart.values()):
+                found.append(goal.title + number)
+        return tuple(found)
+
+    @property
+    def integrals(self) -> list[IntegralGoal]:
+        """The goals that are integrated."""
+        return [goal for goal in self.goals if isinstance(goal, IntegralGoal)]
+
+    @property
+    def changes(self) -> tuple[ChangeGoal, ...]:
+        """The goals of changes between neighbouring points."""
+        return tuple(goal for goal in self.goals if isinstance(goal, ChangeGoal))
+
+    @property
+    def ends(self) -> list[EndGoal]:
+        """The goals of the ends."""
+        return [goal for goal in self.goals if isinstance(goal, EndGoal)]
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """The motion at every site.
+
+    duration    [s]
+    q           (s, nq) poses
+    fields      (s, n) each, NaN where a site has none
+    parameters  (np,) their values, None for those at the start of a search
+    """
+
+    duration: float
+    q: Array
+    fields: dict[str, Array]
+    parameters: Array | None = None
+
+
+@dataclass(eq=False)
+class Rows:
+    """Constraints as they are added: bounds, words, and the fraction of the duration of each."""
+
+    lower: list[Array] = field(default_factory=list)
+    upper: list[Array] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    fractions: list[float] = field(default_factory=list)
+
+    def add(self, bounds: Array, names: tuple[str, ...], fractions: Array) -> Array:
+        """(b, nr) indices of new rows with bounds (nr, 2), at b instances."""
+        b, start = len(fractions), len(self.names)
+        self.lower.append(np.tile(bounds[:, 0], b))
+        self.upper.append(np.tile(bounds[:, 1], b))
+        self.names += [*names] * b
+        self.fractions += [float(x) for x in np.repeat(fractions, len(names))]
+        return start + np.arange(b * len(names)).reshape(b, len(names))
 
 
 @contextmanager
@@ -229,9 +330,9 @@ class Discretization:
         """
         statement, plant, count = self.statement, self.statement.plant, len(slots[0].sites)
         unknown, fixed = plant.unknown, statement.fixed
-        fields = [(k, field) for k, slot in enumerate(slots) for field in slot.fields]
+        fields = [(k, part) for k, slot in enumerate(slots) for part in slot.fields]
         posed = [k for k, slot in enumerate(slots) if "z" in slot.fields]
-        parts = [self.index[field][slots[k].sites] for k, field in fields]
+        parts = [self.index[part][slots[k].sites] for k, part in fields]
         parts += [np.tile(shared, (count, 1)) for shared in (self.duration_index, self.parameter_indices)]
         given = [*(self.references[slots[k].sites] for k in posed), *data]
         given.append(np.tile([statement.start, statement.duration[0]], (count, 1)))
@@ -242,8 +343,8 @@ class Discretization:
             start: Any = clock[..., 0]
             bound = replace(statement.bound(p * unknown.scales), start=start)
             values: Values = [{} for _ in slots]
-            for (k, field), value in zip(fields, own, strict=True):
-                values[k][field] = value
+            for (k, part), value in zip(fields, own, strict=True):
+                values[k][part] = value
             for k in posed:
                 values[k]["q"] = bound.plant.pose(rest.pop(0), values[k]["z"])
             return formula(values, rest, clock[..., 1] if fixed else free[..., 0], bound)

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
+from myoquat.analysis.control.discretization import Rows
 from myoquat.analysis.control.program import Program
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.control.statement import Rows
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.discretization import Statement
+from myoquat.analysis.control.discretization import Statement, load_numbers_at
 from myoquat.analysis.control.plants import ModelPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point
-from myoquat.analysis.control.statement import load_numbers_at
 from myoquat.core.content import content_key
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass

@@ -11,7 +11,7 @@ from myoquat.analysis.control.goals.tracking import TrackMarkers, TrackOrientati
 from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.points import interpolated_pose, interpolated_velocity
 from myoquat.analysis.control.quantities import Quantities
-from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.control.transcriptions import Layout
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass

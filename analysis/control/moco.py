@@ -21,7 +21,7 @@ from myoquat.analysis.control.guesses import with_fibers
 from myoquat.analysis.control.plants import ModelPlant, MuscledPlant, Plant, PrescribedPlant
 from myoquat.analysis.control.points import interpolated_pose
 from myoquat.analysis.control.solution import Solution
-from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.control.transcriptions import Layout
 from myoquat.core.arguments import PATH, check_types, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass

@@ -42,8 +42,7 @@ from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
-from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Transcription
-from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
 from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array

@@ -15,7 +15,7 @@ from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point, interpolated_pose
 from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
-from myoquat.analysis.control.transcriptions.base import Layout
+from myoquat.analysis.control.transcriptions import Layout
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass

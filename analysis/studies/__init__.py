@@ -10,18 +10,18 @@ except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
 from myoquat.analysis.studies.durable import LockedError, StoreError
-from myoquat.analysis.studies.export import export, to_table, to_trajectories
 from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_spaghetti, plot_tornado
 from myoquat.analysis.studies.problems import ProblemStudy
-from myoquat.analysis.studies.results import Verification, verify_results
+from myoquat.analysis.studies.results import Verification, export, to_table, to_trajectories, verify_results
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.analysis.studies.uncertain_inputs import MotionSteps, UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import (
     LoadsWanted,
+    MotionSteps,
     UncertainCurves,
+    UncertainInputs,
     uncertain_angles,
     uncertain_loads,
     uncertain_torques,

@@ -13,10 +13,10 @@ import numpy as np
 import xarray as xr
 
 from myoquat.analysis.control import Equations, Ipopt, Problem, Solution, SolutionStatus
+from myoquat.analysis.control.discretization import Sites
 from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.solvers.ipopt import Iterates
-from myoquat.analysis.control.statement import Sites
 from myoquat.analysis.studies.design import Axis, Design, axes_of, parameters_of
 from myoquat.analysis.studies.store import FINGERPRINT, Contents, Store, Variable
 from myoquat.analysis.studies.study import RunOptions

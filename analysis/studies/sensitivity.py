@@ -18,9 +18,8 @@ from scipy import stats
 
 from myoquat.analysis.studies.durable import StoreError
 from myoquat.analysis.studies.engine import engine_of, user_code
-from myoquat.analysis.studies.export import to_table, units_of
 from myoquat.analysis.studies.identity import arguments_of, differences, machine
-from myoquat.analysis.studies.results import dataset_of
+from myoquat.analysis.studies.results import dataset_of, to_table, units_of
 from myoquat.analysis.studies.store import contents_of, open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.core.arguments import PATH, check_types

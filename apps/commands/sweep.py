@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from myoquat.analysis.studies import results as verification
-from myoquat.analysis.studies.export import check_export, export
+from myoquat.analysis.studies.results import check_export, export
 from myoquat.analysis.studies.study import ANY_CODE, RunOptions, Study, compute
 from myoquat.apps.commands import options
 from myoquat.kernels import Outcome

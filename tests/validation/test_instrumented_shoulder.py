@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from myoquat.analysis.studies import UncertainInputs
-from myoquat.analysis.studies.uncertain_inputs import SOURCES
+from myoquat.analysis.studies.uncertain_loads import SOURCES
 from myoquat.data import Markers, Motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body

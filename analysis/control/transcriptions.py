@@ -1,5 +1,6 @@
-"""Collocation on the group: polynomials whose rates agree with the equations at chosen points of every interval.
+"""Transcriptions: the variables of a motion on a mesh, and the equations between them, all with the same verbs.
 
+Collocation on the group has polynomials whose rates agree with the equations at chosen points of every interval. There
 theta(t) is the displacement of the pose from the start of an interval (rotation vectors of quaternions). Its rate at
 the points c_j is that of `displacement_rate`. The polynomial through these rates gives
 
@@ -11,29 +12,173 @@ Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd
 holds by construction. The rates udot are unknowns, so that the equations of motion enter as inverse dynamics.
 """
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.plants import Plant
-from myoquat.analysis.control.transcriptions.base import (
-    STATE,
-    Between,
-    Layout,
-    RowsAndTerms,
-    Slot,
-    Transcription,
-    Values,
-)
+from myoquat.analysis.control.plants import Plant, PrescribedPlant
+from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import check_type
-from myoquat.core.records import dataclass
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
+from myoquat.kernels import METHODS
 
-__all__ = ["Collocation", "Gauss", "HermiteSimpson", "Radau", "StagedCollocation", "Trapezoid", "integration_matrix"]
+__all__ = [
+    "FIELDS",
+    "STATE",
+    "TRANSCRIPTIONS",
+    "Between",
+    "Collocation",
+    "Gauss",
+    "HermiteSimpson",
+    "Layout",
+    "Midpoint",
+    "MultipleShooting",
+    "Radau",
+    "RowsAndTerms",
+    "Shot",
+    "Slot",
+    "Transcription",
+    "Trapezoid",
+    "Values",
+    "split",
+]
+
+# chart, velocities, states, their rates, controls, forces of constraints, moves onto constraints
+FIELDS = ("z", "u", "w", "udot", "wdot", "controls", "multipliers", "moves")
+STATE = ("z", "u", "w")
+
+Values = list[dict[str, Array]]  # of the fields of each slot
+RowsAndTerms = tuple[list[Array], list[Array]]
+
+
+class Slot(NamedTuple):
+    """A group of variables of an instance of a formula: the site of each instance, and the fields that it takes."""
+
+    sites: Array  # (b,)
+    fields: tuple[str, ...]
+
+
+# the formula of the instances of a block, of slots, data, duration and statement
+Between = Callable[[Values, Sequence[Array], Array, Any], RowsAndTerms]
+
+
+def split(x: Array, widths: Sequence[int]) -> list[Array]:
+    """Parts (..., n) of an array, one behind the other: the formula."""
+    return [x[..., end - n : end] for n, end in zip(widths, np.cumsum(widths), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The sites of a mesh in the order of time: nodes at the ends of intervals, and points inside them.
+
+    fractions (s,) of the duration; nodes (n + 1,) and inner (n, m) are sites; fields of every site.
+    """
+
+    fractions: Array
+    nodes: Array
+    inner: Array
+    fields: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def with_middles(
+        cls, mesh: Array, first: tuple[str, ...], middle: tuple[str, ...], node: tuple[str, ...]
+    ) -> "Layout":
+        """Nodes and one point in the middle of every interval, with the fields of the first node, of the middles and of
+        the other nodes."""
+        n = len(mesh) - 1
+        fractions = np.empty(2 * n + 1)
+        fractions[::2], fractions[1::2] = mesh, (mesh[:-1] + mesh[1:]) / 2
+        return cls(
+            fractions, np.arange(0, 2 * n + 1, 2), np.arange(1, 2 * n + 1, 2)[:, None], (first, *(middle, node) * n)
+        )
+
+    @property
+    def steps(self) -> Array:
+        """(n,) length of each interval as a fraction of the duration."""
+        result: Array = np.diff(self.fractions[self.nodes])
+        return result
+
+    def having(self, field: str) -> Array:
+        """The sites that have a field."""
+        return np.array([i for i, fields in enumerate(self.fields) if field in fields], dtype=int)
+
+
+@dataclass(frozen=True)
+class Transcription(Record, ABC):
+    """How a motion becomes finitely many unknowns: points in every interval of the mesh, and equations between them.
+
+    >>> from myoquat.analysis.control import TRANSCRIPTIONS
+    >>> {name: method.order for name, method in TRANSCRIPTIONS.items()}
+    {'midpoint': 2, 'trapezoid': 2, 'hermite_simpson': 4, 'gauss': 6, 'radau': 5, 'shooting': 4}
+    """
+
+    title: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def order(self) -> int:
+        """Of the error of the states at the nodes, in the length of the intervals, for smooth solutions."""
+
+    def check(self, plant: Plant) -> None:
+        """ValueError for a plant that it cannot do."""
+
+    @abstractmethod
+    def layout(self, mesh: Array) -> Layout:
+        """The sites of a mesh (n + 1,) of fractions of the duration, from 0 to 1."""
+
+    @abstractmethod
+    def quadrature(self, layout: Layout) -> Array:
+        """(k,) the weight, as a fraction of the duration, of every site with equations in integrals."""
+
+
+@dataclass(frozen=True)
+class Midpoint(Transcription):
+    """q_1 = q_0 exp(h (u_0 + u_1) / 2) and the equations of motion at q_0 exp(h (u_0 + u_1) / 4), (u_0 + u_1) / 2 and
+    udot = (u_1 - u_0) / h. It is of order 2, with the fewest unknowns. States are at the nodes, controls are constant
+    on every interval. Path constraints and integrals are taken at the middle of the intervals.
+
+    >>> from myoquat.analysis.control import Midpoint
+    >>> Midpoint().order
+    2
+    """
+
+    title = "midpoint"
+
+    @property
+    def order(self) -> int:
+        return 2
+
+    def layout(self, mesh: Array) -> Layout:
+        return Layout.with_middles(mesh, STATE, ("controls", "multipliers"), (*STATE, "moves"))
+
+    def quadrature(self, layout: Layout) -> Array:
+        return layout.steps
+
+    def point(self, plant: Plant, base: Point, values: Values, h: Array) -> tuple[Point, list[Array]]:
+        """The formula: the point in the middle of an interval, and the rows of its constraints.
+
+        `values` are the fields at middle, start and end. The rows say by how much the pose at the end differs from the
+        rule's, and how far that end is from the constraints. `base` has time, names and loads; h (..., 1) [s].
+        """
+        middle, start, end = values
+        q0, q1, u = start["q"], end["q"], (start["u"] + end["u"]) / 2
+        w, wdot = (start["w"] + end["w"]) / 2, (end["w"] - start["w"]) / h
+        change, gap = end["u"] - start["u"], plant.displacement(plant.moved(q0, h * u), q1)
+        rows = [gap]
+        if plant.constraints is not None:
+            t1 = base.t + h[..., 0] / 2
+            pose, velocity = plant.constraints.moves(q1, t1, end["moves"])
+            change, rows = change - velocity, [gap - pose, plant.constraints.state(q1, end["u"], t1)]
+        q, udot = plant.moved(q0, h / 2 * u), change / h
+        point = replace(base, q=q, u=u, udot=udot, states=w, rates=wdot, controls=middle["controls"])
+        return replace(point, multipliers=middle["multipliers"]), rows
+
 
 RATES = ("udot", "wdot")
 ACTIVE = ("udot", "wdot", "controls", "multipliers")
@@ -280,3 +425,107 @@ class Trapezoid(Collocation):
     @property
     def points(self) -> tuple[float, ...]:
         return (0.0, 1.0)
+
+
+RK4 = METHODS["rk4"]
+MAX_STEPS = 20
+
+At = Callable[[int, "Shot"], Point]  # of the number of half steps since the start
+
+
+class Shot(NamedTuple):
+    """A state within an interval: the displacement of the pose from its start, velocities, further states."""
+
+    theta: Array
+    u: Array
+    w: Array
+
+    def moved(self, h: Array, slope: "Shot") -> "Shot":
+        """The state after a step along a slope."""
+        return Shot(*(x + h * k if x.shape[-1] else x for x, k in zip(self, slope, strict=True)))
+
+
+@dataclass(frozen=True)
+class MultipleShooting(Transcription):
+    """The classical Runge-Kutta method of order 4, `steps` of it in every interval, in the chart at the start of the
+    interval [H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Appl. Numer. Math. 29, 1999], so that |Q| = 1
+    holds by construction; states at the nodes, controls constant on every interval. Equations of motion enter as
+    forward dynamics, integrals by the weights of the method. Path constraints hold at the start of every step. Couplers
+    and constraints of a model hold by their forces at every stage (Gauss's principle). The end of every interval is
+    projected onto them, as in collocation.
+
+    Raises ValueError for steps below 1 and beyond 20; a problem does for a prescribed motion.
+
+    >>> from myoquat.analysis.control import MultipleShooting
+    >>> MultipleShooting(steps=2).order
+    4
+    """
+
+    title = "shooting"
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.steps <= MAX_STEPS:
+            raise ValueError(f"steps must be between 1 and {MAX_STEPS}, not {self.steps}")
+
+    def check(self, plant: Plant) -> None:
+        if isinstance(plant, PrescribedPlant):
+            raise ValueError("multiple shooting has no place for prescribed motions; choose another transcription")
+
+    @property
+    def order(self) -> int:
+        return 4
+
+    def layout(self, mesh: Array) -> Layout:
+        return Layout.with_middles(mesh, STATE, ("controls",), (*STATE, "moves"))
+
+    def quadrature(self, layout: Layout) -> Array:
+        return layout.steps
+
+    def times(self, layout: Layout) -> Array:
+        """(n, 2 steps + 1) fractions of the duration at which the stages are."""
+        within = np.linspace(0.0, 1.0, 2 * self.steps + 1)
+        starts: Array = layout.fractions[layout.nodes[:-1], None]
+        return starts + layout.steps[:, None] * within
+
+    def shoot(
+        self, plant: Plant, at: At, start: Shot, h: Array, integrand: Callable[[int, Point], list[Array]]
+    ) -> tuple[Shot, list[Array], list[Point]]:
+        """The formula: `steps` steps of h (..., 1) from `start`, over one interval.
+
+        Returns the state at the end, the integrals over the interval divided by the duration of a step, and the points
+        at which steps start.
+        """
+        state, total, points = start, list[Array](), list[Point]()
+        for k in range(self.steps):
+            slopes: list[Shot] = []
+            for i, weight in enumerate(RK4.b):
+                half = 2 * k + round(2 * RK4.c[i])
+                own = state
+                for a, slope in zip(RK4.a[i], slopes, strict=False):
+                    own = own.moved(a * h, slope) if a else own
+                point = at(half, own)
+                slopes.append(_slope(plant, point, own.theta))
+                point = _with_rates(point, slopes[-1])
+                points += [point] if i == 0 else []
+                terms = [weight * term for term in integrand(half, point)]
+                total = [x + y for x, y in zip(total, terms, strict=True)] if total else terms
+            for weight, slope in zip(RK4.b, slopes, strict=True):
+                state = state.moved(weight * h, slope)
+        return state, total, points
+
+
+def _slope(plant: Plant, point: Point, theta: Array) -> Shot:
+    udot, wdot = plant.rates(point)
+    moving = plant.displacement_rate(theta, point.q, point.u) if plant.nu else theta
+    return Shot(moving, udot, wdot)
+
+
+def _with_rates(point: Point, slope: Shot) -> Point:
+    return replace(point, udot=slope.u, rates=slope.w)
+
+
+TRANSCRIPTIONS: dict[str, Transcription] = {
+    method.title: method for method in (Midpoint(), Trapezoid(), HermiteSimpson(), Gauss(), Radau(), MultipleShooting())
+}
