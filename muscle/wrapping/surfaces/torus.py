@@ -1,7 +1,6 @@
 """The torus: a ring through which a path passes, bearing on the inner side of its tube."""
 
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,22 +51,12 @@ class WrapTorus(Wrap):
     tube_radius: float
 
     kind: ClassVar[str] = "torus"
+    shape: ClassVar[str] = "torus"
     solved: ClassVar[bool] = True
     ring: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
-        return {
-            "ring_radius": self.ring_radius,
-            "tube_radius": self.tube_radius,
-            "ring_radius - tube_radius": self.ring_radius - self.tube_radius,
-        }
-
-    def numbers(self) -> tuple[Any, ...]:
-        return (self.ring_radius, self.tube_radius)
-
-    def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"ring_radius": numbers[..., 0], "tube_radius": numbers[..., 1]}
-        return replace(self, **changes)
+        return {**super().sizes(), "ring_radius - tube_radius": self.ring_radius - self.tube_radius}
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Both radii by the mean in the plane of the ring."""
@@ -84,8 +73,7 @@ class WrapTorus(Wrap):
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside
         path = shortest_through(A, B, R, r, wraps, near)
-        guessed = wraps & (near.rough if near is not None else False)
-        on = guessed | (wraps & (path.missed <= MAX_RESIDUAL))
+        on = wraps & (path.missed <= MAX_RESIDUAL)
         jump = np.stack([self._jump(end, inside, on) for end in (A, B)], axis=-1)
         if line is not None:
             changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)

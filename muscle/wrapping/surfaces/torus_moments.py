@@ -10,19 +10,17 @@ radii of the hole and of the rim are h = R - r and H = R + r. The integrals alon
 sqrt((H - |c|) / (h - |c|)). They have no singularity nearer than pi / 2 above and below the real w, for every |c| < h.
 """
 
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.surfaces.vectors import dot, gauss_nodes
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
-NODES_OF_SHORT_RANGE, NODES_OF_LONG_RANGE = 14, 28  # of Gauss quadrature, in pairs about the middle
-SHORT_HALF_RANGE = 1.0  # half of the range of w up to which NODES_OF_SHORT_RANGE integrate to round-off
+NODES = 20  # of Gauss quadrature from one side of the tube to its innermost points
 MIN_TANGENT_LENGTH = 1e-4  # of the tube's radius: least length of a tangent across the axis, by which is divided
 
 
@@ -111,49 +109,18 @@ def along_tube(start: Array, end: Array, c: Array, R: Array, r: Array) -> Turn:
     k = np.sqrt((H - m) / (h - m))
     first, last = _arsinh(start * k), _arsinh(end * k)
     middle, half = 0.5 * (first + last), 0.5 * (last - first)
-    curve, short, zero = _Curve(middle, half, k, h, H, m), np.abs(half) <= SHORT_HALF_RANGE, 0.0 * middle
-    of_short = call_where(partial(_means, NODES_OF_SHORT_RANGE), curve, short, Turn(zero, zero, zero))
-    means = call_where(partial(_means, NODES_OF_LONG_RANGE), curve, ~short, of_short)
-    factor = 2.0 * r * half / np.sqrt(H - m)
-    return Turn(c * factor * means.phi, factor * means.arc, factor * means.rate)
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """A geodesic between two w, arrays (...).
-
-    middle, half  of its range of w
-    k             of sinh w = u k
-    h, H          the radii of hole and rim
-    m             the magnitude of its moment
-    """
-
-    middle: Array
-    half: Array
-    k: Array
-    h: Array
-    H: Array
-    m: Array
-
-
-def _means(count: int, curve: _Curve) -> Turn:
-    """The means of the integrands along a geodesic, without their common factors, by a `count` of nodes."""
-    middle, half, k = curve.middle, curve.half, curve.k
-    nodes, weights = (x[count // 2 :] for x in gauss_nodes(count))
-    e = np.exp(half[..., None] * nodes)
-    cosh, sinh = 0.5 * (e + 1.0 / e), 0.5 * (e - 1.0 / e)
-    e = np.exp(middle)
-    mean, aside = (0.5 * (e - 1.0 / e) / k)[..., None] * cosh, (0.5 * (e + 1.0 / e) / k)[..., None] * sinh
-    h, H, m = curve.h[..., None], curve.H[..., None], curve.m[..., None]
-    found = [0.0 * k] * 3
-    for u in (mean + aside, mean - aside):
+    sums = [0.0 * k] * 3
+    for node, weight in zip(*(x.tolist() for x in gauss_nodes(NODES)), strict=True):
+        e = np.exp(middle + half * node)
+        u = 0.5 * (e - 1.0 / e) / k
         s = u * u
         far, one, n = (h + m) + (H + m) * s, 1.0 + s, h + H * s
         bend, turn = ((h - m) + (H - m) * s) * far, n * one
-        share = weights / (np.sqrt(far) * bend * turn)  # one division for all three
+        share = weight / (np.sqrt(far) * bend * turn)  # one division for all three
         parts = share * bend * one * one, share * bend * n * n, share * turn * turn
-        found = [x + np.sum(part, axis=-1) for x, part in zip(found, parts, strict=True)]
-    return Turn(*found)
+        sums = [x + part for x, part in zip(sums, parts, strict=True)]
+    factor = 2.0 * r * half / np.sqrt(H - m)
+    return Turn(c * factor * sums[0], factor * sums[1], factor * sums[2])
 
 
 def _arsinh(x: Array) -> Array:
