@@ -13,7 +13,7 @@ from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import MusclePath, different_paths
 from myoquat.muscle.segments.stops import contacts
-from myoquat.muscle.wrapping import Piece, Wrap, WrapCylinder, WrapSphere
+from myoquat.muscle.wrapping import Piece, Wrap
 from myoquat.muscle.wrapping.order_along_path import after, before, in_order
 
 __all__ = ["Poses", "Stick", "farthest_point", "polylines", "stick_figure", "stick_figures", "up_of"]
@@ -83,7 +83,7 @@ def _span(wrap: Wrap, arc: Array, poses: Poses, before: Array, ends: tuple[Array
     a, P, Q, b = (np.broadcast_to(wrap.seen(vecmat(x - p, R)), shape) for x in (before, *ends, after))
     share = np.linspace(0, 1, POINTS_PER_ARC).reshape(-1, *(1,) * P.ndim)
     start, stop = _direction(P - a), _direction(b - Q)
-    if isinstance(wrap, (WrapSphere, WrapCylinder)):
+    if not wrap.solved:
         place, ahead = (np.broadcast_to(x, (POINTS_PER_ARC, *x.shape)) for x in (P, start))
         along = wrap.geodesic(place, ahead, share * arc[..., None]).x
         along = along + share * (Q - along[-1])  # from an end on the surface no direction is known

@@ -103,7 +103,7 @@ def solid(name: str, *sizes: float) -> Mesh:
 
 def surface(wrap: Wrap, size: float) -> Mesh:
     """A surface that muscles wrap, in its own frame; a cylinder without end is drawn `size` [m] long."""
-    return solid(wrap.kind, *(x if np.isfinite(x) else size for x in wrap.sizes().values()))
+    return solid(wrap.shape, *(x if np.isfinite(x) else size for x in wrap.sizes().values()))
 
 
 def shape_mesh(shape: Shape, folders: tuple[Path, ...]) -> Mesh | None:

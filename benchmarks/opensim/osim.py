@@ -19,7 +19,7 @@ from myoquat import dynamics, kernels
 from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics.inverse import passive_force
-from myoquat.muscle import Model, PathFlag, WrapCylinder, path_flags
+from myoquat.muscle import Model, PathFlag, path_flags
 from myoquat.muscle.coordinates import follow
 from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
@@ -140,7 +140,7 @@ def agreement(model: Model, kernel: Any, q: Any, theirs: Any) -> dict[str, float
     straight = (theirs["wraps"] == 0)[read]
     known = [model.muscle_names.index(str(name)) for name in theirs["muscles"][read]]
     wraps = [model.muscles[i].path.wraps for i in known]
-    around = np.array([len(w) == 1 and isinstance(w[0], WrapCylinder) for w in wraps], dtype=bool)
+    around = np.array([len(w) == 1 and w[0].shape == "cylinder" for w in wraps], dtype=bool)
     sure = ((path_flags(model, q, MAX_JUMP_DISTANCE_M) & ~PathFlag.WRAPPED) == 0)[:, known]
     l, J = kernel(q)
     l, J = l[:, known], J[:, known]

@@ -209,7 +209,7 @@ def _wrap(element: Any, contacts: Contacts, unsupported: UnsupportedElements) ->
         **read_sizes(geometry),
     )
     hint = triple(element, "contact_hint", ZERO)
-    if isinstance(wrap, wrapping.WrapTorus) and np.hypot(hint[0], hint[1]) > wrap.ring_radius:
+    if wrap.ring and np.hypot(hint[0], hint[1]) > wrap.sizes()["ring_radius"]:
         unsupported.count(element, "a path past the outside of a torus")
         return None
     if not wrap.tells_side(hint):
@@ -248,14 +248,15 @@ class WrittenWraps:
                     names[wrap] = self._name(wrap, muscle.name, table, {*names.values(), *taken})
 
     def _name(self, wrap: Wrap, muscle: str, table: Table, taken: Collection[str]) -> str:
-        label, ends = f"muscle {muscle!r}", isinstance(wrap, wrapping.WrapCylinder) and np.isfinite(wrap.length)
+        label, long = f"muscle {muscle!r}", wrap.shape == "cylinder"
+        ends = long and np.isfinite(wrap.numbers()[1])
         if not any(getattr(wrapping, surface) is type(wrap) for surface, _ in table.values()):
             raise ModelError(f"OpenSim has no surface like a {wrap.kind}", element=label)
         if table is OBSTACLES and ends:
             raise ModelError(
                 f"OpenSim's obstacles are cylinders without ends; {wrap.name or 'one'} has them", element=label
             )
-        if table is SURFACES and not ends and isinstance(wrap, wrapping.WrapCylinder):
+        if table is SURFACES and long and not ends:
             raise ModelError(f"OpenSim's cylinders have a length; {wrap.name or 'one'} has none", element=label)
         base = checked_name(wrap.name or f"{muscle}_{wrap.kind}", label)
         if table is OBSTACLES and _is_same(wrap, self._surfaces.get(base)):
@@ -320,11 +321,11 @@ def _bare(wrap: Wrap) -> Wrap:
 
 def _is_same(wrap: Wrap, surface: ContactSurface | None) -> bool:
     """Whether an obstacle is the surface of a contact force."""
-    place = (wrap.body, tuple(wrap.position), tuple(wrap.orientation))
-    if isinstance(surface, ContactSphere) and isinstance(wrap, wrapping.WrapSphere):
-        return (*place, wrap.radius) == (surface.body, surface.position, (1.0, 0.0, 0.0, 0.0), surface.radius)
-    if isinstance(surface, ContactEllipsoid) and isinstance(wrap, wrapping.WrapEllipsoid):
-        return (*place, wrap.radii) == (surface.body, surface.position, surface.orientation, surface.radii)
+    own = wrap.shape, wrap.body, tuple(wrap.position), tuple(wrap.orientation), *wrap.sizes().values()
+    if isinstance(surface, ContactSphere):
+        return own == ("sphere", surface.body, surface.position, (1.0, 0.0, 0.0, 0.0), surface.radius)
+    if isinstance(surface, ContactEllipsoid):
+        return own == ("ellipsoid", surface.body, surface.position, surface.orientation, *surface.radii)
     return False
 
 

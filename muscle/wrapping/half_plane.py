@@ -38,6 +38,7 @@ class HalfPlaneCylinder(SideCylinder):
     """
 
     kind: ClassVar[str] = "half_plane_cylinder"
+    rule: ClassVar[str] = "mujoco3"
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         side = self._side(line)
@@ -60,6 +61,7 @@ class HalfPlaneSphere(WrapSphere):
     """
 
     kind: ClassVar[str] = "half_plane_sphere"
+    rule: ClassVar[str] = "mujoco3"
 
     @property
     def on_one_piece(self) -> bool:

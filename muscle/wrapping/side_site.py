@@ -48,6 +48,7 @@ class SideCylinder(WrapCylinder):
     """
 
     kind: ClassVar[str] = "side_cylinder"
+    rule: ClassVar[str] = "mujoco"
 
     @property
     def sided(self) -> bool:
@@ -184,6 +185,7 @@ class _Inside(Wrap):
     """A surface that holds a path on its inner side, where there is no side to choose."""
 
     solved: ClassVar[bool] = True
+    holds_inside: ClassVar[bool] = True
     _sided: ClassVar[bool] = False
     _tolerance: ClassVar[float] = ANGLE_TOLERANCE
 

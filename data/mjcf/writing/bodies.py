@@ -28,13 +28,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.path import Muscle, MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.wrapping import (
-    HalfPlaneCylinder,
-    HalfPlaneSphere,
-    InsideCylinder,
-    InsideSphere,
     Wrap,
-    WrapCylinder,
-    WrapSphere,
 )
 
 __all__ = ["Bodies", "Joints", "Sites", "add", "why_no_tendon"]
@@ -251,7 +245,7 @@ def why_no_tendon(muscle: Muscle) -> str | None:
     """Why MuJoCo has no tendon through the points of this path; None if it has."""
     if any(type(point) is not PathPoint for point in muscle.path.points):
         return "on moving or conditional points"
-    if any(not isinstance(wrap, (WrapSphere, WrapCylinder)) for wrap in muscle.path.wraps):
+    if any(wrap.shape not in ("sphere", "cylinder") for wrap in muscle.path.wraps):
         return "around ellipsoids or tori"
     if any(len(acting) > 1 for acting in muscle.path.acting):
         return "around several surfaces at once"
@@ -324,22 +318,21 @@ class Sites:
             return
         self._surfaces[wrap] = name
         sizes: tuple[float, ...] = (wrap.radius,)
-        if isinstance(wrap, WrapCylinder):
+        if wrap.shape == "cylinder":
             sizes += (wrap.length / 2 if np.isfinite(wrap.length) else ENDLESS_HALF_LENGTH_M,)
             if np.isfinite(wrap.length):
                 unwritten.count("ends of wrapping cylinders, which have none in MuJoCo", wrap.name or name)
-        if type(wrap) is WrapCylinder and wrap.quadrant != "all":
+        if wrap.shape == "cylinder" and wrap.rule == "shortest" and wrap.quadrant != "all":
             rule = "sides of cylinders by the rule of WrapCylinder, where MuJoCo has that of SideCylinder"
             unwritten.count(rule, wrap.name or name)
-        elif isinstance(wrap, (HalfPlaneSphere, HalfPlaneCylinder)) and wrap.quadrant != "all":
+        elif wrap.rule == "mujoco3" and wrap.quadrant != "all":
             unwritten.count("sides of surfaces by the rule of MuJoCo 3", wrap.name or name)
-        geom_type = "cylinder" if isinstance(wrap, WrapCylinder) else "sphere"
-        self._put(wrap.body, "geom", name=name, type=geom_type, size=sizes, pos=wrap.position, quat=wrap.orientation,
+        self._put(wrap.body, "geom", name=name, type=wrap.shape, size=sizes, pos=wrap.position, quat=wrap.orientation,
                   contype="0", conaffinity="0", mass="0", group="3")  # fmt: skip
-        side = np.zeros(3) if isinstance(wrap, (InsideSphere, InsideCylinder)) else wrap.ahead
+        side = np.zeros(3) if wrap.holds_inside else wrap.ahead
         if wrap.hint is not None:
             unwritten.count("hints of wrapping surfaces, written as sides", wrap.name or name)
-            side = np.array(wrap.hint) * ([1.0, 1.0, 0.0] if isinstance(wrap, WrapCylinder) else 1.0)
+            side = np.array(wrap.hint) * wrap.across
             side = side / np.linalg.norm(side)
         if side is not None:
             self._sides[wrap] = f"{name}-side"

@@ -13,7 +13,7 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
@@ -124,6 +124,10 @@ class Wrap(Record, ABC):
     method: str = field(default="hybrid", compare=False)
 
     kind: ClassVar[str] = "wrap"
+    shape: ClassVar[str] = "wrap"  # the solid that it bounds: "sphere", "cylinder", "ellipsoid" or "torus"
+    rule: ClassVar[str] = "shortest"  # by which a path with a quadrant takes its side; others are MuJoCo's
+    holds_inside: ClassVar[bool] = False  # whether a path runs along its inner side
+    across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 1.0)  # 1 for axes of its frame that tell a side
     _sided: ClassVar[bool] = True  # whether the quadrant changes the path
     solved: ClassVar[bool] = False  # whether an iterative solver finds the contact, so that it has no closed form
     ring: ClassVar[bool] = False  # whether the path passes through it, however far it lies from the way of the path
@@ -168,11 +172,11 @@ class Wrap(Record, ABC):
 
     def tells_side(self, hint: tuple[float, ...]) -> bool:
         """Whether a path can be passed on the side of a point of the surface's frame, or need not be."""
-        return not self._sided or any(hint)
+        return not self._sided or any(x * own for x, own in zip(hint, self.across, strict=True))
 
-    @abstractmethod
     def sizes(self) -> dict[str, float]:
         """The lengths [m] that make the shape, by name; all must be positive."""
+        return {name: getattr(self, name) for name in self._nominal()}
 
     def scaled(self, factors: Array) -> Self:
         """The surface on a body stretched by factors (3,) along its axes, of the same type, by OpenSim's rules.
@@ -192,17 +196,27 @@ class Wrap(Record, ABC):
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The sizes, by field, on a body stretched by factors (3,), the surface's own axes by `along` (3,)."""
 
-    @abstractmethod
+    def _in_numbers(self) -> dict[str, int]:
+        """How many numbers each field holds that `shaped` changes; 0 for one that is no tuple."""
+        counts = {name: len(x) if isinstance(x, tuple) else 0 for name, x in self._nominal().items()}
+        return counts if self.hint is None or not self._sided else {**counts, "hint": 3}
+
     def numbers(self) -> tuple[Any, ...]:
         """The numbers that make the shape, for `shaped`."""
+        found: list[Any] = []
+        for name, count in self._in_numbers().items():
+            value = getattr(self, name)
+            found += [as_array(value)[..., i] for i in range(count)] if count else [value]
+        return tuple(found)
 
-    @abstractmethod
     def shaped(self, numbers: Array) -> Self:
         """The same surface with other `numbers` (..., n), floats or symbols, for each state of a batch its own."""
-
-    def _hinted(self, numbers: Array) -> dict[str, Any]:
-        """The hint, where there is one, from numbers (..., 3), for `shaped`."""
-        return {} if self.hint is None else {"hint": numbers[..., :3]}
+        changes: dict[str, Any] = {}
+        first = 0
+        for name, count in self._in_numbers().items():
+            changes[name] = numbers[..., first : first + count] if count else numbers[..., first]
+            first += max(count, 1)
+        return replace(self, **changes)
 
     @abstractmethod
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
@@ -221,10 +235,12 @@ class Wrap(Record, ABC):
         one that needs the geodesic only to steer.
         """
 
-    @abstractmethod
     def bent(self, P: Array, v: Array) -> Array:
         """(..., 3) how the outer unit normal at P (..., 3) changes along v (..., 3) in the tangent plane, but for parts
-        along the normal; in the surface's frame."""
+        along the normal; in the surface's frame. This one holds where `normal` is linear."""
+        n = self.normal(P)
+        result: Array = self.normal(v) / np.sqrt(dot(n, n))[..., None]
+        return result
 
     @abstractmethod
     def cut(self, A: Array, B: Array) -> Array:
@@ -298,8 +314,8 @@ class Wrap(Record, ABC):
 
     @classmethod
     def _nominal(cls) -> dict[str, Any]:
-        own = {f.name for f in fields(cls)} - {f.name for f in fields(Wrap)}
-        return dict.fromkeys(own, 1.0)
+        common = {f.name for f in fields(Wrap)}
+        return {f.name: 1.0 for f in fields(cls) if f.name not in common}
 
     @property
     def surface(self) -> Self:

@@ -1,7 +1,7 @@
 """The cylinder: in the plane across its axis a string around a circle, and along the axis a helix."""
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from myoquat.muscle.wrapping.surfaces.circle import (
     beside,
     or_to_tie,
 )
-from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
+from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 
 __all__ = ["WrapCylinder"]
 
@@ -43,19 +43,12 @@ class WrapCylinder(Wrap):
     length: float = np.inf
 
     kind: ClassVar[str] = "cylinder"
+    shape: ClassVar[str] = "cylinder"
+    across: ClassVar[tuple[float, float, float]] = (1.0, 1.0, 0.0)
     quadrants: ClassVar[tuple[str, ...]] = ("+x", "-x", "+y", "-y")
 
     def sizes(self) -> dict[str, float]:
         return {"radius": self.radius, "length": 1.0 if self.length == np.inf else self.length}
-
-    def numbers(self) -> tuple[Any, ...]:
-        return (self.radius, self.length, *(self.hint or ()))
-
-    def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"radius": numbers[..., 0], "length": numbers[..., 1]} | self._hinted(
-            numbers[..., 2:]
-        )
-        return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The radius by the mean across the axis, the length along it."""
@@ -106,13 +99,11 @@ class WrapCylinder(Wrap):
 
     def in_the_way(self, A: Array, B: Array) -> Array:
         """Beyond the ends of the cylinder too."""
-        d, ahead = B - A, self.ahead
+        ahead = self.ahead
         assert ahead is not None  # as it is sided
-        square, along = (x[..., 0] * d[..., 0] + x[..., 1] * d[..., 1] for x in (d, A))
-        aside = A[..., 0] * d[..., 1] - A[..., 1] * d[..., 0]
-        through = (along < 0) & (square + along > 0) & (aside * aside < as_array(self.radius) ** 2 * square)
-        found: Array = through & ((dot(A, ahead) > 0) | (dot(B, ahead) > 0))
-        return found
+        across = np.array(self.across)
+        through: Array = self.holds(nearest(A * across, B * across))
+        return through & ((dot(A, ahead) > 0) | (dot(B, ahead) > 0))
 
     @property
     def divides(self) -> bool:
@@ -151,9 +142,6 @@ class WrapCylinder(Wrap):
         z = np.minimum(np.maximum(z, -half), half)
         return np.stack([0.0 * z, 0.0 * z, z], axis=-1)
 
-    def tells_side(self, hint: tuple[float, ...]) -> bool:
-        return any(hint[:2])
-
     def holds(self, x: Array) -> Array:
         """Beyond the ends of the cylinder too."""
         result: Array = (
@@ -177,11 +165,6 @@ class WrapCylinder(Wrap):
         )
         rise = np.stack([0.0 * s, 0.0 * s, s * t[..., 2]], axis=-1)
         return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
-
-    def bent(self, P: Array, v: Array) -> Array:
-        flat = np.stack([v[..., 0], v[..., 1], 0.0 * v[..., 2]], axis=-1)
-        result: Array = flat / as_array(self.radius)[..., None]
-        return result
 
 
 def _across(line: Line) -> tuple[Plane, Plane]:

@@ -11,7 +11,7 @@ rule integrates it.
 """
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,23 +61,16 @@ class WrapEllipsoid(Wrap):
     radii: tuple[float, float, float]
 
     kind: ClassVar[str] = "ellipsoid"
+    shape: ClassVar[str] = "ellipsoid"
     _sided: ClassVar[bool] = False
     solved: ClassVar[bool] = True
 
     def sizes(self) -> dict[str, float]:
         return {f"radius {axis}": radius for axis, radius in zip("xyz", self.radii, strict=True)}
 
-    def numbers(self) -> tuple[Any, ...]:
-        radii = as_array(self.radii)
-        return radii[..., 0], radii[..., 1], radii[..., 2]
-
     @classmethod
     def _nominal(cls) -> dict[str, Any]:
         return {"radii": (1.0, 1.0, 1.0)}
-
-    def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"radii": numbers}
-        return replace(self, **changes)
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """Each half axis along itself."""
@@ -193,12 +186,6 @@ class WrapEllipsoid(Wrap):
         part = MAX_PART_RATIO * longer(step + zero[..., 0])[..., None]
         x, t, y, dy = geodesic(P, t, y, dy, length, 1.0 / (radii * radii), part)
         return Geodesic(x, t, y[..., 0], dy[..., 0], y[..., 1], dy[..., 1])
-
-    def bent(self, P: Array, v: Array) -> Array:
-        radii = as_array(self.radii)
-        n = self.normal(P)
-        result: Array = v / (radii * radii) / np.sqrt(dot(n, n))[..., None]
-        return result
 
 
 def _largest(x: Array) -> Array:

@@ -1,7 +1,7 @@
 """The sphere: the path lies in the plane of its ends and the centre."""
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,16 +38,7 @@ class WrapSphere(Wrap):
     radius: float
 
     kind: ClassVar[str] = "sphere"
-
-    def sizes(self) -> dict[str, float]:
-        return {"radius": self.radius}
-
-    def numbers(self) -> tuple[Any, ...]:
-        return (self.radius, *(self.hint or ()))
-
-    def shaped(self, numbers: Array) -> Self:
-        changes: dict[str, Any] = {"radius": numbers[..., 0]} | self._hinted(numbers[..., 1:])
-        return replace(self, **changes)
+    shape: ClassVar[str] = "sphere"
 
     def resized(self, factors: Array, along: Array) -> dict[str, Any]:
         """The radius by the mean of the body's factors."""
@@ -119,7 +110,3 @@ class WrapSphere(Wrap):
         c, s = np.cos(angle), np.sin(angle)
         x = c[..., None] * P + (R * s)[..., None] * t
         return Geodesic(x, c[..., None] * t - (s / R)[..., None] * P, c, -s / R, R * s, c)
-
-    def bent(self, P: Array, v: Array) -> Array:
-        result: Array = v / as_array(self.radius)[..., None]
-        return result
