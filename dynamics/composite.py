@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.inverse import rotor_inertia
 from myoquat.joints.crossovers import MinRows
-from myoquat.joints.motion import Motion, Pair, kinematics
+from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import congruent, dot, full, joined, matvec, mirrored, row_cross
@@ -28,7 +28,6 @@ __all__ = [
     "mass",
     "matrix",
     "to_parent_columns",
-    "walked_matrix",
     "walks",
     "work",
 ]
@@ -63,7 +62,7 @@ def matrix(
         own_blocks = [mirrored(work(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
         if rotors is not None:
             own_blocks = [M + np.diag(rotors[link.u]) for M, link in zip(own_blocks, tree.links, strict=True)]
-        return walked_matrix(tree.links, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
+        return _walked_matrix(tree, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
     blocks: dict[tuple[int, int], Any] = {}
     for i, link in enumerate(tree.links):
         if link.u.stop > link.u.start:
@@ -165,8 +164,8 @@ def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Arra
 
 # ---- The mass matrix as a walk over cells: the code of each type of pair of joints stands once --------------------
 #
-# Subspaces S_i, origins p_i and forces F_j = I_j S_j of the joints are put into the axes of the first link that
-# carries them. Then every block is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j.
+# Subspaces S_i, origins p_i and forces F_j = I_j S_j of the joints are put into the axes of the world. Then every block
+# is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j.
 # `matrix` writes out the pairs of a small system.
 
 
@@ -180,40 +179,21 @@ def walks(nu: int, links: Sequence[Link], motion: Motion) -> bool:
     return any(becomes_loops(R) for R, _ in motion.transforms)
 
 
-def walked_matrix(links: Sequence[Link], motion: Motion, forces: Sequence[tuple[Pair, Array]], nu: int) -> Array:
+def _walked_matrix(tree: Tree, motion: Motion, forces: Sequence[tuple[Pair, Array]], nu: int) -> Array:
     """(nu, nu) of the forces (..., 3, k) in columns of every joint on its own link and its own block (k, k)."""
-    walk, above = _Walk(nu), _carriers(links)
-    poses = _poses(links, motion)
+    walk, links = _Walk(nu), tree.links
     moving = sorted((i for i, link in enumerate(links) if link.u.stop > link.u.start), key=lambda i: links[i].u.start)
+    poses = world_poses(tree, motion)
     for i in moving:
         (R, p), (pair, own) = poses[i], forces[i]
         S, F = ((R @ part[0], R @ part[1]) for part in (motion.subspaces[i], pair))
         walk.put_joint(i, links[i].u, (_Numbers.of(*S, p), _Numbers.of(*F, p)), own)
     for k in moving:
+        carriers = {*tree.path(k)} - {k}
         for i in moving:
-            if i in above[k]:
+            if i in carriers:
                 walk.visit(i, k)
     return walk.result()
-
-
-def _carriers(links: Sequence[Link]) -> list[frozenset[int]]:
-    """The links that carry each."""
-    found: list[frozenset[int]] = []
-    for link in links:
-        found.append(frozenset() if link.parent == WORLD else found[link.parent] | {link.parent})
-    return found
-
-
-def _poses(links: Sequence[Link], motion: Motion) -> list[Pair]:
-    """Rotation and origin of every link in the axes of the first that carries it, about its origin."""
-    found: list[Pair] = []
-    for link, (R, p) in zip(links, motion.transforms, strict=True):
-        if link.parent == WORLD:
-            found.append((np.eye(3), np.zeros(3)))
-        else:
-            R_above, p_above = found[link.parent]
-            found.append((R_above @ R, p_above + matvec(R_above, p)))
-    return found
 
 
 class _Numbers(NamedTuple):
@@ -224,7 +204,7 @@ class _Numbers(NamedTuple):
 
     @classmethod
     def of(cls, first: Array, second: Array, p: Array) -> "_Numbers":
-        """In the axes of the first link."""
+        """In the axes of the world."""
         row = [x for part in (first, second, p) for x in np.asarray(part).flat]
         key = tuple(x if isinstance(x, float) and x in _SIMPLE else None for x in row)
         return cls(key, [x for x, known in zip(row, key, strict=True) if known is None])

@@ -1,5 +1,6 @@
 """Inverse dynamics, the wrenches on links that joints carry, and the forces of springs and dampers in joints."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,15 +65,20 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
 # ---- Springs, damping and rotor inertia of joints: forces and inertias that act on u directly ---------------------
 
 
-def damping_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
-    """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
+def _by_joint(system: ArticulatedSystem, amount: str, value: Callable[[Body, slice, slice], Array | None]) -> Array:
+    """(..., nu) an amount of every body times a value of its joint (body, places in q, places in u); zero where this is
+    None, or the amount zero."""
     parts = []
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
-        if may_be_nonzero(body.damping):
-            parts.append(body.damping * body.joint.damped(q[..., iq], u[..., iu]))
-        else:
-            parts.append(np.zeros(body.joint.nu))
+        factor = getattr(body, amount)
+        found = value(body, iq, iu) if may_be_nonzero(factor) else None
+        parts.append(np.zeros(body.joint.nu) if found is None else factor * found)
     return joined(parts) if parts else np.zeros(0)
+
+
+def damping_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    """(..., nu) c d(q, u), d the velocities that dampers of the joints act on."""
+    return _by_joint(system, "damping", lambda body, iq, iu: body.joint.damped(q[..., iq], u[..., iu]))
 
 
 def rotor_inertia(system: ArticulatedSystem) -> Array:
@@ -93,22 +99,12 @@ def passive_force(system: ArticulatedSystem, q: Array, u: Array) -> Array:
 def rotor_force(system: ArticulatedSystem, u: Array) -> Array:
     """(..., nu) what rotors add to b: J drift(u), because the kinetic energy J |u|^2 / 2 of velocities in the axes of
     a body that turns belongs to velocities in the axes of its parent. It does no work."""
-    parts = []
-    for body, iu in zip(system.bodies, system.u_slices, strict=True):
-        drift = body.joint.rotor_drift(u[..., iu]) if may_be_nonzero(body.rotor_inertia) else None
-        parts.append(np.zeros(body.joint.nu) if drift is None else body.rotor_inertia * drift)
-    return joined(parts) if parts else np.zeros(0)
+    return _by_joint(system, "rotor_inertia", lambda body, _, iu: body.joint.rotor_drift(u[..., iu]))
 
 
 def spring_force(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu) k d(q), d the deviation from the mount: for a spherical joint the rotation vector from mount to q."""
-    parts = []
-    for body, iq in zip(system.bodies, system.q_slices, strict=True):
-        if may_be_nonzero(body.stiffness):
-            parts.append(body.stiffness * body.joint.deviation(q[..., iq], mount(body)))
-        else:
-            parts.append(np.zeros(body.joint.nu))
-    return joined(parts) if parts else np.zeros(0)
+    return _by_joint(system, "stiffness", lambda body, iq, _: body.joint.deviation(q[..., iq], mount(body)))
 
 
 def spring_energy(system: ArticulatedSystem, q: Array) -> Array:
