@@ -66,7 +66,7 @@ def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: 
 
 
 def _by_joint(system: ArticulatedSystem, amount: str, value: Callable[[Body, slice, slice], Array | None]) -> Array:
-    """(..., nu) an amount of every body times a value of its joint (body, places in q, places in u); zero where this is
+    """(..., nu) an amount of every body times a value of its joint (body, slice of q, slice of u); zero where this is
     None, or the amount zero."""
     parts = []
     for body, iq, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
