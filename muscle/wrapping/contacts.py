@@ -116,12 +116,12 @@ def _choose_pieces(segments: Sequence[_Segment]) -> None:
     It is the first piece whose straight line the surface is in the way of, else the one that it lengthens by the least.
     Source: OpenSim 4.6, GeometryPath::applyWrapObjects and WrapCylinder::wrapLine.
     """
-    places: dict[int, list[tuple[int, int]]] = {}
+    found: dict[int, list[tuple[int, int]]] = {}
     for i, segment in enumerate(segments):
         for j, meeting in enumerate(segment.meetings):
             if meeting.wrap.on_one_piece:
-                places.setdefault(id(meeting.wrap), []).append((i, j))
-    for own in places.values():
+                found.setdefault(id(meeting.wrap), []).append((i, j))
+    for own in found.values():
         if len(own) > 1:
             meetings = [segments[i].taken(j) for i, j in own]
             first = [m.in_the_way for m in meetings]

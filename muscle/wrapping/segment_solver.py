@@ -81,7 +81,8 @@ def over_surfaces(
     """The shortest path from `start` over several surfaces to `end`, touching those that it must.
 
     A straight line that meets none is the path. So is the path over the one surface that it meets if that path clears
-    the others: no path is shorter than the one over a single surface. Elsewhere the path is searched.
+    the others and goes the shorter way round: no path is shorter than the one over a single surface. Elsewhere the path
+    is searched.
 
     If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The list is put
     in a canonical order, and the path starts at the end that is nearer to the middle of the surfaces, so that a path
@@ -95,14 +96,14 @@ def over_surfaces(
     wraps = [meetings[i].wrap for i in listed]
     slots = slots or slots_of(wraps)
     touched = [m.touches for m in meetings]
-    places = dict(zip(listed, _places(wraps, slots), strict=True))
-    problem = _problem([places[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
+    numbered = dict(zip(listed, _numbered(wraps, slots), strict=True))
+    problem = _problem([numbered[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
     straight = _Solved.none(problem)
     asked = always(straight.unsolved) & reduce(or_, touched) & ~_clears_others(meetings, touched, start, end, poses)
     found = call_where(_solved, problem, asked, straight)
     contacts = []
     for i, m in enumerate(meetings):
-        c, place, rows = found.contacts[places[i]], found.place[places[i]], np.stack(_axes(m.wrap), axis=-2)
+        c, place, rows = found.contacts[numbered[i]], found.place[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
         contact = Contact(c.on, P, Q, c.arc, c.inside, c.jump, c.missed, place)
         contacts.append(choose(asked, contact, m.straight))
@@ -123,6 +124,8 @@ def _clears_others(
     for m, here in zip(meetings, touched, strict=True):
         if m.contact is None:
             beside = beside | here
+        else:
+            beside = beside | (here & m.wrap.on_longer_way(*m.seen, m.wrap.seen(m.contact.P)))
         if m.wrap.on_one_piece:
             beside = beside | (~here & m.acts)
         else:
@@ -161,7 +164,7 @@ class _Solved:
 
 
 def _problem(
-    places: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
+    numbered: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
 ) -> _Piecewise:
     """The problem of a piece, all its arrays with all batch axes. A slot may hold a surface that does not act."""
     placed = [_placed(m.wrap, poses) for m in meetings]
@@ -177,7 +180,7 @@ def _problem(
     given = [zero + float(len(slots))] * len(slots)
     frame = spread(np.eye(3), 2), 0.0 * A
     surfaces = [PlacedSurface(*frame, spread(np.stack([as_array(x) for x in own.numbers()])), own) for own in slots]
-    for i, (k, m, p) in enumerate(zip(places, meetings, placed, strict=True)):
+    for i, (k, m, p) in enumerate(zip(numbered, meetings, placed, strict=True)):
         surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
         acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
     return _Piecewise(A, B, tuple(surfaces), tuple(acts), tuple(given))
@@ -196,13 +199,16 @@ def _solved(problem: _Piecewise) -> _Solved:
     one = ~touches_several(met)
     alone = [route.contact(i, exact, one & (x | ~_is_solved(segment, i))) for i, x in enumerate(met)]
     one = one & reduce(and_, [c.missed <= MAX_RESIDUAL for c in alone])
+    for placed, c in zip(segment.surfaces, alone, strict=True):
+        A, B = placed.seen(segment.start), placed.seen(segment.end)
+        one = one & ~(c.on & placed.wrap.on_longer_way(A, B, c.P))
     points = tuple(TangentPoints.of(placed, c) for placed, c in zip(segment.surfaces, alone, strict=True))
     lone, clear = _beside_others(replace(route, points=points), alone, one)
     searched = ~(one & clear)
     begin = _Oriented(_nothing(segment), turned, never, zero + 2.0)
     found = while_loop(_any_way_left, _sought, begin, (segment, problem.given, turned), max_steps=2, where=searched)
     best, turned, there = found.best, found.turned, found.turned[..., None]
-    contacts, places = [], []
+    contacts, along = [], []
     lone = _near_planes(replace(route, points=points), lone)
     for c, own, place, guessed, through in zip(
         _near_planes(best.route, best.contacts), lone, best.route.order, order, best.through, strict=True
@@ -213,8 +219,8 @@ def _solved(problem: _Piecewise) -> _Solved:
         c = choose(searched, SolvedContact(c.on, P, Q, c.arc, c.inside | through, jump, c.missed), own)
         unit = scale[..., None]
         contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
-        places.append(np.where(searched, np.where(turned, -place, place), guessed))
-    return _Solved(tuple(contacts), tuple(places), searched & best.unsolved)
+        along.append(np.where(searched, np.where(turned, -place, place), guessed))
+    return _Solved(tuple(contacts), tuple(along), searched & best.unsolved)
 
 
 def _is_solved(segment: Segment, number: int) -> Array:
@@ -258,7 +264,7 @@ def _are_plain(surfaces: Iterable[Wrap]) -> bool:
     return not any(own.divides or own.ring or own.hint is not None for own in surfaces)
 
 
-def _places(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
+def _numbered(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
     """The number of a slot for each surface."""
     free, found = list(range(len(slots))), []
     for wrap in wraps:
@@ -612,8 +618,10 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
         bounds.append(reduce(np.maximum, [alone[i].length for i in without_quadrant], 0.0 * length))
     open_ = ~sure | (length > bounds[0] + SAME_LENGTH)
     may = [open_ & (~sure | (length > bound + SAME_LENGTH)) for bound in bounds]
-    for n, turned in enumerate(selections):  # without a solution, what no path touches stays on its side
-        may[n] = reduce(and_, [sure | (problem.alone[i].length > 0) | best.route.on[i] for i in turned], may[n])
+    for n, turned in enumerate(selections):  # a surface touched on neither side has one
+        for i in turned:
+            other = problem.opposite[segment.dividing.index(i)].length > 0
+            may[n] = may[n] & ((sure & other) | (problem.alone[i].length > 0) | best.route.on[i])
     if segment.dividing and not problem.through_ring:
         elsewhere = reduce(or_, [a != b for a, b in zip(best.route.order, problem.order, strict=True)])
         may[-1] = may[-1] & elsewhere & reduce(or_, best.route.segment.opposite)

@@ -13,8 +13,9 @@ from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import MAX_NUMBER, check_vector, is_plausible
-from myoquat.joints.vectors import dot, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.muscle.wrapping.surfaces.vectors import always
 
 __all__ = ["QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
 
@@ -271,6 +272,15 @@ class Wrap(Record, ABC):
         """(...) whether a surface `on_one_piece` lies across the straight line from A to B (..., 3), with an end in
         front, or is passed through."""
         raise NotImplementedError
+
+    def on_longer_way(self, A: Array, B: Array, P: Array) -> Array:
+        """(...) whether a path from A that comes onto the surface at P (..., 3) and ends in B (..., 3) goes the longer
+        way round, because of its side or hint. Then another surface may make it shorter."""
+        if self.quadrant == "all" and self.hint is None:
+            return ~always(A[..., 0] + B[..., 0])
+        a, b, p = (self.normal(x) for x in (A, B, P))
+        result: Array = dot(cross(a, p), cross(a, b)) <= 0
+        return result
 
     @property
     def divides(self) -> bool:
