@@ -51,7 +51,7 @@ def folder(leg, walk, tmp_path, rng):
     """The leg, and what sensors show of the walk in a ground that lies otherwise and heads elsewhere."""
     leg.save(tmp_path / "leg.osim")
     sensors = [Sensor("pelvis_imu", "pelvis", tuple(quaternion_conjugate(QUARTER))), *random_sensors(rng)[1:]]
-    x, y, z = (axis_quaternion(np.array(angle), k) for k, angle in enumerate((-1.5, 0.1, 0.2)))
+    x, y, z = (axis_quaternion(np.array(angle), e) for e, angle in zip(np.eye(3), (-1.5, 0.1, 0.2), strict=True))
     lying = quaternion_conjugate(quaternion_multiply(z, quaternion_multiply(y, x)))
     shown(leg, walk, sensors, quaternion_multiply(lying, TURN)).save(tmp_path / "walk.sto")
     (tmp_path / "placer.xml").write_text(PLACER)
