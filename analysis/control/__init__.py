@@ -2,7 +2,7 @@
 
 from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint, Periodic
 from myoquat.analysis.control.explanation import Explanation, Finding
-from myoquat.analysis.control.forward import Forward
+from myoquat.analysis.control.forward import Forward, MeasuredMesh, Refinement
 from myoquat.analysis.control.goals.base import (
     Accelerations,
     ChangeGoal,
@@ -29,7 +29,6 @@ from myoquat.analysis.control.phases import Join, PhasedSolution, Phases
 from myoquat.analysis.control.plants import Equations
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.control.problem import Problem
-from myoquat.analysis.control.refinement import MeasuredMesh, Refinement
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, IterateHistory, Progress, SolutionStatus
 from myoquat.analysis.control.transcriptions import (

@@ -33,13 +33,13 @@ from myoquat.analysis.control.conditions import (
 )
 from myoquat.analysis.control.discretization import Discretization, Posed, Sites, Statement
 from myoquat.analysis.control.explanation import explanation_of
+from myoquat.analysis.control.forward import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.goals.base import Goal, IntegralGoal
 from myoquat.analysis.control.guesses import Frame, default_sites, sites_of_mapping, sites_of_motion
 from myoquat.analysis.control.moco import MocoTrajectory, sites_of_trajectory
 from myoquat.analysis.control.plants import Equations, Plant, plant_of, prescribed_plant
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
-from myoquat.analysis.control.refinement import MeasuredMesh, Refinement, refined
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription

@@ -10,10 +10,9 @@ import numpy as np
 
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
 from myoquat.analysis.control.explanation import Explanation
-from myoquat.analysis.control.forward import Forward, interval_errors, run_forward
+from myoquat.analysis.control.forward import Forward, MeasuredMesh, interval_errors, mesh_lines, run_forward
 from myoquat.analysis.control.plants import MuscledPlant, PrescribedPlant
 from myoquat.analysis.control.points import Point, interpolated_pose
-from myoquat.analysis.control.refinement import MeasuredMesh, mesh_lines
 from myoquat.analysis.control.solvers.ipopt import Iterates, SolutionStatus, status_of
 from myoquat.analysis.control.transcriptions import Layout
 from myoquat.core.curves import Curve, Curves
