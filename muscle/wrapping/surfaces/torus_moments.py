@@ -20,7 +20,7 @@ from myoquat.muscle.wrapping.surfaces.vectors import dot, gauss_nodes
 
 __all__ = ["Bridge", "Tangent", "Turn", "along_tube", "bridge", "clear_of_tube", "passes_tube", "tangent"]
 
-NODES = 20  # of Gauss quadrature from one side of the tube to its innermost points
+NODES = 28  # of Gauss quadrature along a geodesic
 MIN_TANGENT_LENGTH = 1e-4  # of the tube's radius: least length of a tangent across the axis, by which is divided
 
 

@@ -24,10 +24,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
-from myoquat.kernels import choose, fixed_point, while_loop
+from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.geodesics import finite
-from myoquat.muscle.wrapping.surfaces.torus_moments import Tangent, along_tube, bridge, passes_tube, tangent
+from myoquat.muscle.wrapping.surfaces.torus_moments import Tangent, Turn, along_tube, bridge, passes_tube, tangent
 from myoquat.muscle.wrapping.surfaces.vectors import dot
 
 __all__ = ["MAX_RESIDUAL", "Passage", "crossing", "shortest_through"]
@@ -203,7 +203,9 @@ def _path(at: _Unknowns, ring: _Ring) -> _Path:
     c = np.where(lifts, gap.moment, sign * h * (1.0 - share))
     c_rate = np.where(lifts, 0.5 * gap.moment_rate / v, h * share)
     u = side * np.where(lifts, gap.u, 0.0)
-    before, after = along_tube(P.u, -u, c, R, r), along_tube(u, Q.u, c, R, r)
+    before = along_tube(P.u, np.where(lifts, -u, Q.u), c, R, r)
+    none = 0.0 * before.arc
+    after = call_where(_along_tube, (u, Q.u, c, R, r), lifts, Turn(none, none, none))
     leaving = c * r * gap.psi_rate / (gap.rho * np.sqrt(gap.rho * gap.rho - c * c))
     by_w = side * (before.rate + after.rate) * c_rate + np.where(lifts, (0.5 * gap.phi_rate - leaving) / v, 0.0)
     turn = side * (before.phi + after.phi) + np.where(lifts, gap.phi, 0.0)
@@ -213,6 +215,10 @@ def _path(at: _Unknowns, ring: _Ring) -> _Path:
     arc = arc + np.where(lifts, gap.length, 0.0)
     rates = -side * _bent(P, c, r), side * _bent(Q, c, r), by_w
     return _Path(P, Q, c, c_rate, turn, rates, arc, forwards & bends)
+
+
+def _along_tube(turn: tuple[Array, Array, Array, Array, Array]) -> Turn:
+    return along_tube(*turn)
 
 
 def _bent(line: Tangent, c: Array, r: Array) -> Array:
