@@ -83,8 +83,8 @@ class _Stepped(np.ndarray):
         numbers = [x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in inputs]
         if "out" in options:
             options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in options["out"])
-        if method == "__call__" and ufunc in BY_REAL_PART:
-            return _stepped(BY_REAL_PART[ufunc](*numbers))
+        if method == "__call__" and ufunc.__name__ in BY_REAL_PART:
+            return _stepped(BY_REAL_PART[ufunc.__name__](*numbers))
         return _stepped(getattr(ufunc, method)(*numbers, **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -114,11 +114,10 @@ def _clip(z: Any, lowest: Any, highest: Any) -> Any:
 
 _CONDITIONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.logical_not,
                np.logical_and, np.logical_or)  # fmt: skip
-_CLIP: Any = vars(np._core.umath)["clip"]  # which np.clip calls
 _STEPS = (np.sign, np.floor, np.ceil, np.rint, np.trunc)
-BY_REAL_PART: dict[np.ufunc, Callable[..., Any]] = {
-    **{function: _by_real_parts(function) for function in (*_CONDITIONS, *_STEPS)},
-    np.absolute: _absolute, np.fabs: _absolute, np.maximum: _maximum, np.minimum: _minimum, _CLIP: _clip,
+BY_REAL_PART: dict[str, Callable[..., Any]] = {  # by name, since NumPy keeps the function that np.clip calls to itself
+    **{function.__name__: _by_real_parts(function) for function in (*_CONDITIONS, *_STEPS)},
+    "absolute": _absolute, "fabs": _absolute, "maximum": _maximum, "minimum": _minimum, "clip": _clip,
 }  # fmt: skip
 
 
