@@ -529,7 +529,11 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     )
     first = within == 0.0
     shorter = _is_better(found, here)
+    other, given_up = search.other, search.given_up
     search = _compared(replace(search, here=choose(first | shorter, found, here)), found)
+    if problem.through_ring:  # in the other order a path that is no better tells nothing
+        other, given_up = np.where(last, other, search.other), np.where(last, given_up, search.given_up)
+        search = replace(search, other=other, given_up=given_up)
     others = shorter & in_plane  # the planes through the neighbours on it are others
     number = np.where(others, search.number - within + float(problem.singles - 1), search.number)
     return _with_next(replace(search, number=number), problem)
