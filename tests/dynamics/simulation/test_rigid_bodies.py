@@ -9,7 +9,7 @@ from myoquat.dynamics.integrators import FIXED_STEP
 
 @pytest.fixture(scope="module")
 def table():
-    return pd.DataFrame(rigid_bodies.run(tolerances=(1e-4, 1e-6), counts=2))
+    return pd.DataFrame(rigid_bodies.run(tolerances=(1e-5, 1e-7), counts=2))
 
 
 def test_every_method_has_its_order(table):
