@@ -26,7 +26,7 @@ __all__ = ["jacobian_at", "partial_derivatives"]
 
 
 MAX_STEPPED_STATES = 10_000  # states times directions of a derivative that are evaluated at once
-SPARE_AXES = 3  # batch axes that what a differentiated function closes over may have beyond those of the point
+SPARE_AXES = 8  # batch axes that what a differentiated function closes over may have beyond those of the point
 COMPLEX_STEP = 1e-200  # of the complex step: its square vanishes beside any number, so the difference has no error
 
 
@@ -70,6 +70,8 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tupl
         differentiating.reset(token)
     if parts[0].ndim < axes + 2:  # independent of the point
         return np.zeros((*parts[0].shape, n))
+    if parts[0].ndim > axes + 2 or parts[0].shape[0] != min(count, n):
+        raise TypeError(f"jacobian_at: the function closes over an array with more than {SPARE_AXES} further axes")
     found = np.concatenate(parts).imag / COMPLEX_STEP
     first = next((k for k in range(1, 1 + SPARE_AXES) if found.shape[k] != 1), 1 + SPARE_AXES)
     return np.moveaxis(found.reshape(n, *found.shape[first:]), 0, -1)

@@ -47,12 +47,17 @@ def test_batches_of_any_shape_and_size(points):
     assert not jacobian_at(lambda x: np.ones(3), np.tile(points, (2000, 1))).any()
 
 
-@pytest.mark.parametrize("batch", [(2,), (2, 2), (2, 1, 2), (3, 1), (0,)])
+@pytest.mark.parametrize("batch", [(2,), (2, 2), (2, 1, 2), (3, 1), (0,), (2,) * 8])
 def test_functions_of_a_point_may_close_over_further_batch_axes(batch, rng):
     """Also over axes as long as the point, along which its directions could be taken for the batch."""
     x, scale = rng.normal(size=2), rng.normal(size=(*batch, 2))
     found = jacobian_at(lambda x: scale * np.sin(x), x)
     np.testing.assert_allclose(found, scale[..., None] * np.diag(np.cos(x)), rtol=1e-15)
+
+
+def test_a_function_that_closes_over_too_many_axes_is_rejected():
+    with pytest.raises(TypeError, match="more than 8 further axes"):
+        jacobian_at(lambda x: np.ones((2,) * 11) * x, np.ones(2))
 
 
 def test_a_number_may_be_the_point_of_a_function_of_symbols(scalar, points):
