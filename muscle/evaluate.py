@@ -109,8 +109,7 @@ def path_jacobian(
     call = MuscleCall(model).q(q)
     quantity = "coordinates" if wrt == "quaternion" else wrt
     check_unmasked("eliminated", eliminated)
-    tabled = quantity == "velocity"
-    program = tables.where_it_pays(tables.jacobian_program, model.system, model.paths) if tabled else None
+    program = tables.where_it_pays(tables.jacobian_program, model.system, model.paths, quantity)
     if quantity == "constrained":
         index = eliminated_components(model.system, call.inputs["q"].array, eliminated).astype(np.float64)
         call.put("eliminated", index, index, index.shape[-1])

@@ -12,8 +12,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem, Poses
-from myoquat.joints.vectors import cross, joined
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.joints.vectors import cross
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath
@@ -21,9 +20,11 @@ from myoquat.muscle.segments.stops import (
     Contacts,
     PlacedStop,
     Stop,
+    charts,
     contacts,
     moved_length,
     placed_paths,
+    together,
 )
 
 __all__ = [
@@ -154,46 +155,13 @@ def constrained_jacobian(
 ) -> Array:
     """(..., m, n) J*_Q = dl/dQ*, joint by joint; `eliminated` (..., balls) is the dropped component of each quaternion,
     those of floating joints included."""
-    start, coordinates = _without_components(system, q, eliminated)
+    chart = together(charts(system, q, "constrained", eliminated))
     touching = contacts(system, paths, q)
-    return jacobian_at(lambda x: lengths(system, paths, coordinates(x), touching=touching), start)
 
+    def measured(x: Array) -> Array:
+        return lengths(system, paths, chart.coordinates(x), touching=touching)
 
-def _without_components(
-    system: ArticulatedSystem, q: Array, eliminated: Array
-) -> tuple[Array, Callable[[Array], Array]]:
-    """The coordinates q (..., nq) without one component of each quaternion, and all of them near q from these."""
-    balls = iter(np.moveaxis(as_array(eliminated), -1, 0))
-    dropped = [next(balls) if body.joint.facts.quaternion is not None else None for body in system.bodies]
-    parts = [(q[..., at], k) for at, k in zip(system.q_slices, dropped, strict=True)]
-    starts = [own if k is None else joined([own[..., :-4], _kept(own[..., -4:], k)]) for own, k in parts]
-    edges = np.cumsum([start.shape[-1] for start in starts])[:-1]
-
-    def coordinates(x: Array) -> Array:
-        pieces = zip(parts, np.split(x, edges, axis=-1), strict=True)
-        return joined([y if k is None else joined([y[..., :-3], _completed(y[..., -3:], own[..., -4:], k)])
-                       for (own, k), y in pieces])  # fmt: skip
-
-    return joined(starts), coordinates
-
-
-def _kept(Q: Array, k: Array) -> Array:
-    """Q* (..., 3): the components of Q (..., 4) other than k, in order."""
-    return np.stack([np.where(k > i, Q[..., i], Q[..., i + 1]) for i in range(3)], axis=-1)
-
-
-def _completed(Q_star: Array, Q: Array, k: Array) -> Array:
-    """Q (..., 4) from Q* (..., 3) on the sphere through the given Q: Qk = Qk0 sqrt(1 + (|Q*0|^2 - |Q*|^2) / Qk0^2).
-
-    Measured from the given Q the root keeps its sign, and its digits where Qk is small; 1 - |Q*|^2 would not.
-    """
-    start = sum(np.where(k == i, Q[..., i], 0.0) for i in range(4))
-    kept = _kept(Q, k)
-    change = np.sum(kept * kept, axis=-1) - np.sum(Q_star * Q_star, axis=-1)
-    root = start * np.sqrt(1 + change / (start * start))
-    last = np.where(k == 3, root, Q_star[..., 2])
-    inner = [np.where(k == i, root, np.where(k > i, Q_star[..., i], Q_star[..., i - 1])) for i in (1, 2)]
-    return np.stack([np.where(k == 0, root, Q_star[..., 0]), *inner, last], axis=-1)
+    return jacobian_at(measured, chart.start)
 
 
 JACOBIANS: dict[str, Callable[..., Array]] = {

@@ -11,6 +11,10 @@ where omega_j is the angular velocity of the body at u_j = 1 and v_j the velocit
 in axes of the world. The origin is that of the first body, near to which the model is, wherever in the world.
 Velocities above the common ancestor do not change the length.
 
+Coordinates have columns of the same form, from the derivative of the pose of their joint. Off the unit sphere R(Q) is
+no rotation. There a component Q_k of a quaternion also strains what its joint carries, by Q_k W. It adds the part Q_k W
+: sum (f x^T + x f^T) / 2 over all points that the joint carries, whether or not the segment is on one side of it.
+
 Solvers find the contacts of paths before the tables run (`myoquat.muscle.wrapping`). A span on a surface stays where it
 is on its body, since the path is the shortest.
 """
@@ -28,7 +32,7 @@ from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import Program
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.path import MusclePath, different_paths
-from myoquat.muscle.segments.columns import Columns, itself
+from myoquat.muscle.segments.columns import Columns, Reach, itself
 from myoquat.muscle.segments.path_segments import Segment, SegmentType, cut
 from myoquat.muscle.segments.stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
@@ -44,10 +48,10 @@ def tables_pay(paths: Paths) -> bool:
 
 
 def where_it_pays(
-    make: Callable[..., Program], system: ArticulatedSystem, paths: Paths
+    make: Callable[..., Program], system: ArticulatedSystem, paths: Paths, *options: str
 ) -> Callable[[], Program] | None:
     """What makes a program of paths where they are enough for tables, else None."""
-    return partial(make, system, paths) if tables_pay(paths) else None
+    return partial(make, system, paths, *options) if tables_pay(paths) else None
 
 
 def length_program(system: ArticulatedSystem, paths: Paths) -> Program:
@@ -55,9 +59,15 @@ def length_program(system: ArticulatedSystem, paths: Paths) -> Program:
     return _Writer(system, paths).lengths()
 
 
-def jacobian_program(system: ArticulatedSystem, paths: Paths) -> Program:
-    """The program q (nq,) -> "velocity" (m, nu): J with dl/dt = J u; exact where |Q| = 1."""
-    return _Writer(system, paths).jacobian()
+def jacobian_program(system: ArticulatedSystem, paths: Paths, wrt: str = "velocity") -> Program:
+    """The program q (nq,) -> `wrt` (m, n), as in `lengths.JACOBIANS`; exact where |Q| = 1.
+
+    "velocity"     J with dl/dt = J u
+    "coordinates"  dl/dq
+    "constrained"  dl/dQ*, of q and "eliminated" (balls,)
+    """
+    columns = Columns(system, wrt)
+    return _Writer(system, paths, strained=bool(columns.straining)).jacobian(columns)
 
 
 def wrench_program(system: ArticulatedSystem, paths: Paths) -> Program:
@@ -68,8 +78,8 @@ def wrench_program(system: ArticulatedSystem, paths: Paths) -> Program:
 class _Writer:
     """Writes the stages of the programs of some paths: of the different ones, whose results all equal ones have."""
 
-    def __init__(self, system: ArticulatedSystem, paths: Paths) -> None:
-        self.system, self.paths = system, paths
+    def __init__(self, system: ArticulatedSystem, paths: Paths, strained: bool = False) -> None:
+        self.system, self.paths, self.strained = system, paths, strained
         firsts, self.numbers = different_paths(paths)
         self.stops = stops_of([paths[k] for k in firsts])
         self.segments = cut(system, self.stops)
@@ -77,11 +87,15 @@ class _Writer:
         for segment in self.segments:
             self.types.setdefault(segment.type, []).append(segment)
         self.frames = {name: k for k, name in enumerate((self.system.ground, *self.system.body_names))}
-        self.placed = sorted({k for s in self.segments if s.type.bodies for k in self._met(s)})
+        self.placed = sorted({k for s in self.segments if not self._is_alone(s.type) for k in self._met(s)})
         stops = [stop for path in self.stops for stop in path]
         self.moving = [stop.number for stop in stops if stop.sort == MOVING]
         self.spans = [stop.number for stop in stops if stop.sort == SURFACE]
         self.switches = [stop.number for stop in stops if stop.sort != SURFACE and stop.conditional]
+
+    def _is_alone(self, segment_type: SegmentType) -> bool:
+        """Whether a segment is all in one body and seen from there: without strains, which need its pose."""
+        return not segment_type.bodies and not self.strained
 
     def _met(self, segment: Segment) -> list[int]:
         """The frames of the bodies on which a segment has stops."""
@@ -100,27 +114,25 @@ class _Writer:
                 lengths = segment_type.share * stops_length(points, [True] * len(points))
                 program.table(itself, len(members), parameters={"value": lengths}, add={"output0": to})
             else:
-                self._add_type(program, partial(_length, segment_type), members, add={"output0": to})
+                formula = partial(_length, segment_type, self._is_alone(segment_type))
+                self._add_type(program, formula, members, add={"output0": to})
         return self._shared(program, "lengths")
 
-    def jacobian(self) -> Program:
-        name, columns = "velocity", Columns(self.system, self.types)
-        program, sums = Program(name, {"q": self.system.nq}), self._sums(name)
-
-        def moves(q: Array) -> dict[str, Array]:
-            """The poses, and how the bodies, and points on them, move with the columns."""
-            rows = columns.moves(self._from_first(q)[1:], q)
-            return {"poses": self._poses(q)} | {key: _stacked(found) for key, found in rows.items()}
-
-        self._lay(program, {"poses": (len(self.placed), 12), **columns.buffers}, moves)
-        program.reserve({"pulls": (columns.pulls, 6), "pushes": (columns.pushes, 3)})
-        program.zeros({sums: (len(self.stops), columns.size)})
+    def jacobian(self, columns: Columns) -> Program:
+        name, reach = columns.wrt, Reach(columns, self.types)
+        program = Program(name, columns.inputs)
+        self._lay(program, {"poses": (len(self.placed), 12), **reach.buffers}, partial(self._moves, reach))
+        program.reserve({"pulls": (reach.pulls, 6), "pushes": (reach.pushes, 3)})
+        strains, sums = len(reach.strained) + 1 if columns.straining else 0, self._sums(name)
+        program.zeros({"strains": (strains, 6), sums: (len(self.stops), columns.size)})
         program.view("entries", sums, len(self.stops) * columns.size)
-        for segment_type, rows in columns.rows.items():
+        for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
-            formula = partial(_wrenches, segment_type, range(1, segment_type.bodies + 1))
-            self._add_type(program, formula, self.types[segment_type], store=links)
-        for entry, gather, to in columns.tables:
+            add = {key: links.pop(key) for key in ("strains",) if key in links}
+            pulled = range(1, segment_type.bodies + 1)
+            formula = partial(_wrenches, segment_type, self._is_alone(segment_type), pulled, self.strained)
+            self._add_type(program, formula, self.types[segment_type], store=links, add=add)
+        for entry, gather, to in reach.tables:
             program.table(entry, len(to[1]), gather=gather, add={"output0": to})
         return self._shared(program, name, columns.size)
 
@@ -158,6 +170,17 @@ class _Writer:
         about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
         program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
         return program
+
+    def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
+        """The poses, and how the bodies, and points on them, move with the columns."""
+        columns, poses = reach.columns, self._from_first(q)[1:]
+        axes, strains = columns.motions(poses, q, *eliminated)
+        return {
+            "poses": self._poses(q),
+            "axes": _stacked([axes[j] for j in reach.moving]),
+            "stretching": _stacked([strains[i] for i in columns.straining]),
+            "slides": _stacked(columns.slides(reach.slides, q, *eliminated)),
+        }
 
     # ---- the stages ------------------------------------------------------------------------------------------
 
@@ -198,7 +221,7 @@ class _Writer:
         """The table of segments of a type: the poses of their bodies in, what else positions their stops, and what else
         is `gathered`."""
         segment_type, gather = members[0].type, dict(gathered or {})
-        if segment_type.bodies:
+        if not self._is_alone(segment_type):
             gather["poses"] = "poses", np.searchsorted(self.placed, [self._met(segment) for segment in members])
         for name, numbers in (("moved", self.moving), ("touching", self.spans), ("active", self.switches)):
             rows = {number: k for k, number in enumerate(numbers)}
@@ -233,11 +256,13 @@ def _stacked(rows: Sequence[Array]) -> Array:
     return np.stack(np.broadcast_arrays(*rows, subok=True)) if rows else np.zeros((0, 3))
 
 
-def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
+def _laid(
+    segment_type: SegmentType, alone: bool, given: dict[str, Array]
+) -> tuple[list[tuple[Array, ...]], list[Array | bool]]:
     """The stops of a segment, as `stops_length` takes them, and which are on the path.
 
     given  poses (bodies, 12), fixed and moved points (n, 3), and spans `touching` surfaces (n, 9), all in their bodies,
-           and which conditional points are `active` (n,), 1 or 0. Without poses where all is in one body
+           and which conditional points are `active` (n,), 1 or 0. Without poses where all is `alone` in one body
     """
     numbered = {name: iter(range(len(rows))) for name, rows in given.items()}
     stops: list[tuple[Array, ...]] = []
@@ -247,7 +272,7 @@ def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tupl
         return given[name][next(numbered[name])]
 
     def placed(body: int, x: Array) -> Array:
-        if not segment_type.bodies:
+        if alone:
             return x
         pose = given["poses"][body - segment_type.met.start]
         return pose[9:] + matvec(pose[:9].reshape(3, 3), x)
@@ -263,18 +288,21 @@ def _laid(segment_type: SegmentType, given: dict[str, Array]) -> tuple[list[tupl
     return stops, on
 
 
-def _length(segment_type: SegmentType, **given: Array) -> Array:
+def _length(segment_type: SegmentType, alone: bool, **given: Array) -> Array:
     """() the length of a segment."""
-    return segment_type.counted(stops_length(*_laid(segment_type, given)))
+    return segment_type.counted(stops_length(*_laid(segment_type, alone, given)))
 
 
-def _wrenches(segment_type: SegmentType, pulled: range, **given: Array) -> dict[str, Array]:
+def _wrenches(
+    segment_type: SegmentType, alone: bool, pulled: range, strained: bool, **given: Array
+) -> dict[str, Array]:
     """The effect of dl/dx on bodies and on moving points.
 
-    pulls   (n, 6) on the bodies of the numbers `pulled`
-    pushes  (n, 3) on moving points in their bodies' axes
+    pulls    (n, 6) on the bodies of the numbers `pulled`
+    pushes   (n, 3) on moving points in their bodies' axes
+    strains  (bodies, 6) on each body that has stops, if `strained`
     """
-    stops, on = _laid(segment_type, given)
+    stops, on = _laid(segment_type, alone, given)
     points = [(i, x) for i, stop in enumerate(stops) for x in stop[:2]]
 
     def length(x: Array) -> Array:
@@ -289,19 +317,26 @@ def _wrenches(segment_type: SegmentType, pulled: range, **given: Array) -> dict[
         for body in pulled
     ]
     on_points = [
-        vecmat(f, given["poses"][segment_type.stops[i][1] - segment_type.met.start, :9].reshape(3, 3))
-        if segment_type.bodies
-        else f
+        f if alone else vecmat(f, given["poses"][segment_type.stops[i][1] - segment_type.met.start, :9].reshape(3, 3))
         for i, _, f in forces
         if segment_type.stops[i][0] == MOVING
     ]
-    found = {"pulls": on_bodies, "pushes": on_points}
+    strains = [
+        sum((_strain(x, f) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
+        for body in (segment_type.met if strained else ())
+    ]
+    found = {"pulls": on_bodies, "pushes": on_points, "strains": strains}
     return {name: _stacked(rows) for name, rows in found.items() if rows}
+
+
+def _strain(x: Array, f: Array) -> Array:
+    """(6,) what a force does at x as all around is strained by W (6,), as xx, yy, zz, xy, xz, yz."""
+    return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
 
 
 def _pulled(segment_type: SegmentType, *, tension: Array, **given: Array) -> Array:
     """(bodies, 6) what a tension () of a segment does to each of the bodies that have stops."""
-    return -tension * _wrenches(segment_type, segment_type.met, **given)["pulls"]
+    return -tension * _wrenches(segment_type, False, segment_type.met, False, **given)["pulls"]
 
 
 def _about(*, wrench: Array, origin: Array) -> Array:

@@ -12,6 +12,7 @@ from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoin
 from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
 from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
+from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments import tables
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
@@ -57,8 +58,8 @@ def q(model):
     return model.system.random(50, np.random.default_rng(8))
 
 
-def _kernel(make, model, quantity, cache=None):
-    program = partial(make, model.system, model.paths)
+def _kernel(make, model, quantity, *options, cache=None):
+    program = partial(make, model.system, model.paths, *options)
     return compile_program(program, [quantity], name=quantity, cache=cache)
 
 
@@ -67,9 +68,12 @@ def test_lengths_agree(model, q):
     np.testing.assert_allclose(kernel(q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
 
 
-def test_jacobians_agree(model, q):
-    found = _kernel(tables.jacobian_program, model, "velocity")(q)
-    np.testing.assert_allclose(found, path_jacobian(model, q, backend="numpy"), rtol=1e-12, atol=1e-13)
+@pytest.mark.parametrize("wrt", ["velocity", "coordinates", "constrained"])
+def test_jacobians_agree(model, q, wrt):
+    kernel = _kernel(tables.jacobian_program, model, wrt, wrt)
+    given = {} if wrt != "constrained" else {"eliminated": eliminated_components(model.system, q, "largest")}
+    found = kernel(q, *(k.astype(float) for k in given.values()))
+    np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
 
 
 def test_wrenches_agree(model, q):
@@ -77,6 +81,20 @@ def test_wrenches_agree(model, q):
     tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.paths)))
     expected = muscle_wrenches(model, q, tensions, backend="numpy")
     np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("extension", ["polynomial", "normalized", "homogeneous"])
+def test_components_of_quaternions_agree_however_rotations_continue(extension):
+    """Off the unit sphere, where R(Q) strains all that the joints carry, also what is above no moving joint."""
+    joint = SphericalJoint(extension=extension)
+    shin = Body("shin", "thigh", SphericalJoint(), (0.0, 0.1, -0.4), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    bodies = (Body("thigh", "ground", joint, (0.3, 0.0, 0.2), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)), shin)
+    points = [PathPoint(*at) for at in (("ground", (0.1, 0.2, 0.3)), ("thigh", (0.0, 0.1, 0.0)),
+                                        ("shin", (0.1, 0.0, -0.2)), ("shin", (0.0, 0.1, -0.3)))]  # fmt: skip
+    model = Model(ArticulatedSystem(bodies), tuple(Muscle(f"m{k}", tuple(points[k:])) for k in range(3)))
+    q = model.system.random(20, np.random.default_rng(3))
+    kernel = _kernel(tables.jacobian_program, model, "coordinates", "coordinates")
+    np.testing.assert_allclose(kernel(q), path_jacobian(model, q, "quaternion", backend="numpy"), rtol=0, atol=1e-13)
 
 
 def test_a_model_far_from_the_origin_loses_no_digits():
@@ -109,7 +127,9 @@ def test_many_muscles_are_evaluated_by_tables():
     assert not tables.tables_pay(_strands(MinRows.PROGRAM - 1).paths)
     q = model.system.random(5, np.random.default_rng(3))
     np.testing.assert_allclose(path_lengths(model, q), path_lengths(model, q, backend="numpy"), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(path_jacobian(model, q), path_jacobian(model, q, backend="numpy"), rtol=0, atol=1e-13)
+    for wrt in ("velocity", "coordinates", "quaternion", "constrained"):
+        expected = path_jacobian(model, q, wrt, backend="numpy")
+        np.testing.assert_allclose(path_jacobian(model, q, wrt), expected, rtol=0, atol=1e-13)
 
 
 def test_paths_within_one_body_keep_their_length():
