@@ -459,7 +459,7 @@ class Discretization:
                 return data[k * n : (k + 1) * n]
 
             def at(k: int, state: Shot) -> Point:
-                q = plant.moved(q0, state.theta) if plant.nq else q0
+                q = plant.displaced(q0, state.theta) if plant.nq else q0
                 base = self._base(bound, own(k), duration)
                 controls = plant.acting_controls(base.t, middle["controls"])
                 return replace(base, q=q, u=state.u, states=state.w, controls=controls)

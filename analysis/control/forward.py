@@ -156,7 +156,7 @@ def run_forward(
             x0 = np.concatenate([np.zeros(n), rest[-1]])
             run = scipy.integrate.solve_ivp(rate, span, x0, atol=options["rtol"], args=(q[-1], *span), **options)
             x = run.y[:, -1] if run.success else x
-        q.append(np.asarray(plant.moved(q[-1], x[:n])) if n else q[-1])
+        q.append(np.asarray(plant.displaced(q[-1], x[:n])) if n else q[-1])
         rest.append(x[n:])
     poses, (u, w) = np.array(q), np.split(np.array(rest), [n], axis=1)
     moved = plant.displacement(states[0], poses) if n else np.zeros((len(time), 0))
@@ -189,7 +189,7 @@ def _rates(statement: Statement) -> Any:
 
     def formula(t: Array, x: Array, d: Array) -> Array:
         theta, u, w = x[..., :nu], x[..., nu : 2 * nu], x[..., 2 * nu :]
-        q = plant.moved(d[..., :nq], theta) if nu else d[..., :nq]
+        q = plant.displaced(d[..., :nq], theta) if nu else d[..., :nq]
         point = Point(statement.names, t, q, u, states=w, controls=plant.acting_controls(t, d[..., nq : nq + nc]),
                       parameters=plant.parameters)  # fmt: skip
         if loads is not None:

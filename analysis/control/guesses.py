@@ -51,7 +51,7 @@ def default_sites(statement: Statement, layout: Layout, frame: Frame) -> Sites:
     if frame.last is None:
         last = first
     v = plant.displacement(first, last)
-    q = plant.moved(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
+    q = plant.displaced(np.broadcast_to(first, sites.q.shape), layout.fractions[:, None] * v)
     u = np.broadcast_to(v / sites.duration, (len(q), plant.nu))
     return with_fibers(statement, layout, Sites(sites.duration, q, sites.fields | {"u": u}))
 

@@ -27,6 +27,7 @@ __all__ = [
     "Point",
     "chart_coordinates",
     "chart_pose",
+    "displaced",
     "displacement",
     "displacement_rate",
     "field_of",
@@ -183,6 +184,17 @@ def displacement(layout: Layout, q0: Array, q1: Array) -> Array:
         if ball is not None:
             parts.append(ball.difference(a[..., flat:], b[..., flat:]))
     return joined(parts) if parts else q1 - q0
+
+
+def displaced(layout: Layout, q: Array, theta: Array) -> Array:
+    """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
+    parts = []
+    for flat, ball, iq, iu in _parts(layout):
+        start, own = q[..., iq], theta[..., iu]
+        parts.append(start[..., :flat] + own[..., :flat])
+        if ball is not None:
+            parts.append(ball.integrate(start[..., flat:], own[..., flat:]))
+    return joined(parts) if parts else q + theta
 
 
 def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array:

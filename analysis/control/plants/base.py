@@ -31,7 +31,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.points import Point, chart_coordinates, chart_pose, displacement, displacement_rate
+from myoquat.analysis.control.points import (
+    Point,
+    chart_coordinates,
+    chart_pose,
+    displaced,
+    displacement,
+    displacement_rate,
+)
 from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -325,6 +332,10 @@ class Plant(ABC):
     def displacement(self, q0: Array, q1: Array) -> Array:
         """(..., nu) from q0 to q1."""
         return q1 - q0 if self.system is None else displacement(self.system, q0, q1)
+
+    def displaced(self, q: Array, theta: Array) -> Array:
+        """(..., nq) the pose to which a displacement leads from q."""
+        return q + theta if self.system is None else displaced(self.system, q, theta)
 
     def displacement_rate(self, theta: Array, q: Array, u: Array) -> Array:
         """(..., nu) the rate of a displacement."""
