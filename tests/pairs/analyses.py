@@ -47,18 +47,18 @@ def solution_forward(case: Case) -> None:
 
     Activations start as the model names them, and fibers in equilibrium. Left free, lengths cost nothing, and the first
     interval would begin with a jump that no number of intervals resolves. The same jump follows from an activation that
-    is a control. Excitations are constant. An optimal one leaves its bound with a kink, and the error depends on
-    where in an interval this is. It also alternates from point to point. Muscles tense faster than they relax, so that
-    the mean of two excitations costs less than one.
+    is a control. Excitations and such activations are constant. An optimal one leaves its bound with a kink, and the
+    error depends on where in an interval this is. It also alternates from point to point. Muscles tense faster than
+    they relax, so that the mean of two excitations costs less than one.
     """
     m, system, start, duration = case.model, case.system, float(case.t[0]), 0.02
     free = simulate(m, case.q[0], case.u[0], duration, step=1e-3, start_time=start)
     ends: dict[str, Any] = {"initial": {"q": case.q[0], "u": case.u[0]}, "final": {"u": free.u[-1] + 0.1}}
     fibers = [name for name in case.equations.own if name.endswith("fiber_length")]
+    if m.muscles and not m.inputs:
+        ends["bounds"] = {"m": (EXCITATION, EXCITATION)}
     if "m.activation" in case.equations.own:
         (muscle,) = m.muscles
-        if not m.inputs:
-            ends["bounds"] = {"m": (EXCITATION, EXCITATION)}
         ends["initial"] |= {
             "m.activation": muscle.activation,
             **dict(zip(fibers, free.muscle_states[0] if fibers else (), strict=True)),
