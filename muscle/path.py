@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
-from myoquat.core.records import Record, dataclass
+from myoquat.core.records import Record, assign, dataclass
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
@@ -174,9 +174,7 @@ class Muscle(Record):
             path = MusclePath(tuple(path), tuple(wraps), tuple(pulleys))
         elif wraps or pulleys:
             raise ValueError(f"muscle {name!r}: a MusclePath has surfaces and pulleys of its own")
-        fields = {"name": name, "path": path, "law": law, "activation": activation}
-        for field_name, value in (fields | {"activation_dynamics": activation_dynamics}).items():
-            object.__setattr__(self, field_name, value)
+        assign(self, name=name, path=path, law=law, activation=activation, activation_dynamics=activation_dynamics)
         super().__post_init__()
 
     @property

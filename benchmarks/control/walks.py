@@ -9,7 +9,9 @@ are of the processor.
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,16 +73,6 @@ class Published(NamedTuple):
     iterations: int
 
 
-MARKERS = Published("exampleMocoTrack_torque_driven_marker_tracking", 0.676277, 98.7, 148)
-PUBLISHED = {
-    "markers": MARKERS,
-    "quaternions": MARKERS,
-    "moments": Published("exampleMocoTrack_joint_moment_tracking", 0.091207, 4225.7, 868),
-    "torques": Published("example3DWalking_torque_driven_tracking", 0.031786, 276.4, 317),
-    "muscles": Published("example3DWalking_muscle_driven_tracking", 0.113103, 1937.0, 240),
-}
-
-
 def run() -> list[dict[str, Any]]:
     """A row per walk, solved by the midpoint rule from the motion of its goals, or at rest.
 
@@ -90,8 +82,9 @@ def run() -> list[dict[str, Any]]:
     if not (folder / MODEL).is_file():
         return [{"work": f"MYOQUAT_MOCO_WALK names no folder with {MODEL}", "route": "none"}]
     rows = []
-    for name in os.environ.get("MYOQUAT_MOCO_WALKS", ",".join(PROBLEMS)).split(","):
-        problem, theirs = PROBLEMS[name](folder), PUBLISHED[name]
+    for name in os.environ.get("MYOQUAT_MOCO_WALKS", ",".join(WALKS)).split(","):
+        stated, theirs = WALKS[name]
+        problem = stated(folder)
         ours = replace(problem, transcription="midpoint")
         guess = {n: GUESS for muscle in problem.model.muscle_names for n in (muscle, f"{muscle}.activation")}
         solution, seconds = timed(lambda ours=ours, guess=guess: ours.solve(guess, SOLVER))
@@ -108,7 +101,8 @@ def run() -> list[dict[str, Any]]:
 
 
 def _markers(folder: Path, rotations: str | dict[str, str] = "file") -> Problem:
-    """Markers with the weights of inverse kinematics, torques on all coordinates, measured ground reactions."""
+    """Markers with the weights of inverse kinematics, torques on all coordinates, measured ground reactions; joints
+    with the `rotations` of `load_model`."""
     model = mq.load_model(folder / MODEL, rotations).without_muscles().with_welds(TOES)
     driven = {actuator.coordinate for actuator in model.actuators} | {c.dependent for c in model.couplers}
     names = [name for name in model.system.velocity_names if name.removesuffix("_dot") not in driven]
@@ -123,11 +117,6 @@ def _markers(folder: Path, rotations: str | dict[str, str] = "file") -> Problem:
         loads=load_forces(folder / "grf_walk.xml"),
         bounds=_ranges(model) | {f"{name}.torque": (-1.0, 1.0) for name in torques},
     )  # fmt: skip
-
-
-def _quaternions(folder: Path) -> Problem:
-    """The same with unit quaternions in the hips."""
-    return _markers(folder, {"femur_r": "quaternion", "femur_l": "quaternion"})
 
 
 def _moments(folder: Path) -> Problem:
@@ -187,21 +176,16 @@ def _in_contact(folder: Path, muscles: bool) -> Problem:
     )  # fmt: skip
 
 
-def _torques(folder: Path) -> Problem:
-    return _in_contact(folder, muscles=False)
-
-
-def _muscles(folder: Path) -> Problem:
-    return _in_contact(folder, muscles=True)
-
-
-PROBLEMS = {
-    "markers": _markers,
-    "quaternions": _quaternions,
-    "moments": _moments,
-    "torques": _torques,
-    "muscles": _muscles,
-}
+MARKERS = Published("exampleMocoTrack_torque_driven_marker_tracking", 0.676277, 98.7, 148)
+WALKS: dict[str, tuple[Callable[[Path], Problem], Published]] = {
+    "markers": (_markers, MARKERS),
+    "quaternions": (partial(_markers, rotations={"femur_r": "quaternion", "femur_l": "quaternion"}), MARKERS),
+    "moments": (_moments, Published("exampleMocoTrack_joint_moment_tracking", 0.091207, 4225.7, 868)),
+    "torques": (partial(_in_contact, muscles=False),
+                Published("example3DWalking_torque_driven_tracking", 0.031786, 276.4, 317)),
+    "muscles": (partial(_in_contact, muscles=True),
+                Published("example3DWalking_muscle_driven_tracking", 0.113103, 1937.0, 240)),
+}  # fmt: skip
 SOLVER = Ipopt(1e-7, 1e-4, barrier=1e-3, options=json.loads(os.environ.get("MYOQUAT_IPOPT", "{}")))
 
 

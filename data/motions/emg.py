@@ -10,11 +10,11 @@ from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
+from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import assign, check_names, check_series, check_time, cut, frames_in, interpolated
+from myoquat.data.motions.series import check_names, check_series, check_time, cut, frames_in, interpolated
 from myoquat.joints.errors import ModelError, in_file
 
 __all__ = ["Emg", "load_emg"]

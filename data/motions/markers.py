@@ -11,11 +11,10 @@ from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
+from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.series import (
-    assign,
     axes_rotation,
     check_cutoff,
     check_names,

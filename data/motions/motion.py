@@ -11,13 +11,13 @@ from myoquat.core.arguments import PATH, check_type, check_types, indices_of
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
+from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
-from myoquat.data.motions.series import assign, check_run, check_series, check_time, cut, frames_in
+from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints.conversion.branches import continuous_branches, on_branches_of
 from myoquat.joints.errors import ModelError, in_file

@@ -9,11 +9,10 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import dataclass
+from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.series import (
-    assign,
     axes_rotation,
     check_names,
     check_series,

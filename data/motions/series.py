@@ -14,7 +14,6 @@ from myoquat.joints.ranges import check_array
 
 __all__ = [
     "TIME_TOLERANCE_S",
-    "assign",
     "axes_rotation",
     "check_cutoff",
     "check_names",
@@ -53,12 +52,6 @@ def rows_within(time: Array, start: float, end: float) -> Array:
 def row_at(time: Array, at: float) -> int:
     """The last row that is not later than a time [s], to TIME_TOLERANCE_S; the first row for an earlier time."""
     return max(int(np.searchsorted(time, at + TIME_TOLERANCE_S, side="right")) - 1, 0)
-
-
-def assign(record: object, **values: object) -> None:
-    """Set fields of a frozen record, in its `__post_init__`."""
-    for name, value in values.items():
-        object.__setattr__(record, name, value)
 
 
 def check_time(time: ArrayLike) -> Array:

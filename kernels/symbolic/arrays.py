@@ -8,7 +8,6 @@ into one of the two and returns the result in the caller's type of array.
 
 import functools
 import inspect
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -448,32 +447,29 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
     specification = {k: v if isinstance(v, Argument) else Argument(v) for k, v in arguments.items()}
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
-        by_position = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
-        parameters = inspect.signature(function).parameters
-        order = [name for name, parameter in parameters.items() if parameter.kind in by_position]
-        called = getattr(function, "__name__", "the formula")
-        unknown = set(specification) - set(parameters)
+        signature, called = inspect.signature(function), getattr(function, "__name__", "the formula")
+        positions = {name: k for k, name in enumerate(signature.parameters)}
+        unknown = set(specification) - set(positions)
         if unknown:
             raise TypeError(f"{called} has no argument {sorted(unknown)}")
 
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
-            # `inspect.Signature.bind` would take longer than most formulas on floats.
-            bound: dict[str, Any] = dict(zip(order, args, strict=False))
-            if not bound.keys().isdisjoint(kwargs):
-                return function(*args, **kwargs)  # Python's TypeError for an argument that is given twice
-            bound |= kwargs
+            if kwargs:  # binding takes longer than most formulas on floats
+                bound = signature.bind(*args, **kwargs)
+                args, kwargs = bound.args, bound.kwargs  # type: ignore[assignment]
+            positional: list[Any] = list(args)
             restore: Callable[[Any], Any] | None = None
             for name, argument in specification.items():
-                if name not in bound:
+                holder: Any = kwargs if name in kwargs else positional
+                place: Any = positions[name] if holder is positional else name
+                if holder is positional and place >= len(positional):
                     continue
-                given = bound[name]
-                bound[name] = array = _named(as_array, called, name, given)
+                given = holder[place]
+                holder[place] = array = _named(as_array, called, name, given)
                 argument.check(called, name, array)
                 restore = restore or _way_back(given, array)
-            leading = list(itertools.takewhile(bound.__contains__, order))
-            by_name = {name: value for name, value in bound.items() if name not in leading}
-            result = function(*(bound[name] for name in leading), *args[len(order) :], **by_name)  # type: ignore[arg-type]
+            result = function(*positional, **kwargs)
             return result if restore is None else restore(result)
 
         return wrapper

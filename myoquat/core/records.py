@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args, get_origin, ge
 
 import numpy as np
 
-__all__ = ["Record", "dataclass", "declared", "unchecked"]
+__all__ = ["Record", "assign", "dataclass", "declared", "unchecked"]
 
 
 def _dataclass(cls: Any = None, /, *, frozen: bool = False, **options: Any) -> Any:
@@ -155,6 +155,12 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
     dataclass = _dataclass
+
+
+def assign(record: object, **values: object) -> None:
+    """Set fields of a frozen record, in its `__init__` or `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract methods
