@@ -86,6 +86,9 @@ class Redundancy(MotionResult, Solved):
     that it is. With a `trial`, effort and price are parts and derivatives of the sum. The bound is still one of a
     frame's own effort.
 
+    The sum of squares of activations and of reserves over their strengths is least at one point. Activations differ
+    from it by sqrt(effort - bound) at most, so that great reserves of little strength blur small activations.
+
     >>> import myoquat as mq
     >>> from myoquat.analysis.recruitment import redundancy
     >>> from myoquat.data import Motion

@@ -60,6 +60,20 @@ def test_the_conditions_of_the_optimum(rng, power, cones):
         assert np.abs(gradient - price)[inner].max() < 1e-4
 
 
+def test_squares_are_as_near_to_the_optimum_as_the_certified_gap_says():
+    """k x + r = b: the optimum x = k b / (1 + k^2) is small where a weak muscle stands beside a large reserve r. A sum
+    of squares grows by the square of the distance from its least value, whose lower bound is certified."""
+    k, b = np.geomspace(1e-4, 1e-2, 40), np.geomspace(1.0, 90.0, 40)
+    rows, bounds = np.stack([k, 0 * k + 1], axis=-1)[:, None], {"lower": [0.0, -np.inf], "upper": [1.0, np.inf]}
+    given = Programs.of(rows, b[:, None], **bounds)
+    found = solve_programs(given)
+    optimum = np.stack([k * b, b], axis=-1) / (1 + k**2)[:, None]
+    gap = found.objective - found.bound
+    assert (found.status == Status.SOLVED).all()
+    assert (gap <= 1e-9 * found.objective).all()
+    assert (np.sum((found.x - optimum) ** 2, axis=-1) <= 1.01 * gap + 1e-14 * found.objective).all()
+
+
 def test_bounds_hold_to_the_last_bit():
     """Of programs without a solution too, whose steps end at bounds: two of these would be 2e-16 above one."""
     given = programs(np.random.default_rng(3), cones=0, stretch=(3.0,))
