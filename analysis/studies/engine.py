@@ -24,8 +24,7 @@ from myoquat.analysis.recruitment.redundancy.coupled import recruited
 from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import margins_of
 from myoquat.analysis.studies.specification import Specification
-from myoquat.analysis.studies.summaries import SUMMARIES, Moment
-from myoquat.analysis.studies.trial import TRIAL_SUMMARIES, Solved
+from myoquat.analysis.studies.summaries import SUMMARIES, Frames, Moment
 from myoquat.analysis.studies.varied_demands import VariedDemands, check_varied
 from myoquat.core.content import digest, is_foreign, lasting_content
 from myoquat.core.records import dataclass
@@ -320,7 +319,7 @@ class TrialEngine:
             "stopped_at": np.full(samples, np.nan),
             "fingerprint": np.ones(samples, dtype=np.int8),
         }
-        arrays |= {name: np.array([row[name] for row in rows]) for name in ("unsolved", *self.study.kept.summaries)}
+        arrays |= {name: np.array([row[name] for row in rows]) for name in ("unsolved", *self.study.keep.summaries)}
         return {name: np.ascontiguousarray(array) for name, array in arrays.items()}, perf_counter() - began
 
     def _sample(self, p: Array) -> dict[str, Array]:
@@ -337,12 +336,12 @@ class TrialEngine:
         pressed = demands.pressed(force, found.x[:, m:])
         margin = margins_of(trial.cones, pressed)
         given = found.x[:, m:] * np.array([reserve.strength for reserve in trial.listed])
-        at = Solved(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved],
+        at = Frames(found.x[solved, :m], force[solved], given[solved], pressed[solved], margin[solved],
                     partial(self._reactions, force, found.x[:, m:], p, solved))  # fmt: skip
         row: dict[str, Array] = {"unsolved": np.array(float((~solved).sum()))}
-        for name in self.study.kept.summaries:
-            summary = TRIAL_SUMMARIES[name]
-            row[name] = summary.of(at) if solved.any() else np.full(self._sizes[summary.along], np.nan)
+        for name in self.study.keep.summaries:
+            summary = SUMMARIES[name]
+            row[name] = summary.of_frames(at) if solved.any() else np.full(self._sizes[summary.along], np.nan)
         return row
 
     def _bound(self, p: Array) -> Model:
@@ -399,8 +398,7 @@ def user_code(study: Specification) -> dict[str, str]:
 
     They say what compiled code computes. What a summary does afterwards, in NumPy, is no part of them.
     """
-    summaries = [known[name] for known in (SUMMARIES, TRIAL_SUMMARIES) for name in study.summaries if name in known]
-    own: list[object] = [FIXED_STEP.get(study.method), *summaries]
+    own: list[object] = [FIXED_STEP.get(study.method), *(SUMMARIES[name] for name in study.summaries)]
     trial = study.trial
     of_trial = () if trial is None else (trial.effort, tuple(trial.listed), tuple(trial.cones))
     if not any(is_foreign(type(part)) for part in own) and lasting_content((study.model.content_key, *of_trial)):

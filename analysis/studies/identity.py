@@ -113,7 +113,7 @@ PLAIN = ("design", "samples", "seed", "duration", "step", "method", "final", "su
 def description(study: Specification) -> dict[str, Any]:
     """The study as JSON can hold it, every number exactly."""
     q, u = study.start
-    keep = study.kept
+    keep = study.keep
     trial = {} if study.trial is None else {"trial": study.trial.plain()}
     return {
         **trial,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.studies.design import Design, axes_of, parameters_of
-from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.analysis.studies.trial import MuscleTrial, TrialKeep
+from myoquat.analysis.studies.summaries import check_summaries
+from myoquat.analysis.studies.trial import MuscleTrial
 from myoquat.core.arguments import check_unmasked, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -32,7 +32,7 @@ MIN_SUMMARY_STATES = 200  # about the number of states of a run that summaries u
 
 @dataclass(frozen=True)
 class Keep:
-    """What a study keeps of each run.
+    """What a study keeps of each sample. Of a trial it keeps summaries alone.
 
     final         whether the final state is kept
     times         a number of equally spaced ones up to the end, or a list [s], multiples of the step
@@ -40,6 +40,7 @@ class Keep:
     summary_step  [s] between the states of summaries; None for about 200 states in a run
     steps         number of steps of a run
     step          [s] of the integrator
+    trial         whether the samples are those of a trial
     """
 
     final: bool
@@ -48,18 +49,13 @@ class Keep:
     summary_step: float | None
     steps: int
     step: float
+    trial: bool = False
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.summaries if name not in SUMMARIES]
-        if unknown:
-            raise ValueError(
-                f"the summary {unknown[0]!r} is unknown; there are: {', '.join(SUMMARIES)}; "
-                "`myoquat.analysis.studies.summaries.register` adds one"
-            )
-        if len(set(self.summaries)) < len(self.summaries):
-            raise ValueError(f"a summary is named twice: {', '.join(self.summaries)}")
+        check_summaries(self.summaries, self.trial)
         if not (self.final or self.summaries or len(self.time_steps)):
-            raise ValueError("the study keeps nothing: ask for final values, times or summaries")
+            wanted = "summaries" if self.trial else "final values, times or summaries"
+            raise ValueError(f"the study keeps nothing: ask for {wanted}")
         _ = self.every  # what it asks for must lie on the steps
 
     @property
@@ -126,10 +122,10 @@ class Specification:
     start_q, start_u  where every run starts; None for the model's own.
     limits            coordinate or velocity name -> (low, high): a run that leaves them stops there.
     final, times      keep the final state; states at so many equally spaced times, or at these [s].
-    summaries         names in `SUMMARIES`, over states every `summary_step` [s].
+    summaries         names in `SUMMARIES`; of simulations over states every `summary_step` [s].
     trial             a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its motion.
-                      Then summaries are names in `TRIAL_SUMMARIES`. Masses and inertias of bodies, gravity, and paths
-                      and laws of muscles may vary. Options of simulations have no effect.
+                      Masses and inertias of bodies, gravity, and paths and laws of muscles may vary. Options of
+                      simulations have no effect.
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
 
@@ -172,7 +168,7 @@ class Specification:
             raise ValueError(f"final must be true or false, not {self.final!r}")
         if self.trial is not None:
             object.__setattr__(self, "trial", self.trial.of_model(self.model))
-            _ = self.kept, self.design_of
+            _ = self.keep, self.design_of
             return
         self._check_simulation()
 
@@ -215,13 +211,10 @@ class Specification:
         return self.design_of.count
 
     @cached_property
-    def kept(self) -> Keep | TrialKeep:
-        """The results that are kept, of simulations or of a trial."""
-        return self.keep if self.trial is None else TrialKeep(tuple(self.summaries))
-
-    @cached_property
     def keep(self) -> Keep:
-        """The results that are kept of simulations."""
+        """The results that are kept."""
+        if self.trial is not None:
+            return Keep(False, (), tuple(self.summaries), None, 0, self.step, trial=True)
         times = self.times
         if isinstance(times, bool) or not isinstance(times, int):
             times = tuple(_numbers("times", times))

@@ -36,7 +36,6 @@ from myoquat.analysis.studies.durable import (
 from myoquat.analysis.studies.identity import description, differences, fingerprint, machine
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES
-from myoquat.analysis.studies.trial import TRIAL_SUMMARIES
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import version_of
 from myoquat.core.records import dataclass
@@ -118,16 +117,14 @@ def _variables(study: Specification) -> list[Variable]:
         Variable("status", ("sample",), "int8", "", "; ".join(f"{k:d}: {k.sentence}" for k in Outcome)),
         Variable("stopped_at", ("sample",), "float64", "s", "when a run that failed stopped"),
     ]
-    if study.kept.final:
+    if study.keep.final:
         found += _states("_final", (), "at the end")
-    if study.kept.time_steps:
+    if study.keep.time_steps:
         found += _states("", ("time",), "at the kept times")
-    known: Mapping[str, Any] = SUMMARIES
     if study.trial is not None:
         found.append(Variable("unsolved", ("sample",), "float64", "1", "frames without a solution"))
-        known = TRIAL_SUMMARIES
-    for name in study.kept.summaries:
-        s = known[name]
+    for name in study.keep.summaries:
+        s = SUMMARIES[name]
         found.append(Variable(name, ("sample", s.along), "float64", s.unit, s.description))
     return [*found, FINGERPRINT]
 
@@ -154,7 +151,7 @@ def _labels(study: Specification) -> Labels:
         "velocity_unit": (("velocity",), np.array([u for f in facts for u in f.velocity_units])),
         "muscle": (("muscle",), np.array(study.model.muscle_names)),
         "body": (("body",), np.array(system.body_names)),
-        "time": (("time",), np.array(study.kept.time_steps) * study.step),
+        "time": (("time",), np.array(study.keep.time_steps) * study.step),
         **{name: ((name,), np.array(labels, dtype="U")) for name, labels in trial.items()},
     }
 
@@ -268,7 +265,7 @@ def in_order(found: xr.Dataset) -> xr.Dataset:
 
 def _tell_unknown(path: str | Path, summaries: Iterable[str]) -> None:
     """A UserWarning that names summaries that are not registered in this process."""
-    unknown = [name for name in summaries if name not in SUMMARIES and name not in TRIAL_SUMMARIES]
+    unknown = [name for name in summaries if name not in SUMMARIES]
     if unknown:
         warnings.warn(
             f"{path}: {', '.join(map(repr, unknown))} {'is' if len(unknown) == 1 else 'are'} no summary that this "

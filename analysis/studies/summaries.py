@@ -1,7 +1,7 @@
-"""Summaries of a run: numbers that a study keeps of each simulation. A new one has the verbs of `Summary`."""
+"""Summaries: numbers that a study keeps of each simulation or trial. A new one has the verbs of `Summary`."""
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
@@ -19,6 +19,8 @@ from myoquat.muscle.states import forces
 __all__ = [
     "SUMMARIES",
     "CoContraction",
+    "FrameSummary",
+    "Frames",
     "JointReaction",
     "Moment",
     "PeakForce",
@@ -26,6 +28,7 @@ __all__ = [
     "RangeOfMotion",
     "Summary",
     "Work",
+    "check_summaries",
     "register",
 ]
 
@@ -38,23 +41,55 @@ class Moment(Instant):
     start: Any = None
 
 
-class Summary(ABC):
-    """One row of numbers per run: `observe` is a formula of a state, `reduce` sums up its values along the run."""
+@dataclass(frozen=True)
+class Frames:
+    """The solved frames of one sample of a trial.
 
-    name: ClassVar[str]
-    along: ClassVar[str]  # the dimension of a row: "muscle", "velocity" or "body"
-    unit: ClassVar[str]
-    description: ClassVar[str]
-    with_constraints: ClassVar[bool] = True  # whether it is right for models with constraints, couplers and locks
+    activation  (t, m)
+    force       (t, m) [N]
+    reserve     (t, r) what each reserve gives
+    pressed     (t, c, 3) [N] the forces in the joints with cones
+    margin      (t, c) [rad] their distances from the edges of the cones
+    reaction    a function that computes (t, bodies, 3) [N]
+    """
 
-    @abstractmethod
+    activation: Array
+    force: Array
+    reserve: Array
+    pressed: Array
+    margin: Array
+    reaction: Callable[[], Array]
+
+
+class Summary:
+    """One row of numbers per sample of a study: of simulations, of trials, or of both.
+
+    Of a simulation, `observe` is a formula of a state, and `reduce` sums up its values along the run. Of a trial,
+    `of_frames` sums up the solved frames.
+    """
+
+    name: str
+    along: str  # the dimension of a row, one of `ALONG`
+    unit: str
+    description: str
+    with_constraints: bool = True  # whether `observe` is right for models with constraints, couplers and locks
+
     def observe(self, model: Any, at: Moment) -> Any:
         """(..., n) what to look at in one moment of a run: the formula, on floats and symbols."""
+        raise NotImplementedError
 
     def reduce(self, times: Array, values: Array) -> Array:
         """(samples, n) the summary of observed values (samples, times, n): the greatest of them."""
         peak: Array = values.max(axis=1)
         return peak
+
+    def of_frames(self, frames: Frames) -> Array:
+        """(n,) the summary of a trial."""
+        raise NotImplementedError
+
+    def sums_up(self, trial: bool) -> bool:
+        """Whether it knows trials, or simulations."""
+        return type(self).of_frames is not Summary.of_frames if trial else type(self).observe is not Summary.observe
 
 
 class CoContraction(Summary):
@@ -99,6 +134,9 @@ class JointReaction(Summary):
         force = joint_wrenches(model.system, at.q, at.u, udot, wrenches(model, at))[..., :3]
         return np.sqrt(np.sum(force * force, axis=-1))
 
+    def of_frames(self, frames: Frames) -> Array:
+        return _greatest_length(frames.reaction())
+
 
 class PeakForce(Summary):
     """max over the run of F."""
@@ -110,6 +148,10 @@ class PeakForce(Summary):
 
     def observe(self, model: Any, at: Moment) -> Any:
         return forces(model, at.q, at.u, at.activation, at.states)
+
+    def of_frames(self, frames: Frames) -> Array:
+        peak: Array = frames.force.max(axis=0)
+        return peak
 
 
 class PeakSpeed(Summary):
@@ -174,12 +216,55 @@ class Work(Summary):
         return work
 
 
+@dataclass(frozen=True)
+class FrameSummary(Summary):
+    """A summary of trials alone: `of` computes (n,) from the frames."""
+
+    name: str
+    along: str
+    unit: str
+    description: str
+    of: Callable[[Frames], Array]
+
+    def of_frames(self, frames: Frames) -> Array:
+        return self.of(frames)
+
+
+def _greatest_length(x: Array) -> Array:
+    greatest: Array = np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
+    return greatest
+
+
 SUMMARIES: dict[str, Summary] = {
     summary.name: summary
-    for summary in (PeakForce(), RangeOfMotion(), PeakSpeed(), Work(), CoContraction(), JointReaction())
-}
+    for summary in (
+        PeakForce(), RangeOfMotion(), PeakSpeed(), Work(), CoContraction(), JointReaction(),
+        FrameSummary("mean_activation", "muscle", "1", "mean activation", lambda f: f.activation.mean(axis=0)),
+        FrameSummary("peak_activation", "muscle", "1", "greatest activation", lambda f: f.activation.max(axis=0)),
+        FrameSummary("mean_force", "muscle", "N", "mean tension", lambda f: f.force.mean(axis=0)),
+        FrameSummary("peak_reserve", "actuator", "", "greatest of what a reserve gives [N m, N]",
+                     lambda f: np.abs(f.reserve).max(axis=0)),
+        FrameSummary("peak_load", "joint", "N", "greatest force in a joint with a cone",
+                     lambda f: _greatest_length(f.pressed)),
+        FrameSummary("least_margin", "joint", "rad", "least distance of a joint's force from the edge of its cone",
+                     lambda f: f.margin.min(axis=0)),
+    )
+}  # fmt: skip
 
-ALONG = ("muscle", "velocity", "coordinate", "body")
+ALONG = ("muscle", "velocity", "coordinate", "body", "actuator", "joint")  # the last two: reserves and cones of trials
+
+
+def check_summaries(names: tuple[str, ...], trial: bool) -> None:
+    """ValueError for a name that no summary of trials, or of simulations, has, and for one that is there twice."""
+    known = [name for name, summary in SUMMARIES.items() if summary.sums_up(trial)]
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"the summary {name!r} of {'trials' if trial else 'simulations'} is unknown; there are: "
+                f"{', '.join(known)}; `myoquat.analysis.studies.summaries.register` adds one"
+            )
+    if len(set(names)) < len(names):
+        raise ValueError(f"a summary is named twice: {', '.join(names)}")
 
 
 def register(summary: Summary) -> Summary:
@@ -193,6 +278,10 @@ def register(summary: Summary) -> Summary:
     known = SUMMARIES.get(summary.name)
     if known is not None and type(known).__qualname__ != type(summary).__qualname__:
         raise ValueError(f"the name {summary.name!r} is taken by {type(known).__qualname__}")
+    if not (summary.sums_up(True) or summary.sums_up(False)):
+        raise ValueError(
+            f"{type(summary).__qualname__} has neither `observe`, for simulations, nor `of_frames`, for trials"
+        )
     if not summary.name.isidentifier() or summary.along not in ALONG:
         raise ValueError(f"a summary needs an identifier as its name and rows along one of {', '.join(ALONG)}")
     SUMMARIES[summary.name] = summary

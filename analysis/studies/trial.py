@@ -1,6 +1,6 @@
-"""A recorded motion as the trial of a study: the muscle redundancy of every sample, and its kept results."""
+"""A recorded motion as the trial of a study: the muscle redundancy of every sample."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from types import NoneType
 from typing import Any, Literal, TypeVar
@@ -25,7 +25,6 @@ from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, StabilityRule
 from myoquat.core.arguments import check_types
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.toml.records import read_record, write_record
 from myoquat.muscle import Model
@@ -34,11 +33,7 @@ from myoquat.muscle.metabolics import Bhargava2004, MetabolicCost, Umberger2010
 
 __all__ = [
     "METABOLIC_COSTS",
-    "TRIAL_SUMMARIES",
     "MuscleTrial",
-    "Solved",
-    "TrialKeep",
-    "TrialSummary",
     "as_table",
     "check_keys",
     "plain",
@@ -233,73 +228,3 @@ def _effort_of(found: Mapping[str, Any]) -> Effort:
         raise ValueError(f"trial.effort: the model of a cost is one of {', '.join(METABOLIC_COSTS)}, not {name!r}")
     cost_of = record_of(METABOLIC_COSTS[name], cost, "trial.effort.cost")
     return record_of(MetabolicEffort, {**found, "cost": cost_of}, "trial.effort")
-
-
-# ---- what is kept ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The solved frames of one sample.
-
-    activation  (t, m)
-    force       (t, m)
-    reserve     (t, r)
-    pressed     (t, c, 3)
-    margin      (t, c)
-    reaction    a function that computes (t, bodies, 3)
-    """
-
-    activation: Array
-    force: Array
-    reserve: Array
-    pressed: Array
-    margin: Array
-    reaction: Callable[[], Array]
-
-
-@dataclass(frozen=True)
-class TrialSummary:
-    """A row of numbers per sample, from its solved frames."""
-
-    along: str
-    unit: str
-    description: str
-    of: Callable[[Solved], Array]
-
-
-def _greatest_length(x: Array) -> Array:
-    found: Array = np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
-    return found
-
-
-TRIAL_SUMMARIES: dict[str, TrialSummary] = {
-    "mean_activation": TrialSummary("muscle", "1", "mean activation", lambda s: s.activation.mean(axis=0)),
-    "peak_activation": TrialSummary("muscle", "1", "greatest activation", lambda s: s.activation.max(axis=0)),
-    "mean_force": TrialSummary("muscle", "N", "mean tension", lambda s: s.force.mean(axis=0)),
-    "peak_force": TrialSummary("muscle", "N", "greatest tension", lambda s: s.force.max(axis=0)),
-    "peak_reserve": TrialSummary("actuator", "", "greatest of what a reserve gives [N m, N]",
-                                 lambda s: np.abs(s.reserve).max(axis=0)),
-    "peak_load": TrialSummary("joint", "N", "greatest force in a joint with a cone",
-                              lambda s: _greatest_length(s.pressed)),
-    "least_margin": TrialSummary("joint", "rad", "least distance of a joint's force from the edge of its cone",
-                                 lambda s: s.margin.min(axis=0)),
-    "joint_reaction": TrialSummary("body", "N", "greatest joint reaction force",
-                                   lambda s: _greatest_length(s.reaction())),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TrialKeep:
-    """What a study of a trial keeps: summaries, names in `TRIAL_SUMMARIES`."""
-
-    summaries: tuple[str, ...]
-    final: bool = False
-    time_steps: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.summaries if name not in TRIAL_SUMMARIES]
-        if unknown:
-            raise ValueError(f"a trial has no summary {unknown[0]!r}; there are: {', '.join(TRIAL_SUMMARIES)}")
-        if not self.summaries or len(set(self.summaries)) < len(self.summaries):
-            raise ValueError(f"name the summaries of a trial, each once, not {list(self.summaries)}")

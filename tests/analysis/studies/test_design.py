@@ -128,7 +128,7 @@ def test_independent_axes_of_random_draws_are_not_correlated():
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "seed": -1}, "seed must be"),
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "step": 0.003}, "not a whole number of steps"),
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "method": "rk5"}, "method 'rk5' is unknown"),
-        ({"bodies.A.mass": SPREAD}, {"samples": 3, "summaries": ["peak"]}, "summary 'peak' is unknown"),
+        ({"bodies.A.mass": SPREAD}, {"samples": 3, "summaries": ["peak"]}, "summary 'peak' of simulations is unknown"),
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "limits": {"A.x": [0, 1]}}, "no coordinate or velocity"),
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "limits": {"A.omega_x": [1, 0]}}, "in this order"),
         ({"bodies.A.mass": SPREAD}, {"samples": 3, "activation": lambda t: t}, "instead of a function"),

@@ -53,7 +53,7 @@ def test_another_process_finds_it_and_is_warned(tmp_path, registered):
     del SUMMARIES["least_length"]
     with pytest.warns(UserWarning, match="'least_length' is no summary"):
         open_results(path)
-    with pytest.raises(ValueError, match=r"summary 'least_length' is unknown; .*summaries\.register"):
+    with pytest.raises(ValueError, match=r"summary 'least_length' of simulations is unknown; .*summaries\.register"):
         Study("two_link", vary, samples=5, duration=0.02, summaries=["least_length"])
 
 
@@ -62,5 +62,7 @@ def test_a_registration_is_checked(registered):
     for changes, message in (({"name": "work"}, "is taken by Work"), ({"along": "time"}, "rows along one of")):
         with pytest.raises(ValueError, match=message):
             register(type("Other", (LeastLength,), {"name": "other", **changes})())
+    with pytest.raises(ValueError, match="neither `observe`"):
+        register(type("Empty", (Summary,), {"name": "empty"})())
     with pytest.raises(TypeError, match="takes a Summary"):
         register(LeastLength)

@@ -11,6 +11,8 @@ from shoulder import shoulder
 from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, redundancy
 from myoquat.analysis.recruitment.stability import EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
+from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
+from myoquat.analysis.studies.summaries import FrameSummary, register
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, muscle_wrenches
@@ -99,14 +101,25 @@ def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_pa
     assert "muscle redundancy of 5 frames" in repr(study)
 
 
+def test_a_registered_summary_sums_up_trials(study, results):
+    own = FrameSummary("own_mean_force", "muscle", "N", "mean tension", lambda f: f.force.mean(axis=0))
+    register(own)
+    try:
+        found = replace(study, samples=2, summaries=(own.name, "mean_force")).run(progress=False)
+    finally:
+        del REGISTERED[own.name]
+    np.testing.assert_array_equal(found[own.name], found.mean_force)
+    assert found[own.name].attrs["units"] == "N"
+
+
 def test_bad_trials(study):
     def changed(**arguments):
         given = {"model": study.model, "vary": VARY, "samples": 2, "trial": study.trial, "summaries": SUMMARIES}
         return Study(**(given | arguments))
 
-    with pytest.raises(ValueError, match="no summary 'work'"):
+    with pytest.raises(ValueError, match="summary 'work' of trials is unknown"):
         changed(summaries=["work"])
-    with pytest.raises(ValueError, match="name the summaries"):
+    with pytest.raises(ValueError, match="keeps nothing: ask for summaries"):
         changed(summaries=[])
     with pytest.raises(ValueError, match="cannot vary in a study of a trial"):
         changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run(progress=False)
