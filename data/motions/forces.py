@@ -263,9 +263,13 @@ def columns_of(path: Path | None, entry: LoadEntry, table: "pd.DataFrame", data:
             missing &= (found[0] != 0).any(axis=1, keepdims=True)
         if missing.any():
             row, column = np.argwhere(missing)[0]
+            rows = missing[:, column]
+            times = table.index[rows]
             problem = (
-                f"column {names[column]!r} is nan at {table.index[row]:g} s"
-                + ", where the force is not zero" * bool(found)
+                f"column {names[column]!r} is nan"
+                + " where the force is not zero" * bool(found)
+                + f", in {len(times)} of {len(rows)} frames, {times[0]:g} to {times[-1]:g} s: "
+                "write 0 where nothing pushes, and fill gaps in between"
             )
             raise ModelError(problem, file=data, line=table.attrs["lines"][row])
         found.append(np.nan_to_num(values))

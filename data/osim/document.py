@@ -22,6 +22,7 @@ __all__ = [
     "OLDEST_VERSION",
     "close_names",
     "complete",
+    "drop_empty_ranges",
     "include_files",
     "modernize",
     "modernize_names",
@@ -84,6 +85,19 @@ def part_from_ground(model: Any, implausible: ImplausibleValues) -> None:
     for element in model.iter():
         if isinstance(element.tag, str) and not len(element) and "bodyset/ground" in (element.text or ""):
             element.text = _GROUND_PATH.sub(GROUND_BODY, element.text.strip())
+
+
+def drop_empty_ranges(model: Any, implausible: ImplausibleValues) -> None:
+    """Leave out a <range> that no value is in, which OpenSim ignores unless the coordinate is clamped: its low is above
+    its high, or one of them is nan or missing."""
+    for coordinate in model.iterfind("JointSet/objects/*/coordinates/Coordinate[range]"):
+        try:
+            low, high = map(float, text(coordinate, "range", "nan nan").split())
+        except ValueError:
+            continue
+        if not low <= high and not boolean(coordinate, "clamped"):
+            coordinate.remove(coordinate.find("range"))
+            implausible.count("ranges that no value is in, left out", str(coordinate.get("name")))
 
 
 def part_coordinates(model: Any) -> None:

@@ -12,6 +12,7 @@ from myoquat.data.osim.document import (
     OLDEST_VERSION,
     close_names,
     complete,
+    drop_empty_ranges,
     include_files,
     modernize,
     part_coordinates,
@@ -208,6 +209,7 @@ def in_current_schema(
     for joint in model.findall("JointSet/objects/*"):
         complete_joint(joint)
     part_coordinates(model)
+    drop_empty_ranges(model, implausible)
     return model
 
 

@@ -612,7 +612,11 @@ def test_points_are_nan_where_the_force_is_zero(tmp_path, rng):
     np.testing.assert_array_equal(forces.point[2, 0], table[2, 3:6])
     row[1] = "5"
     (tmp_path / "grf.mot").write_text("\n".join([*rows[:4], "\t".join(row), *rows[5:]]))
-    with pytest.raises(ModelError, match=r"grf.mot:5: column 'fR_px' is nan at 0.1 s, where the force is not zero"):
+    with pytest.raises(ModelError, match=r"grf.mot:5: column 'fR_px' is nan where the force is not zero, in 1 of 4"):
+        load_forces(tmp_path / "loads.xml")
+    text = (tmp_path / "grf.mot").read_text()
+    (tmp_path / "grf.mot").write_text(text.replace("\t".join(row), "\t".join(["0.1", "nan", *row[2:]])))
+    with pytest.raises(ModelError, match=r"'fR_vx' is nan, in 1 of 4 frames, 0.1 to 0.1 s: write 0 where nothing"):
         load_forces(tmp_path / "loads.xml")
 
 

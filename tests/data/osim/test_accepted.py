@@ -226,5 +226,16 @@ def test_ranges_without_limits_are_read(tmp_path, written_range, read):
     with pytest.warns(ImplausibleWarning):
         model = load_model(written(tmp_path, ranged))
     assert next(c.range for c in model.coordinates if c.name == "x") == read
-    with pytest.raises(ModelError, match="<range> must be 2 finite numbers, not 'nan 1'"):
-        load_model(written(tmp_path, ranged.replace(written_range, "nan 1")))
+    with pytest.raises(ModelError, match="<range> must be 2 finite numbers, not 'one 1'"):
+        load_model(written(tmp_path, ranged.replace(written_range, "one 1")))
+
+
+@pytest.mark.parametrize("empty", ["1 -1", "nan 1", "-1 nan", "inf -inf", " "])
+def test_ranges_that_no_value_is_in_are_left_out_with_a_warning_unless_clamped(tmp_path, empty):
+    """OpenSim 4.6 ignores them, and refuses a clamped coordinate: "Maximum coordinate range less than minimum"."""
+    ranged = TEXT.replace('<Coordinate name="x"/>', f'<Coordinate name="x"><range>{empty}</range></Coordinate>')
+    with pytest.warns(ImplausibleWarning, match=r"ranges that no value is in, left out \(x\)"):
+        model = load_model(written(tmp_path, ranged))
+    assert next(c.range for c in model.coordinates if c.name == "x") is None
+    with pytest.raises(ModelError, match="range"):
+        load_model(written(tmp_path, ranged.replace("</range>", "</range><clamped>true</clamped>")))
