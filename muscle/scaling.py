@@ -99,14 +99,16 @@ def _with_law(muscle: Muscle, ratio: float) -> Muscle:
 
 
 def _coupler(coupler: Coupler, system: ArticulatedSystem, factors: Factors) -> Coupler:
-    """The coupler, grown where what it drives is a length; ValueError where the factors differ along the axes."""
+    """The coupler, grown where what it drives is a length by which the child slides; ValueError where the factors
+    differ along the axes."""
     for body in system.bodies:
         names = body.names_of_coordinates
         if coupler.dependent not in names:
             continue
-        unit = body.joint.facts.coordinate_units[names.index(coupler.dependent)]
+        k, joint = names.index(coupler.dependent), body.joint
+        slides = not joint.made_of_axes or any(a.is_coordinate and k in a.coordinates for a in joint.translations)
         s = factors.get(body.parent, np.ones(3))
-        if unit != "m" or np.all(s == 1):
+        if joint.facts.coordinate_units[k] != "m" or not slides or np.all(s == 1):
             return coupler
         if not np.all(s == s[0]):
             raise ValueError(

@@ -412,6 +412,11 @@ class Axis(Record):
             return None
         return (found[1] if len(found) == 2 and self.coordinates else 0.0), found[0]
 
+    @property
+    def is_coordinate(self) -> bool:
+        """Whether it moves by a coordinate or its opposite, by a line of slope 1 or -1."""
+        return isinstance(self.function, Linear) and abs(self.function.factor) == 1
+
     def value(self, q: Array) -> Array:
         """(...) f; of no coordinate, that of zero."""
         return self.function.value(self._own(q))

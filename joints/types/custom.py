@@ -32,8 +32,9 @@ class CustomJoint(CoordinateJoint):
     Axes need not be orthogonal. `units` of the coordinates are "rad", "m", or "1" for a number that is neither an angle
     nor a length. Where they are left out they follow from the axes, as OpenSim's motion types do. A coordinate is an
     angle if a rotation is the coordinate itself or its opposite, by a line of slope 1 or -1. It is a length if a
-    translation is. Otherwise it has no unit, for example where a rotation is a curve of it. Tables in degrees hold
-    angles in degrees, and the other coordinates as they are. Raises ValueError for more than six coordinates, three
+    translation is, or if it moves translations alone by a line of another slope, as where a model was scaled. Otherwise
+    it has no unit, for example where a rotation is a curve of it. Tables in degrees hold angles in degrees, and the
+    other coordinates as they are. Raises ValueError for more than six coordinates, three
     rotations or three translations, or an axis of a coordinate that is not there.
 
     >>> import numpy as np
@@ -70,12 +71,12 @@ class CustomJoint(CoordinateJoint):
 
     def _units_of_axes(self) -> tuple[str, ...]:
         """The unit of each coordinate; of several axes of slope 1 or -1, the last one decides."""
-        units = ["1"] * len(self.coordinates)
+        turning = {i for axis in self.rotations for i in axis.coordinates}
+        lines = [axis for axis in self.translations if axis.line and axis.line[0]]
+        units = {i: "m" for axis in lines for i in axis.coordinates if i not in turning}
         for unit, axes in (("rad", self.rotations), ("m", self.translations)):
-            for axis in axes:
-                if isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
-                    units = [unit if i in axis.coordinates else known for i, known in enumerate(units)]
-        return tuple(units)
+            units |= {i: unit for axis in axes if axis.is_coordinate for i in axis.coordinates}
+        return tuple(units.get(i, "1") for i in range(len(self.coordinates)))
 
     def __repr__(self) -> str:
         names = ", ".join(self.coordinates)

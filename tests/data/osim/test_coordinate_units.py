@@ -3,11 +3,21 @@
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
+from myoquat.analysis.motion import inverse_dynamics_of_motion, scale_model, smooth
 from myoquat.data import load_model, load_motion, load_table
 from myoquat.data.tables import column_units
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, convert_coordinates, with_rotations
-from myoquat.muscle import limit_torques
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    Body,
+    CustomJoint,
+    RevoluteJoint,
+    convert_coordinates,
+    with_rotations,
+)
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Model, limit_torques
+from myoquat.muscle.coordinates import Coupler
 
 TEXT = """<OpenSimDocument Version="40600"><Model name="m"><gravity>0 -9.81 0</gravity><BodySet><objects>
 <Body name="b"><mass>1</mass><mass_center>0 -0.2 0</mass_center><inertia>0.1 0.1 0.1 0 0 0</inertia></Body></objects>
@@ -65,7 +75,9 @@ def written(path, axes):
         ({"rotation1": ("a", line(1)), "translation1": ("a", line(1))}, "m"),
         ({"rotation1": ("a", CURVE), "translation1": ("a", line(1))}, "m"),
         ({"translation1": ("a", line(-1))}, "m"),
-        ({"translation1": ("a", line(2))}, "1"),
+        ({"translation1": ("a", line(2))}, "m"),  # Coupled to OpenSim, as what ScaleTool writes in the next row
+        ({"translation1": ("a", times(line(1), 1))}, "m"),
+        ({"rotation1": ("a", CURVE), "translation1": ("a", line(2))}, "1"),
         ({"translation1": ("a", CURVE)}, "1"),
     ],
 )
@@ -128,3 +140,15 @@ def test_a_chain_keeps_the_units_of_its_coordinates(tmp_path):
     arm = Body("arm", "frame", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("c",))
     ball = with_rotations(ArticulatedSystem((frame, arm)), "quaternion")
     assert [ball.coordinate_units[name] for name in "abc"] == ["1", "rad", "rad"]
+
+
+@pytest.mark.parametrize("slope", [1.0, 2.0])
+def test_what_a_coupler_slides_grows_with_the_parent_once(slope):
+    """A line of another slope than that of OpenSim's lengths is stretched itself, so its coupler keeps its scale."""
+    slide = CustomJoint(("b",), translations=(Axis((1, 0, 0), 0, Linear(slope)),))
+    arm = Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("a",))
+    hand = Body("hand", "arm", slide, mass=1.0, coordinate_names=("b",))
+    model = Model(ArticulatedSystem((arm, hand)), couplers=(Coupler("c", "b", "a", Linear(0.1)),))
+    bigger = scale_model(model, factors={"arm": 1.2})
+    first, second = (m.system.bodies[1].joint.transform(np.array([m.couplers[0].scale]))[1] for m in (model, bigger))
+    np.testing.assert_allclose(second, 1.2 * first, rtol=1e-15)
