@@ -29,6 +29,7 @@ __all__ = [
     "MocoModel",
     "MocoNames",
     "motion_of_table",
+    "operated",
     "read_processed_model",
     "read_table",
     "tail",
@@ -113,6 +114,11 @@ def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem
     if in_degrees:
         turning = _turning(names, system)
         table = table * [DEGREE if names.state(label) in turning else 1.0 for label in table]
+    return operated(table, processor, names)
+
+
+def operated(table: "pd.DataFrame", processor: Processor, names: MocoNames) -> "pd.DataFrame":
+    """The table after the operators of a TableProcessor, one after the other."""
     for operator in processor.operators:
         if operator.tag not in TABLE_OPERATORS:
             complain(operator, f"<{operator.tag}> has no equal here; known: {', '.join(TABLE_OPERATORS)}")
@@ -149,9 +155,12 @@ def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
 
 
 def _low_pass(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
-    values = smoothed_columns(table.index.to_numpy(float), table.to_numpy(float), number(operator, "cutoff_frequency"))[
-        0
-    ]
+    cutoff, gaps = number(operator, "cutoff_frequency", -1.0), table.columns[table.isna().any()]
+    if cutoff == -1:  # not filtered in Moco, which raises an error for others that are not positive
+        return table
+    if len(gaps):
+        complain(operator, f"column {gaps[0]!r} has gaps, which this filter cannot pass: fill them in the file")
+    values, *_ = smoothed_columns(table.index.to_numpy(float), table.to_numpy(float), cutoff)
     return pd.DataFrame(values, table.index, table.columns)
 
 

@@ -23,6 +23,7 @@ from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, 
 from myoquat.apps.moco.models import (
     MocoNames,
     motion_of_table,
+    operated,
     read_processed_model,
     read_table,
     with_rates,
@@ -31,7 +32,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data import Motion, load_markers
+from myoquat.data import Markers, Motion, load_markers
 from myoquat.data.omoco import (
     IN_MEMORY,
     Interval,
@@ -316,9 +317,8 @@ def _reference(reading: Reading, name: str) -> Processor | None:
 
 def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
     assert processor.file is not None
-    if processor.operators:
-        reading.leave_out(processor.operators[0], "an operator on markers")
-    markers, root = load_markers(processor.file), reading.file.root
+    root, table = reading.file.root, load_markers(processor.file).to_dataframe()
+    markers = Markers.from_dataframe(operated(table, processor, reading.names))
     given = {name: w for name, w in weights(root, "markers_weight_set").items() if name in markers.names}
     weight = number(root, "markers_global_tracking_weight", 1.0)
     return TrackMarkers(markers, given, weight=weight, name="marker_tracking")

@@ -1,8 +1,10 @@
 """Markers: recorded positions of named points over time."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +33,13 @@ from myoquat.data.motions.series import (
 from myoquat.data.mvnx import read_origins
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.rows import AXES
+from myoquat.data.storage import read_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints.errors import ModelError
 
 __all__ = ["Markers", "load_markers"]
 
+COMPONENT = re.compile(r"(.+?)(?:[_.:][tv]?)?([xyz1-3])", re.IGNORECASE)  # of a column: the marker and its axis
 MIN_JUMP_M, JUMP_STEPS = 1e-3, 10.0  # a jump is longer than both: a distance, and so many usual steps of the marker
 
 
@@ -157,7 +161,8 @@ def load_markers(
     path: str | Path, axes: ArrayLike | str | None = None, *, strict: bool = False, at_origin: str = "missing"
 ) -> Markers:
     """The markers of a .trc or .c3d file, in metres; a frame in which a marker was not seen is NaN. Of an .mvnx file
-    they are the origins of the segments.
+    they are the origins of the segments. A table of OpenSim, .sto, holds three columns [m] for each, such as heel_tx,
+    heel_ty and heel_tz, or heel_1, heel_2 and heel_3.
 
     axes: how the axes of the laboratory lie in those of the model, a rotation or words such as "x z -y" (see
     `axes_rotation`). Without it the components stay those of the file: nothing is guessed. Raises ModelError with file
@@ -186,6 +191,7 @@ def load_markers(
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
         ".mvnx": read_origins,
+        ".sto": partial(_read_table, strict=strict),
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
@@ -195,6 +201,20 @@ def load_markers(
     if at_origin == "missing":
         markers = _without_jumps_to_origin(markers, path, strict)
     return markers if axes is None else markers.turned(axes)
+
+
+def _read_table(path: Path, strict: bool) -> "pd.DataFrame":
+    """The markers of a table whose columns are their components, as `Markers.from_dataframe` takes them."""
+    table = read_motion(path, strict, gaps=True)
+    parts = [COMPONENT.fullmatch(str(label)) for label in table]
+    wanted = [(part[1], axis) for part in parts[::3] if part for axis in AXES]
+    found = [(part[1], AXES["123xyz".index(part[2].lower()) % 3]) if part else None for part in parts]
+    if not found or found != wanted:
+        odd = next((label for label, a, b in zip_longest(table, found, wanted) if a != b), "nothing")
+        raise ModelError(f"three columns for each marker are needed, such as A_x, A_y and A_z, not {odd!r}", file=path)
+    return to_columns(
+        table.index.to_numpy(float), [name for name, _ in found[::3]], table.to_numpy(float), ("marker", "axis"), AXES
+    )
 
 
 def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:

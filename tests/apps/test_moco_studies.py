@@ -1,5 +1,6 @@
 """Problems of OpenSim Moco, .omoco: what is read, what is reported, and the optimum beside Moco's own."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -309,6 +310,42 @@ def test_a_track_follows_values_and_speeds(folder):
     path.write_text(TRACK.replace("</MocoTrack>", inside))
     with pytest.warns(UnsupportedWarning, match="no file of markers_reference: Moco does not write"):
         load_moco_study(path)
+
+
+LOW_PASSED = """
+processor = opensim.TableProcessor(arguments[0])
+processor.append(opensim.TabOpLowPassFilter(6.0))
+table = processor.process()
+answer = table.getMatrix().to_numpy().tolist()
+"""
+
+
+def test_operators_filter_the_markers_of_a_track_as_moco_does(folder, rng, in_opensim):
+    """Moco reads columns of components, but no .trc, though both hold the same here."""
+    time, name = np.linspace(0.0, 1.0, 101), ("tip", "other")
+    markers = mq.data.Markers(time, name, np.cumsum(rng.normal(size=(101, 2, 3)), axis=0) * 0.01)
+    labels = [f"{marker}_{axis}" for marker in name for axis in "123"]
+    flat = pd.DataFrame(markers.positions.reshape(101, 6), pd.Index(time, name="time"), labels)
+    mq.data.save_table(flat, folder / "tip.sto", overwrite=True)
+    markers.save(folder / "tip.trc", overwrite=True)
+    wanted = np.array(in_opensim(LOW_PASSED, str(folder / "tip.sto"))).reshape(101, 2, 3)
+    operator = "<operators><TabOpLowPassFilter><cutoff_frequency>{}</cutoff_frequency></TabOpLowPassFilter></operators>"
+    part = '<TableProcessor name="markers_reference"><filepath>{}</filepath>{}</TableProcessor></MocoTrack>'
+    for file in ("tip.sto", "tip.trc"):
+        for cutoff, expected in ((6, wanted), (-1, markers.positions)):
+            text = TRACK.replace("</MocoTrack>", part.format(file, operator.format(cutoff)))
+            (folder / "marked.omoco").write_text(text)
+            (goal,) = [
+                g
+                for g in load_moco_study(folder / "marked.omoco", strict=True).problem.goals
+                if g.name == "marker_tracking"
+            ]
+            np.testing.assert_allclose(goal.markers.positions, expected, atol=1e-12)
+    gap = dataclasses.replace(markers, positions=np.where(time[:, None, None] == 0.5, np.nan, markers.positions))
+    gap.save(folder / "tip.trc", overwrite=True)
+    (folder / "marked.omoco").write_text(TRACK.replace("</MocoTrack>", part.format("tip.trc", operator.format(6))))
+    with pytest.raises(ModelError, match="'tip', 'x'.* has gaps, which this filter cannot pass"):
+        load_moco_study(folder / "marked.omoco")
 
 
 MOMENTS = """<MocoGeneralizedForceTrackingGoal name="moments"><weight>2</weight>{parts}

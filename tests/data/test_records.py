@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from fuzz.captures import write_c3d
 from scipy.spatial.transform import Rotation
@@ -21,6 +22,7 @@ from myoquat.data import (
     load_motion,
     load_orientations,
     lock_distance,
+    save_table,
 )
 from myoquat.data.c3d import read as c3d
 from myoquat.data.c3d import read_child as c3d_child
@@ -618,6 +620,20 @@ def test_points_are_nan_where_the_force_is_zero(tmp_path, rng):
     (tmp_path / "grf.mot").write_text(text.replace("\t".join(row), "\t".join(["0.1", "nan", *row[2:]])))
     with pytest.raises(ModelError, match=r"'fR_vx' is nan, in 1 of 4 frames, 0.1 to 0.1 s: write 0 where nothing"):
         load_forces(tmp_path / "loads.xml")
+
+
+@pytest.mark.parametrize("endings", ["123", "xyz", "_1 _2 _3", "_tx _ty _tz", ".X .Y .Z", "_vx _vy _vz"])
+def test_markers_are_read_from_tables_of_components(tmp_path, rng, endings):
+    """OpenSim's tables pack columns with these endings too."""
+    markers = Markers(TIME, ("heel", "B_1"), rng.normal(size=(4, 2, 3)))
+    labels = [name + end for name in markers.names for end in (endings.split() if " " in endings else endings)]
+    save_table(pd.DataFrame(markers.positions.reshape(4, 6), pd.Index(TIME, name="time"), labels), tmp_path / "m.sto")
+    found = load_markers(tmp_path / "m.sto")
+    assert found.names == markers.names
+    np.testing.assert_allclose(found.positions, markers.positions, atol=1e-9)
+    (tmp_path / "m.sto").write_text((tmp_path / "m.sto").read_text().replace(labels[1], "error"))
+    with pytest.raises(ModelError, match="three columns for each marker are needed, such as A_x.*, not 'error'"):
+        load_markers(tmp_path / "m.sto")
 
 
 def test_wrong_forces(tmp_path, rng):
