@@ -344,7 +344,7 @@ def test_operators_filter_the_markers_of_a_track_as_moco_does(folder, rng, in_op
     gap = dataclasses.replace(markers, positions=np.where(time[:, None, None] == 0.5, np.nan, markers.positions))
     gap.save(folder / "tip.trc", overwrite=True)
     (folder / "marked.omoco").write_text(TRACK.replace("</MocoTrack>", part.format("tip.trc", operator.format(6))))
-    with pytest.raises(ModelError, match="'tip', 'x'.* has gaps, which this filter cannot pass"):
+    with pytest.raises(ModelError, match=r"'tip', 'x'.* has gaps, which this filter cannot pass"):
         load_moco_study(folder / "marked.omoco")
 
 

@@ -632,7 +632,7 @@ def test_markers_are_read_from_tables_of_components(tmp_path, rng, endings):
     assert found.names == markers.names
     np.testing.assert_allclose(found.positions, markers.positions, atol=1e-9)
     (tmp_path / "m.sto").write_text((tmp_path / "m.sto").read_text().replace(labels[1], "error"))
-    with pytest.raises(ModelError, match="three columns for each marker are needed, such as A_x.*, not 'error'"):
+    with pytest.raises(ModelError, match=r"three columns for each marker are needed, such as A_x.*, not 'error'"):
         load_markers(tmp_path / "m.sto")
 
 
