@@ -221,15 +221,15 @@ def pair_products(
     if not _pays_in_loops(sum(r * a * b for r, a, b in shapes.values()), left):
         return {(j, i): transpose(left[j]) @ right[i] for j, i in pairs}
     size = sum(a * b for _, a, b in shapes.values())
-    rows, cells, places = Rows(), [0.0] * size, []
+    rows, cells, firsts = Rows(), [0.0] * size, []
     for matrices in (left, right):
-        places.append(np.cumsum([len(cells), *(x.size for x in matrices)]))
+        firsts.append(np.cumsum([len(cells), *(x.size for x in matrices)]))
         cells += [entry for x in matrices for entry in np.asarray(x).flat]
     edges = np.cumsum([0, *(a * b for _, a, b in shapes.values())])
     for (pair, (r, a, b)), edge in zip(shapes.items(), edges, strict=False):
         takes, gives = [np.arange(r * a), np.arange(r * b)], [np.arange(a * b)]
         rows.types.setdefault((r, a, b), (partial(_product, r), takes, gives))
-        rows.add((r, a, b), [(*(int(place[k]) for place, k in zip(places, pair, strict=True)), int(edge))])
+        rows.add((r, a, b), [(*(int(place[k]) for place, k in zip(firsts, pair, strict=True)), int(edge))])
     found = rows.looped(cells, size)
     return {pair: found[edge : edge + a * b].reshape(a, b)
             for (pair, (_, a, b)), edge in zip(shapes.items(), edges, strict=False)}  # fmt: skip
