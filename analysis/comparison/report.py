@@ -22,7 +22,7 @@ Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
 OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
-COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
+COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
@@ -311,6 +311,11 @@ def _cause(found: ModelComparison, row: Any) -> str:
         if length["relative"] > LENGTH_TOLERANCE:
             coordinates = " because coordinates differ" if apart else ""
             return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter{coordinates}"
+    if row["quantity"] == "length" and found.sides is not None and not apart:
+        muscle = next((m for m in found.sides[0].model.muscles if m.name == row["name"]), None)
+        surfaces = ", ".join(str(wrap.name) for wrap in muscle.path.wraps) if muscle is not None else ""
+        if surfaces and row["relative"] > LENGTH_TOLERANCE:
+            return f"the sides wrap it differently over {surfaces}; here it is a shortest path"
     if row["quantity"] == "centre in the ground" and apart:
         return "coordinates differ"
     return ""
