@@ -67,7 +67,7 @@ class ModelComparison:
     poses: str = ""
     compared: int = 0
     activation: float = 1.0
-    sides: tuple[Side, Side] | None = field(default=None, compare=False)
+    sides: tuple[ModelSide, Side] | None = field(default=None, compare=False)
     arms: Mapping[str, str] = field(default_factory=dict)  # columns of moment arms: those of A with those of B
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of A's coordinates at the poses [rad, m]
     units: Mapping[str, str] = field(default_factory=dict)  # of A's coordinates
@@ -306,16 +306,14 @@ def _cause(found: ModelComparison, row: Any) -> str:
     apart = {r["name"] for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE}
     if row["coordinate"] in apart:
         return "the constraints of the sides set this coordinate differently"
-    if row["quantity"] in ("moment arm", "force"):
+    if row["quantity"] in ("moment arm", "force", "length") and row["part"] == "muscle":
         length = next(r for r in found.records if r["name"] == row["name"] and r["quantity"] == "length")
         if length["relative"] > LENGTH_TOLERANCE:
-            coordinates = " because coordinates differ" if apart else ""
-            return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter{coordinates}"
-    if row["quantity"] == "length" and found.sides is not None and not apart:
-        muscle = next((m for m in found.sides[0].model.muscles if m.name == row["name"]), None)
-        surfaces = ", ".join(str(wrap.name) for wrap in muscle.path.wraps) if muscle is not None else ""
-        if surfaces and row["relative"] > LENGTH_TOLERANCE:
-            return f"the sides wrap it differently over {surfaces}; here it is a shortest path"
+            muscles = found.sides[0].model.muscles if found.sides is not None else ()
+            surfaces = ", ".join(str(w.name) for m in muscles if m.name == row["name"] for w in m.path.wraps)
+            reason = "because coordinates differ" if apart else f"around {surfaces}" if surfaces else ""
+            if row["quantity"] != "length" or reason:
+                return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter {reason}".rstrip()
     if row["quantity"] == "centre in the ground" and apart:
         return "coordinates differ"
     return ""
