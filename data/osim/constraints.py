@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import COORDINATE, FUNCTION, REQUIRED, Format, Part, by_tag, only_written
+from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, ValueType, by_tag, only_written
 from myoquat.data.osim.frames import Frame, Frames, add_offset, path_of
-from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, add_function
+from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, add_function, function_in
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,
@@ -16,6 +16,7 @@ from myoquat.data.xml import (
     body_fixed,
     boolean,
     complain,
+    described,
     last_name,
     number,
     numbers,
@@ -33,12 +34,12 @@ from myoquat.joints.constraints import (
     Weld,
 )
 from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import MultivariatePolynomial
+from myoquat.joints.functions import AxisFunction, Constant, Linear, MultivariatePolynomial
 from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["LINKED", "add_constraints", "read_constraints", "weld"]
+__all__ = ["LINKED", "add_constraints", "constant_couplers", "read_constraints", "weld"]
 
 COUPLER, OF_COUPLER = "CoordinateCouplerConstraint", "coupled_coordinates_function"
 ENDS = (("first", 1), ("second", 2))
@@ -168,11 +169,18 @@ def _check_axes(constraint: PointLoop) -> None:
 # ---- the table ---------------------------------------------------------------------------------------------
 
 
+def _add_driving(entry: Element, tag: str, function: AxisFunction) -> None:
+    """A Constant as a line: beside a Constant, OpenSim holds the independent coordinate and leaves the other free."""
+    constant = isinstance(function, Constant)
+    add_function(add(entry, tag), Linear(0.0, function.constant) if constant else function, described(entry))
+
+
+DRIVING = ValueType(lambda element, tag, *_: function_in(element.find(tag), element), _add_driving)
 DRIVEN = {"dependent": ("dependent_coordinate_name", COORDINATE), "scale": "scale_factor"}
 DRIVEN_BY_ONE = {
     **DRIVEN,
     "independent": ("independent_coordinate_names", COORDINATE),
-    "function": (OF_COUPLER, FUNCTION),
+    "function": (OF_COUPLER, DRIVING),
 }
 POINTS, LINKED = Part(_read_points, _add_points), Part(_read_linked, _add_linked)
 OF_ONE = Format(COUPLER, Coupler, DRIVEN_BY_ONE)
@@ -206,6 +214,12 @@ def read_constraints(
         else:
             constraints.append(OF_SEVERAL.read(element))
     return tuple(couplers), tuple(constraints)
+
+
+def constant_couplers(model: Any) -> list[str]:
+    """The couplers of a <Model> whose function is a Constant."""
+    constant = (c for c in objects(model, "ConstraintSet") if c.find(f"{OF_COUPLER}/Constant") is not None)
+    return [str(coupler.get("name")) for coupler in constant]
 
 
 def add_constraints(parent: Element, model: Model, unwritten: UnwrittenParts) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from myoquat.data.osim.bodies import is_massless, read_skeleton
-from myoquat.data.osim.constraints import read_constraints
+from myoquat.data.osim.constraints import constant_couplers, read_constraints
 from myoquat.data.osim.controllers import read_inputs
 from myoquat.data.osim.forces import (
     ACTUATORS,
@@ -138,6 +138,8 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
                 implausible.count(f"a <{tag}> without a number, taken as zero", str(coordinate.get("name")))
     for force, tag in forces_on_angles(document):
         implausible.count(f"{FORCES_ON_ANGLES} a <{tag}>, which act along them here", force)
+    for coupler in constant_couplers(document):
+        implausible.count("couplers by a Constant, beside which OpenSim holds the independent coordinate", coupler)
     for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):

@@ -12,7 +12,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_ranges
 from myoquat.joints.sequences import quaternion_from_euler
-from myoquat.joints.vectors import dot, matvec, vector
+from myoquat.joints.vectors import dot, joined, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.expressions import check_expression, evaluate
 from myoquat.muscle.forces.base import LoadingForce, MeasuredForce
@@ -123,7 +123,7 @@ class FrameForce(MeasuredForce):
             arctan2(R[..., 0, 2], level),
             arctan2(-R[..., 0, 1], R[..., 0, 0]),
         )
-        return np.concatenate([np.stack(angles, axis=-1), p], axis=-1)
+        return joined([np.stack(angles, axis=-1), p])
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)

@@ -191,18 +191,19 @@ class PathLimit(_BetweenLengths):
 
 @dataclass(frozen=True)
 class PathSpring(ForceLaw):
-    """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise and never a push: OpenSim's PathSpring.
+    """F = k x (1 + c v) for a stretch x = l - l0 > 0, zero otherwise: OpenSim's PathSpring.
 
     stiffness       k [N/m]
     resting_length  l0 [m]
     dissipation     c [s/m]
 
-    The activation does not matter.
+    It pushes where it shortens faster than 1 / c, as in OpenSim [PathSpring::getTension]. The activation does not
+    matter.
 
     >>> import numpy as np
     >>> from myoquat.muscle.laws import PathSpring
     >>> spring = PathSpring(stiffness=1000.0, resting_length=0.2)
-    >>> spring.force(np.array([0.19, 0.21]), 0.0, 0.0).round(3)  # it never pushes
+    >>> spring.force(np.array([0.19, 0.21]), 0.0, 0.0).round(3)  # a short one is slack
     array([ 0., 10.])
     """
 
@@ -212,9 +213,14 @@ class PathSpring(ForceLaw):
     resting_length: Positive
     dissipation: NotNegative = 0.0
 
+    @property
+    def can_push(self) -> bool:
+        return self.dissipation > 0
+
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         stretch = np.maximum(length - self.resting_length, 0.0)
-        return np.maximum(self.stiffness * stretch * (1 + self.dissipation * speed), 0.0)
+        force: Array = self.stiffness * stretch * (1 + self.dissipation * speed)
+        return force
 
     def stored(self, length: Array) -> Array:
         stretch = np.maximum(length - self.resting_length, 0.0)

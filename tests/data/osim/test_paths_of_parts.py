@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from myoquat.data import UnsupportedWarning, load_model, states_from_motion
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, load_model, states_from_motion
 from myoquat.data.setups.control import read_controls
 from myoquat.dynamics import forward_dynamics, simulate
 from myoquat.joints import ModelError
+from myoquat.joints.functions import Linear
 
 BODY = '<Body name="{}"><mass>1</mass><mass_center>0 0 0</mass_center><inertia>1 1 1 0 0 0</inertia></Body>'
 PIN = """<PinJoint name="{0}"><socket_parent_frame>/ground</socket_parent_frame><socket_child_frame>/bodyset/{1}
@@ -126,3 +127,16 @@ def test_controls_are_found_by_path(tmp_path):
     )
     with pytest.raises(ModelError, match="'/motor' and '/forceset/motor' are both controls of 'motor'"):
         read_controls(tmp_path / "c.sto")
+
+
+def test_a_coupler_by_a_constant_is_written_as_a_line(tmp_path):
+    """Its error in OpenSim 4.6 is the constant minus the independent coordinate (0.7041 at 0.6798 for -0.0243)."""
+    line = "<LinearFunction><coefficients>2 0</coefficients></LinearFunction>"
+    names = "/jointset/ja/flex", "/jointset/jb/flex"
+    constant = COUPLER.replace(line, "<Constant><value>0.4</value></Constant>").format(*names)
+    with pytest.warns(ImplausibleWarning, match="couplers by a Constant, beside which OpenSim holds the independent"):
+        model = load_model(written(tmp_path, constraint=constant))
+    model.save(tmp_path / "line.osim")
+    again = load_model(tmp_path / "line.osim")  # without a warning
+    (coupler,) = again.couplers
+    assert (coupler.independent, coupler.function) == (model.couplers[0].independent, Linear(0.0, 0.4))

@@ -14,6 +14,7 @@ from myoquat.muscle.laws import (
     DeGrooteFregly2016,
     ExponentialMuscle,
     Millard2012,
+    PathSpring,
     PushWarning,
     RigidTendonMuscle,
     Thelen2003,
@@ -26,6 +27,8 @@ OTHERS = [
     RigidTendonMuscle(*NUMBERS),
     CubicExponentialMuscle(0.3, 1000.0),
     ExponentialMuscle(0.3, 1000.0),
+    PathSpring(1000.0, 0.25),
+    PathSpring(1000.0, 0.25, dissipation=0.5),
     *(replace(law, pull_only=True) for law in RIGID),
 ]
 

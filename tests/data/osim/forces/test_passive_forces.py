@@ -10,10 +10,12 @@ from myoquat.analysis.recruitment import joint_loads, static_optimization
 from myoquat.data import Motion, load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics.constraints import ParallelAxes, PointLoop
-from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Polynomial, SimmSpline
+from myoquat.joints.types import PrismaticJoint
 from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, limit_torques, muscle_torques
+from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.forces import (
     Bushing,
     BushingExpressions,
@@ -25,7 +27,7 @@ from myoquat.muscle.forces import (
     PointSpring,
     PrescribedForce,
 )
-from myoquat.muscle.laws import Blankevoort1991
+from myoquat.muscle.laws import Blankevoort1991, PathSpring
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM, check_accelerations, check_like, comes_back
 
 
@@ -67,13 +69,14 @@ EXPRESSIONS = {
 }  # fmt: skip
 PATH = (PathPoint("ground", (0.1, 1.0, 0.0)), PathPoint("B", (0.03, -0.2, 0.0)))
 LIGAMENT = Muscle("band", PATH, Blankevoort1991(900.0, 0.55, 0.05, 4.0))
+CORD = Muscle("cord", (*PATH[:1], PathPoint("B", (-0.1, -0.3, 0.1))), PathSpring(300.0, 0.3, dissipation=3.0))
 PUSHED = (Linear(20.0, 1.0), SPLINE, Constant(2.0)), (Constant(0.1), Linear(0.5, 0.0), Constant(0.0))
 SHOVED = (Linear(5.0, 0.0),) * 3, (Constant(0.2), Linear(0.3, 0.1), Constant(0.1))
 PUSHES = (
     PrescribedForce("push", "B", *PUSHED, (Constant(0.5), Linear(-1.0, 0.2), Polynomial((0.0, 1.0, 2.0)))),
     PrescribedForce("shove", "A", *SHOVED, in_world=False, point_in_world=True),
 )
-MODEL = Model(SYSTEM, (LIGAMENT,), forces=(*SPRINGS.values(), *EXPRESSIONS.values(), *PUSHES), name="soft")
+MODEL = Model(SYSTEM, (LIGAMENT, CORD), forces=(*SPRINGS.values(), *EXPRESSIONS.values(), *PUSHES), name="soft")
 AT_TIMES = OPENSIM.replace("for q, u in zip(*json", "for k, (q, u) in enumerate(zip(*json").replace(
     "loads(arguments[1])):", "loads(arguments[1]))):\n    state.setTime(0.01 * k)"
 )
@@ -81,11 +84,21 @@ AT_TIMES = OPENSIM.replace("for q, u in zip(*json", "for k, (q, u) in enumerate(
 
 @pytest.mark.peers
 def test_opensim_moves_alike(tmp_path, rng, in_opensim):
-    """All types in one model, at 200 states and as many times, the ligament slack, in its toe and beyond."""
+    """All types in one model, at 200 states and as many times, the ligament slack, in its toe and beyond, the cord
+    so fast that it pushes."""
     model = comes_back(MODEL, tmp_path)
     q, u = rng.uniform(-0.6, 0.6, (200, 5)), rng.uniform(-2, 2, (200, 5))
-    tau = limit_torques(model, q, u, 0.01 * np.arange(200)) + muscle_torques(model, q, u, np.zeros(1))
+    tau = limit_torques(model, q, u, 0.01 * np.arange(200)) + muscle_torques(model, q, u, np.zeros(2))
     check_accelerations(in_opensim, tmp_path, model, q, u, tau, AT_TIMES)
+
+
+def test_a_bushing_between_bodies_that_only_slide_has_constant_angles():
+    """Numbers without a batch beside positions with one."""
+    body = Body("cart", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0)
+    foam = Bushing("foam", "ground", "cart", translational_stiffness=(50.0, 1.0, 1.0))
+    model = Model(ArticulatedSystem((body,)), forces=(foam,))
+    q = np.linspace(-0.2, 0.2, 5)[:, None]
+    np.testing.assert_allclose(torques(model, Instant(q, 0 * q)), -50.0 * q, rtol=1e-14)
 
 
 @pytest.mark.parametrize("suffix", ["toml", "osim"])
