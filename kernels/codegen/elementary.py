@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from myoquat.kernels.codegen.ir import Builder, Value
-from myoquat.kernels.symbolic.operations import OPERATIONS
+from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
 
 __all__ = [
     "ARITY",
@@ -464,7 +464,7 @@ _VECTOR: dict[str, Callable[..., str]] = {
     "tanh": tanh,
     "asinh": asinh,
 }
-ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if row.emit is None}
+ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if not row.code and row.name not in MARKS}
 
 PACKABLE = frozenset([*_VECTOR, "sincos"])  # those that compute all lanes at the price of one
 

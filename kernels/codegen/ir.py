@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["METADATA", "Builder", "Module", "Units", "Value", "double"]
+__all__ = ["ALIASES", "METADATA", "Builder", "Module", "Units", "Value", "double"]
 
 
 METADATA = "!0 = !{}"  # of loads of what nothing writes
+_TYPES = {"F": "double", "I": "i64", "B": "i1"}  # of lanes: their letter in the name of a type
+ALIASES = "\n".join(f"%{k}{n} = type <{n} x {name}>" for n in (2, 4, 8) for k, name in _TYPES.items())
 
 UNIT_CHARACTERS = 200_000  # characters of a unit, about: fewer than a thousand operations
 _UNITS_BEFORE_GROWTH = 4  # units after which they grow: each takes its time when the kernel is loaded from the cache
@@ -28,48 +30,62 @@ class Units:
     """Takes the functions of a module as they are written, and gives them away in units, the same ones every time.
 
     A unit is assembly that can be compiled alone. It has functions, the constants to which they refer, and declarations
-    of the functions that are defined elsewhere (`know`).
+    of the functions that are defined elsewhere (`know`). `give` takes a unit, and whether it is `quick`: without
+    optimization by LLVM.
     """
 
-    def __init__(self, give: Callable[[str], None]) -> None:
+    def __init__(self, give: Callable[[str, bool], None]) -> None:
         self._give = give
         self._known: dict[str, str] = {}
-        self._waiting: dict[str, str] = {}
-        self._wanted: set[str] = set()
-        self._size = 0
+        self._waiting = {quick: _Waiting() for quick in (False, True)}
         self._given = 0
 
     def know(self, name: str, line: str) -> None:
         """How a unit that does not define @name comes to know it."""
         self._known[name] = line
 
-    def define(self, name: str, declaration: str, text: str, shared: bool = False) -> None:
+    def define(self, name: str, declaration: str, text: str, shared: bool = False, quick: bool = False) -> None:
         """One more function, and how units know it in which it does not stand. A `shared` one is a unit by itself."""
         self._known[name] = declaration
+        unit = _Waiting() if shared else self._waiting[quick]
+        unit.add(name, text)
+        full = unit.size >= UNIT_CHARACTERS * max(1, self._given // _UNITS_BEFORE_GROWTH)
         if shared:
-            self._give_away({name: text}, set(_SYMBOL.findall(text)))
-            return
-        self._waiting[name] = text
-        self._wanted.update(_SYMBOL.findall(text))
-        self._size += len(text)
-        if (
-            self._size >= UNIT_CHARACTERS * max(1, self._given // _UNITS_BEFORE_GROWTH)
-            and self._wanted <= self._known.keys()
-        ):
-            self.finish()
+            self._give_away(unit, quick)
+        elif full and unit.wanted <= self._known.keys():
+            self._finish(quick)
 
     def finish(self) -> None:
         """Give away what is there, if anything."""
-        if self._waiting:
-            self._give_away(self._waiting, self._wanted)
-            self._given += 1
-        self._waiting, self._wanted, self._size = {}, set(), 0
+        for quick in self._waiting:
+            self._finish(quick)
 
-    def _give_away(self, functions: dict[str, str], wanted: set[str]) -> None:
+    def _finish(self, quick: bool) -> None:
+        unit, self._waiting[quick] = self._waiting[quick], _Waiting()
+        if unit.functions:
+            self._give_away(unit, quick)
+            self._given += 1
+
+    def _give_away(self, unit: "_Waiting", quick: bool) -> None:
         """Give a unit away: functions, and how it knows what else they refer to."""
-        elsewhere = sorted(name for name in wanted if name not in functions)
+        elsewhere = sorted(name for name in unit.wanted if name not in unit.functions)
         known = [self._known[name] for name in elsewhere if name in self._known]
-        self._give("\n".join([*known, *functions.values(), METADATA, ""]))
+        self._give("\n".join([ALIASES, *known, *unit.functions.values(), METADATA, ""]), quick)
+
+
+class _Waiting:
+    """Functions that become a unit, the names to which they refer, and how many characters they have."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, str] = {}
+        self.wanted: set[str] = set()
+        self.size = 0
+
+    def add(self, name: str, text: str) -> None:
+        """One more function."""
+        self.functions[name] = text
+        self.wanted.update(_SYMBOL.findall(text))
+        self.size += len(text)
 
 
 # ---- modules and builders ----------------------------------------------------------------------------------
@@ -132,21 +148,25 @@ class Module:
         linkage: str = "hidden",
         facts: str = "",
         shared: bool = False,
+        quick: bool = False,
     ) -> None:
         """Add the function that `body` holds, with more attributes if need be. The body ends with its own `ret`.
-        A `shared` function is the same in all kernels: a unit of its own, which a process compiles once."""
+        A `shared` function is the same in all kernels: a unit of its own, which a process compiles once. A `quick` one
+        is not worth optimizing."""
         head = _head(name, result, parameters, linkage, facts)
         self._functions[name] = text = "\n".join([f"define {head} {{", *body.lines, "}"])
         if self._units:
-            self._units.define(name, f"declare {head}", text, shared)
+            self._units.define(name, f"declare {head}", text, shared, quick)
 
-    def define_unless_known(self, name: str, parameters: str, body: "Builder", facts: str = "") -> str:
+    def define_unless_known(
+        self, name: str, parameters: str, body: "Builder", facts: str = "", quick: bool = False
+    ) -> str:
         """Name of a function without a result that has this code: one that is there already, or else `name`, which is
         defined."""
         code = "\n".join(body.lines)
         known = self._names_of_code.setdefault((parameters, facts, code), name)
         if known == name:
-            self.define(name, "void", parameters, body, facts=facts)
+            self.define(name, "void", parameters, body, facts=facts, quick=quick)
         return known
 
     def expect(self, name: str, parameters: str = "ptr %frame") -> str:
@@ -182,7 +202,9 @@ class Module:
 
     def text(self) -> str:
         """The whole module as assembly."""
-        return "\n".join([*self._declarations.values(), *self._globals, *self._functions.values(), METADATA, ""])
+        listed = (self._declarations, self._functions)
+        declarations, functions = ("\n".join(texts.values()) for texts in listed)
+        return "\n".join([ALIASES, declarations, *self._globals, functions, METADATA, ""])
 
 
 def _head(name: str, result: str, parameters: str, linkage: str = "hidden", facts: str = "") -> str:
@@ -192,13 +214,14 @@ def _head(name: str, result: str, parameters: str, linkage: str = "hidden", fact
 class Builder:
     """Writes one function, instruction by instruction, in single-assignment form.
 
-    Types: `T` float64 lanes, `I` int64 lanes, `B` truth lanes; with one lane they are plain scalars.
+    Types: `T` float64 lanes, `I` int64 lanes, `B` truth lanes; with one lane they are plain scalars. Registers have
+    numbers for names, and types short ones: LLVM reads them in 60 % of the time.
     """
 
     def __init__(self, module: Module, lanes: int) -> None:
         self.module = module
         self.lanes = lanes
-        self.T, self.I, self.B = (t if lanes == 1 else f"<{lanes} x {t}>" for t in ("double", "i64", "i1"))
+        self.T, self.I, self.B = (name if lanes == 1 else f"%{k}{lanes}" for k, name in _TYPES.items())
         self.lines: list[str] = []
         self.block = "entry"
         self._count = 0
@@ -215,7 +238,7 @@ class Builder:
     def let(self, expression: str) -> str:
         """A new register holding `expression`."""
         self._count += 1
-        name = f"%r{self._count}"
+        name = f"%{self._count}"
         self.lines.append(f"{name} = {expression}")
         return name
 
@@ -256,7 +279,9 @@ class Builder:
         return x if isinstance(x, str) else self.constant(float(x))
 
     def _binary(self, operation: str, a: Value, b: Value) -> str:
-        return self.let(f"{operation} {self.T} {self._float(a)}, {self._float(b)}")
+        a = a if type(a) is str else self.constant(float(a))
+        b = b if type(b) is str else self.constant(float(b))
+        return self.let(f"{operation} {self.T} {a}, {b}")
 
     def add(self, a: Value, b: Value) -> str:
         return self._binary("fadd", a, b)
@@ -273,6 +298,15 @@ class Builder:
     def neg(self, a: Value) -> str:
         return self.let(f"fneg {self.T} {self._float(a)}")
 
+    def inv(self, a: Value) -> str:
+        return self.div(1.0, a)
+
+    def square(self, a: Value) -> str:
+        return self.mul(a, a)
+
+    def twice(self, a: Value) -> str:
+        return self.add(a, a)
+
     def intrinsic(self, name: str, *arguments: Value) -> str:
         """An LLVM intrinsic on float lanes: sqrt, fabs, copysign, floor, ceil, fma."""
         begin = self._intrinsics.get(name)
@@ -280,11 +314,17 @@ class Builder:
             full = f"llvm.{name}.{self._suffix}"
             self.module.declare(self.T, full, [self.T] * len(arguments))
             begin = self._intrinsics[name] = f"call {self.T} @{full}({self.T} "
-        listed = f", {self.T} ".join([a if isinstance(a, str) else self.constant(float(a)) for a in arguments])
+        listed = f", {self.T} ".join([a if type(a) is str else self.constant(float(a)) for a in arguments])
         return self.let(f"{begin}{listed})")
 
     def abs(self, a: Value) -> str:
         return self.intrinsic("fabs", a)
+
+    def floor(self, a: Value) -> str:
+        return self.intrinsic("floor", a)
+
+    def ceil(self, a: Value) -> str:
+        return self.intrinsic("ceil", a)
 
     def sqrt(self, a: Value) -> str:
         return self.intrinsic("sqrt", a)
@@ -297,6 +337,14 @@ class Builder:
         if self.module.fma:
             return self.intrinsic("fma", a, b, c)
         return self.add(self.mul(a, b), c)
+
+    def fms(self, a: Value, b: Value, c: Value) -> str:
+        """a b - c."""
+        return self.fma(a, b, self.neg(c))
+
+    def fnma(self, a: Value, b: Value, c: Value) -> str:
+        """c - a b."""
+        return self.fma(self.neg(a), b, c)
 
     def product_error(self, a: Value, b: Value, product: Value) -> str:
         """a b - product exactly, for product = a b rounded, without overflow or underflow on the way."""
@@ -326,6 +374,39 @@ class Builder:
 
     def select(self, condition: str, a: Value, b: Value) -> str:
         return self.let(f"select {self.B} {condition}, {self.T} {self._float(a)}, {self.T} {self._float(b)}")
+
+    def only_if(self, condition: str, a: Value) -> str:
+        """a where the condition holds, 0 elsewhere."""
+        return self.select(condition, a, 0.0)
+
+    def less(self, a: Value, b: Value) -> str:
+        return self.compare("olt", a, b)
+
+    def less_equal(self, a: Value, b: Value) -> str:
+        return self.compare("ole", a, b)
+
+    def equal(self, a: Value, b: Value) -> str:
+        return self.compare("oeq", a, b)
+
+    def not_equal(self, a: Value, b: Value) -> str:
+        return self.compare("une", a, b)
+
+    def minimum(self, a: str, b: str) -> str:
+        """The smaller of two; NaN if one is NaN, as np.minimum."""
+        return self._extreme("olt", a, b)
+
+    def maximum(self, a: str, b: str) -> str:
+        """The larger of two; NaN if one is NaN, as np.maximum."""
+        return self._extreme("ogt", a, b)
+
+    def _extreme(self, predicate: str, a: str, b: str) -> str:
+        chosen = self.select(self.compare(predicate, a, b), a, b)
+        return self.select(self.compare("uno", a, a), a, chosen)
+
+    def sign(self, a: str) -> str:
+        """-1, 1, or the number itself, a zero or NaN."""
+        negative = self.select(self.compare("olt", a, 0.0), -1.0, a)
+        return self.select(self.compare("ogt", a, 0.0), 1.0, negative)
 
     def polynomial(self, x: Value, coefficients: list[float]) -> Value:
         """sum of coefficients[k] x^k by Horner's rule."""
@@ -369,6 +450,12 @@ class Builder:
     def logic(self, operation: str, a: str, b: str) -> str:
         """and, or, xor of truth lanes."""
         return self.let(f"{operation} {self.B} {a}, {b}")
+
+    def both(self, a: str, b: str) -> str:
+        return self.logic("and", a, b)
+
+    def either(self, a: str, b: str) -> str:
+        return self.logic("or", a, b)
 
     def negate(self, a: str) -> str:
         return self.logic("xor", a, "true" if self.lanes == 1 else "splat (i1 true)")
@@ -435,8 +522,9 @@ class Builder:
     def load(self, address: str, llvm_type: str | None = None) -> str:
         return self.let(f"load {llvm_type or self.T}, ptr {address}, align 8")
 
-    def load_unchanging(self, address: str) -> str:
-        """Lanes from memory that nothing in this function writes."""
+    def load_unchanging(self, frame: str, index: int) -> str:
+        """Slot `index` of a frame, which nothing in this function writes."""
+        address = self.slot(frame, index)
         return self.let(f"load {self.T}, ptr {address}, align 8, !invariant.load !0")
 
     def store(self, a: Value, address: str, llvm_type: str | None = None) -> None:

@@ -8,6 +8,7 @@ selection and register allocation of one huge block would take more than linear 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -66,21 +67,21 @@ class _Emitter:
 
     def compute(self, index: int) -> None:
         """Write one operation."""
-        node = self.nodes[index]
-        row = OPERATIONS[node.operation]
-        if node.a in self.paired and row.name in ("sin", "cos"):
-            self.values[index] = self._of_pair(node)
+        b, nodes, values = self.b, self.nodes, self.values
+        operation = nodes[index][0]
+        if operation in ("sin", "cos") and nodes[index][1] in self.paired:
+            values[index] = self._of_pair(nodes[index])
             return
+        row = OPERATIONS[operation]
         operands = []
         for place, i in enumerate(self.operands[index]):
-            operand = self.values.get(i) or self.raw(i)
-            if self.nodes[i].operation in _TRUTH:
-                operands.append(operand if place in row.truths else self.b.number(operand))
-            else:
-                operands.append(self.b.truth(operand) if place in row.truths else operand)
-        write = row.emit
-        value = elementary.call(self.b, row.name, *operands) if write is None else write(self.b, *operands)
-        self.values[index] = value
+            operand = values.get(i) or self.raw(i)
+            is_truth = nodes[i][0] in _TRUTH
+            if is_truth != (place in row.truths):
+                operand = b.number(operand) if is_truth else b.truth(operand)
+            operands.append(operand)
+        write = getattr(b, row.code) if row.code else partial(elementary.call, b, operation)
+        values[index] = write(*operands)
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""
@@ -297,7 +298,7 @@ class _Split:
         for number, part in enumerate(parts):
             call, own = before[number], f"{name}_{number}"
             steps += [] if call is None else [call]
-            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]))
+            own = self.module.define_unless_known(own, *self._part(own, part, passed[number]), quick=self.multi_block)
             steps.append(Call(own, way=CallForm.PART))
         if self.multi_block:
             MultiBlock(self.module, name, self.frame, self.parameters).write(steps)
@@ -312,8 +313,8 @@ class _Split:
     def _part(self, name: str, part: list[int], passed: Sequence[tuple[int, Place]]) -> tuple[str, Builder, str]:
         """Parameters, code and facts of one part's function; `passed`: what it passes on, to which slots.
 
-        Between the calls of a function over several blocks, parts mostly copy numbers: LLVM takes half the time without
-        optimizing, and its code as long.
+        Between the calls of a function over several blocks, parts mostly copy numbers. They are `quick`: LLVM takes
+        half the time without optimizing, and its code as long.
 
         No part writes a slot that it reads. The loads are marked as unchanging, so that the instruction
         scheduler does not compare every read with every write.
@@ -330,7 +331,7 @@ class _Split:
         listed = ", ".join(
             f"{llvm_type} {parameter}" for llvm_type, parameter in zip(llvm_types, self.parameters, strict=True)
         )
-        return listed, b, f"nofree nosync{' optnone' * self.multi_block}"
+        return listed, b, "nofree nosync"
 
     def _pass_on(self, b: Builder, name: str, passed: Sequence[tuple[int, Place]]) -> None:
         """Outputs that are inputs, constants or of earlier parts: many of them in loops over tables of their slots."""
@@ -360,7 +361,7 @@ class _Split:
     def _read(self, b: Builder, index: int) -> str:
         node, place = self.tape.nodes[index], self._place(index)
         self.last[place.base] = max(self.last.get(place.base, 0), place.slot)
-        value = b.load_unchanging(place.of(b))
+        value = b.load_unchanging(place.base, place.slot)
         return b.truth(value) if node.operation in _TRUTH else value
 
 

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from myoquat.core.lazy_imports import futures, llvm, llvmlite
@@ -21,6 +22,7 @@ __all__ = ["Assembler", "Loaded", "compile_object", "versions"]
 # at level 2. They take a third to an eighth of the time (forward dynamics of chains, 2,000 to 18,000 operations).
 # Level 0 takes 45 % of the time of level 1 (a formula of 230,000 operations), and its code 10 to 27 %
 # longer. No level changes the order of operations on floats, so that the bits are the same.
+_idle_machines: dict[Target, list[Any]] = {}  # a new one takes 0.7 ms for its tables; each serves one thread at a time
 _MAX_KEPT_CODE_BYTES = 32 * 2**20  # bytes of the machine code of units that is kept for kernels to come
 
 
@@ -42,11 +44,17 @@ def _target_machine(target: Target) -> Any:
 
 def compile_object(assembly: str, target: Target) -> bytes:
     """The relocatable object file of an LLVM module given as text. Several threads may compile at once."""
-    machine, context = _target_machine(target), llvm.create_context()
-    with llvm.parse_assembly(assembly, context) as module:
+    idle = _idle_machines.setdefault(target, [])
+    try:
+        machine = idle.pop()
+    except IndexError:
+        machine = _target_machine(target)
+    with llvm.parse_assembly(assembly, llvm.create_context()) as module:
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
-        return _emitted(machine, module)
+        code = _emitted(machine, module)
+    idle.append(machine)
+    return code
 
 
 def _emitted(machine: Any, module: Any) -> bytes:
@@ -113,7 +121,7 @@ class Assembler:
     def __init__(self, target: Target, threads: int) -> None:
         self._target = target
         self._pool = futures.ThreadPoolExecutor(threads - 1, thread_name_prefix="compiling") if threads > 1 else None
-        self._units: list[tuple[str, futures.Future[bytes]]] = []
+        self._units: list[tuple[tuple[str, Target], futures.Future[bytes]]] = []
 
     def __enter__(self) -> "Assembler":
         return self
@@ -122,16 +130,14 @@ class Assembler:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
-    def give(self, assembly: str) -> None:
-        """One more unit."""
-        future = self._pool.submit(_known.compiled, assembly, self._target) if self._pool else futures.Future()
-        self._units.append((assembly, future))
+    def give(self, assembly: str, quick: bool = False) -> None:
+        """One more unit; a `quick` one is compiled without optimization."""
+        unit = assembly, replace(self._target, optimization=0) if quick else self._target
+        self._units.append((unit, self._pool.submit(_known.compiled, *unit) if self._pool else futures.Future()))
 
     def objects(self) -> list[bytes]:
         """The object files of all units. The calling thread compiles those that no other has begun."""
-        own = {
-            k: _known.compiled(text, self._target) for k, (text, future) in enumerate(self._units) if future.cancel()
-        }
+        own = {k: _known.compiled(*unit) for k, (unit, future) in enumerate(self._units) if future.cancel()}
         return [own[k] if k in own else future.result() for k, (_, future) in enumerate(self._units)]
 
 

@@ -17,7 +17,6 @@ __all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling"]
 
 # (tracer, term, its adjoint) -> that of an argument; a tracer has the arithmetic of `terms.Tracer`.
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
-Emit: TypeAlias = Callable[..., str]  # (builder of `codegen.ir`, registers of the arguments) -> register
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class Operation:
                  rewriting makes after all differentiation: differentiating it raises an error
     spellings    ufuncs that are this operation on every element, without rules for structural zeros
     casadi       on CasADi's scalars: a function, or the name of one of CasADi's
-    emit         its LLVM code; None for an elementary function, which is a function of its own
+    code         the method of `codegen.ir.Builder` that writes it; none for an elementary function, which is a function
+                 of its own, and for marks, which are gone before
     arity        the number of arguments
     truths       the arguments that are conditions
     condition    whether the result is a condition
@@ -58,7 +58,7 @@ class Operation:
     partials: tuple[Rule, ...] | None = None
     spellings: tuple[Spelling, ...] = ()
     casadi: str | Callable[..., Any] = ""
-    emit: Emit | None = None
+    code: str = ""
     arity: int = 1
     truths: tuple[int, ...] = ()
     condition: bool = False
@@ -120,31 +120,8 @@ _EXTREME: tuple[Rule, ...] = (
 )
 
 
-# ---- LLVM code: b is a builder --------------------------------------------------------------------------------------
-
-
-def _emit_sign(b: Any, x: str) -> str:
-    negative = b.select(b.compare("olt", x, 0.0), -1.0, x)
-    result: str = b.select(b.compare("ogt", x, 0.0), 1.0, negative)
-    return result
-
-
-def _emit_extreme(predicate: str) -> Emit:
-    """The larger or smaller of two; NaN if one is NaN, as np.maximum and np.minimum."""
-
-    def write(b: Any, x: str, y: str) -> str:
-        chosen = b.select(b.compare(predicate, x, y), x, y)
-        result: str = b.select(b.compare("uno", x, x), x, chosen)
-        return result
-
-    return write
-
-
-def _comparison(name: str, evaluate: Any, predicate: str, *spellings: Spelling) -> Operation:
-    return Operation(
-        name, evaluate, (), spellings, arity=2, condition=True,
-        emit=lambda b, x, y: b.compare(predicate, x, y),
-    )  # fmt: skip
+def _comparison(name: str, evaluate: Any, code: str, *spellings: Spelling) -> Operation:
+    return Operation(name, evaluate, (), spellings, code=code, arity=2, condition=True)
 
 
 def _function(
@@ -163,69 +140,69 @@ def _function(
 _ARITHMETIC = (
     Operation(
         "add", np.add, (_same, _same), casadi=operator.add, arity=2,
-        emit=lambda b, x, y: b.add(x, y),
+        code="add",
     ),
     Operation(
         "sub", np.subtract, (_same, _negative), casadi=operator.sub, arity=2,
-        emit=lambda b, x, y: b.sub(x, y),
+        code="sub",
     ),
     Operation(
         "mul", np.multiply,
         (lambda r, y, bar: r.multiply(bar, _b(y)), lambda r, y, bar: r.multiply(bar, _a(y))),
-        casadi=operator.mul, arity=2, emit=lambda b, x, y: b.mul(x, y),
+        casadi=operator.mul, arity=2, code="mul",
     ),
     Operation(
         "div", np.true_divide,
         (lambda r, y, bar: r.divide(bar, _b(y)), lambda r, y, bar: r.negate(r.multiply(r.divide(bar, _b(y)), y))),
-        casadi=operator.truediv, arity=2, emit=lambda b, x, y: b.div(x, y), infinite_slope=True,
+        casadi=operator.truediv, arity=2, code="div", infinite_slope=True,
     ),
     Operation(
-        "neg", np.negative, (_negative,), casadi=operator.neg, emit=lambda b, x: b.neg(x),
+        "neg", np.negative, (_negative,), casadi=operator.neg, code="neg",
         zero_at_zero=True,
     ),
     Operation(
         "inv", lambda x: np.true_divide(1.0, x), (lambda r, y, bar: r.negate(r.multiply(bar, r.multiply(y, y))),),
-        casadi=lambda a: 1 / a, emit=lambda b, x: b.div(1.0, x), infinite_slope=True,
+        casadi=lambda a: 1 / a, code="inv", infinite_slope=True,
     ),
     Operation(
         "sq", np.square, (lambda r, y, bar: r.multiply(r.twice(bar), _a(y)),),
-        casadi=lambda a: a * a, emit=lambda b, x: b.mul(x, x), zero_at_zero=True,
+        casadi=lambda a: a * a, code="square", zero_at_zero=True,
     ),
     Operation(
         "twice", lambda x: 2.0 * x, (lambda r, y, bar: r.twice(bar),),
-        casadi=lambda a: 2 * a, emit=lambda b, x: b.add(x, x), zero_at_zero=True,
+        casadi=lambda a: 2 * a, code="twice", zero_at_zero=True,
     ),
-    Operation("fma", lambda a, b, c: a * b + c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, z)),
-    Operation("fms", lambda a, b, c: a * b - c, arity=3, emit=lambda b, x, y, z: b.fma(x, y, b.neg(z))),
-    Operation("fnma", lambda a, b, c: c - a * b, arity=3, emit=lambda b, x, y, z: b.fma(b.neg(x), y, z)),
+    Operation("fma", lambda a, b, c: a * b + c, arity=3, code="fma"),
+    Operation("fms", lambda a, b, c: a * b - c, arity=3, code="fms"),
+    Operation("fnma", lambda a, b, c: c - a * b, arity=3, code="fnma"),
     Operation(
         "sqrt", np.sqrt, (lambda r, y, bar: r.divide(bar, r.twice(y)),),
-        (Spelling(np.sqrt, "sqrt", "sqrt"),), emit=lambda b, x: b.sqrt(x),
+        (Spelling(np.sqrt, "sqrt", "sqrt"),), code="sqrt",
         infinite_slope=True, domain_edge=True, zero_at_zero=True,
     ),
     Operation(
         "abs", np.abs, (lambda r, y, bar: r.multiply(bar, r.call("sign", _a(y))),),
         (Spelling(np.absolute, "Abs", "fabs"), Spelling(np.fabs, "Abs", "fabs")),
-        emit=lambda b, x: b.abs(x), zero_at_zero=True,
+        code="abs", zero_at_zero=True,
     ),
     Operation(
         "floor", np.floor, (), (Spelling(np.floor, "floor", "floor"),),
-        emit=lambda b, x: b.intrinsic("floor", x), zero_at_zero=True,
+        code="floor", zero_at_zero=True,
     ),
     Operation(
         "ceil", np.ceil, (), (Spelling(np.ceil, "ceiling", "ceil"),),
-        emit=lambda b, x: b.intrinsic("ceil", x), zero_at_zero=True,
+        code="ceil", zero_at_zero=True,
     ),
     Operation(
-        "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), emit=_emit_sign, zero_at_zero=True
+        "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), code="sign", zero_at_zero=True
     ),
     Operation(
         "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"),),
-        arity=2, emit=_emit_extreme("olt"), choice=True,
+        arity=2, code="minimum", choice=True,
     ),
     Operation(
         "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"),),
-        arity=2, emit=_emit_extreme("ogt"), choice=True,
+        arity=2, code="maximum", choice=True,
     ),
 )  # fmt: skip
 
@@ -234,31 +211,30 @@ _ARITHMETIC = (
 # - `implicit(a, b)` has the derivative of b, where a solves an equation, and b is a step of Newton's method.
 # - `unknown(a)`, where that step begins, stands for a in its own equation (`control_flow/implicit.py`).
 _MARKS = (
-    Operation("stop", np.positive, (), casadi=_no_stop, emit=lambda b, x: x),
-    Operation("unknown", np.positive, (), casadi=lambda a: a, emit=lambda b, x: x),
+    Operation("stop", np.positive, (), casadi=_no_stop),
+    Operation("unknown", np.positive, (), casadi=lambda a: a),
     Operation(
         "implicit", lambda a, b: np.positive(a), (_none, lambda r, y, bar: bar), casadi=lambda a, b: b, arity=2,
-        emit=lambda b, x, y: x,
     ),
 )  # fmt: skip
 
 _CONDITIONS = (
     _comparison(
-        "lt", np.less, "olt", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
+        "lt", np.less, "less", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
     ),
     _comparison(
-        "le", np.less_equal, "ole", Spelling(np.less_equal, "Le", "le"),
+        "le", np.less_equal, "less_equal", Spelling(np.less_equal, "Le", "le"),
         Spelling(np.greater_equal, "Ge", "ge", turned=True),
     ),
-    _comparison("eq", np.equal, "oeq", Spelling(np.equal, "Eq", "eq")),
-    _comparison("ne", np.not_equal, "une", Spelling(np.not_equal, "Ne", "ne")),
+    _comparison("eq", np.equal, "equal", Spelling(np.equal, "Eq", "eq")),
+    _comparison("ne", np.not_equal, "not_equal", Spelling(np.not_equal, "Ne", "ne")),
     Operation(
         "not", np.logical_not, (),
         (
             Spelling(np.logical_not, "Not", "logic_not"),
             Spelling(np.invert, "Not", "logic_not", evaluate=np.logical_not),
         ),
-        emit=lambda b, x: b.negate(x), truths=(0,), condition=True,
+        code="negate", truths=(0,), condition=True,
     ),
     Operation(
         "and", np.logical_and, (),
@@ -266,7 +242,7 @@ _CONDITIONS = (
             Spelling(np.logical_and, "And", "logic_and"),
             Spelling(np.bitwise_and, "And", "logic_and", evaluate=np.logical_and),
         ),
-        arity=2, emit=lambda b, x, y: b.logic("and", x, y), truths=(0, 1), condition=True,
+        arity=2, code="both", truths=(0, 1), condition=True,
     ),
     Operation(
         "or", np.logical_or, (),
@@ -274,18 +250,18 @@ _CONDITIONS = (
             Spelling(np.logical_or, "Or", "logic_or"),
             Spelling(np.bitwise_or, "Or", "logic_or", evaluate=np.logical_or),
         ),
-        arity=2, emit=lambda b, x, y: b.logic("or", x, y), truths=(0, 1), condition=True,
+        arity=2, code="either", truths=(0, 1), condition=True,
     ),
     Operation(
         "if", lambda condition, a: np.where(np.asarray(condition) != 0, a, 0.0),
         (_none, lambda r, y, bar: r.select(_a(y), bar, 0.0)),
         casadi=lambda condition, a: casadi.if_else(condition, a, 0), arity=2,
-        emit=lambda b, condition, x: b.select(condition, x, 0.0), truths=(0,), choice=True,
+        code="only_if", truths=(0,), choice=True,
     ),
     Operation(
         "select", lambda condition, a, b: np.where(np.asarray(condition) != 0, a, b),
         (_none, lambda r, y, bar: r.select(_a(y), bar, 0.0), lambda r, y, bar: r.select(_a(y), 0.0, bar)),
-        casadi="if_else", arity=3, emit=lambda b, condition, x, y: b.select(condition, x, y), truths=(0,), choice=True,
+        casadi="if_else", arity=3, code="select", truths=(0,), choice=True,
     ),
 )  # fmt: skip
 
