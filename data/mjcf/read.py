@@ -61,8 +61,8 @@ def load_mjcf(
     wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4,
               "mujoco3" that of versions up to 3.17.
     anywhere  files that it includes, and meshes, may lie outside its folder.
-    contact   planes, spheres, capsules and ellipsoids press on each other (`LinearContact`), the pairs that MuJoCo lets
-              touch.
+    contact   spheres, capsules and ellipsoids press on planes, spheres and capsules on each other (`LinearContact`), the
+              pairs that MuJoCo lets touch.
 
     MuJoCo 4 makes a `SideCylinder` of a cylinder with a side site, earlier versions a `HalfPlaneCylinder`. Limits of
     joints and tendons are forces with MuJoCo's resting stiffness. MuJoCo opens the files of those meshes that weigh.

@@ -16,6 +16,7 @@ from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
 from myoquat.muscle.contact import (
+    CURVED,
     ContactCapsule,
     ContactEllipsoid,
     ContactHalfSpace,
@@ -23,7 +24,6 @@ from myoquat.muscle.contact import (
     ContactSurface,
     Touch,
     can_touch,
-    has_curvature,
     touch,
 )
 from myoquat.muscle.forces.base import LoadingForce
@@ -108,8 +108,6 @@ class ContactForce(LoadingForce):
     (True, True)
     """
 
-    margin = 0.0  # [m] distance at which surfaces begin to press
-
     @property
     @abstractmethod
     def pairs(self) -> Sequence[tuple[ContactSurface, ContactSurface]]:
@@ -136,29 +134,23 @@ class ContactForce(LoadingForce):
         poses = system.poses(q)
         total: Array = np.zeros(())
         for k, pair in enumerate(self.pairs):
-            total = total + self.stored(k, touch(*pair, poses, self.margin))
+            total = total + self.stored(k, touch(*pair, poses))
         return total
 
     def contacts(self, poses: Poses, shifts: Poses) -> list[Contact]:
         """What every pair does at the poses of the bodies and their velocities (`ArticulatedSystem.shifts` of u)."""
-        return [self._contact(k, pair, poses, shifts) for k, pair in enumerate(self.pairs)]
-
-    def _contact(self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses) -> Contact:
-        place, point, v, speed = self.approach(k, pair, poses, shifts)
-        slip = v - speed[..., None] * place.normal
-        pressure, drag = self.pressed(k, place, speed, dot(slip, slip))
-        force = pressure[..., None] * place.normal + drag[..., None] * slip
-        return Contact(pair[0].body, pair[1].body, point, force, pressure)
-
-    def approach(
-        self, k: int, pair: tuple[ContactSurface, ContactSurface], poses: Poses, shifts: Poses
-    ) -> tuple[Touch, Array, Array, Array]:
-        """Where a pair touches, the point (..., 3) [m] where it presses, the velocity (..., 3) [m/s] of the first body
-        against the second there, and its part along the normal, which is the rate of the depth."""
-        place = touch(*pair, poses, self.margin)
-        point = self.center(k, place)
-        first, second = (point_velocity(shifts, poses, surface.body, point) for surface in pair)
-        return place, point, first - second, dot(first - second, place.normal)
+        found = []
+        for k, pair in enumerate(self.pairs):
+            place = touch(*pair, poses)
+            point = self.center(k, place)
+            first, second = (point_velocity(shifts, poses, surface.body, point) for surface in pair)
+            v = first - second
+            speed = dot(v, place.normal)
+            slip = v - speed[..., None] * place.normal
+            pressure, drag = self.pressed(k, place, speed, dot(slip, slip))
+            force = pressure[..., None] * place.normal + drag[..., None] * slip
+            found.append(Contact(pair[0].body, pair[1].body, point, force, pressure))
+        return found
 
     def loads(self, poses: Poses, shifts: Poses, t: Array | None = None) -> list[Load]:
         found = []
@@ -244,7 +236,8 @@ class HuntCrossley(ContactForce):
         found = []
         for a, b in combinations(made, 2):
             if a[0].body != b[0].body:
-                found += [(one, other) for one, other in ((a, b), (b, a)) if has_curvature(one[0], other[0])][:1]
+                either = (a, b), (b, a)
+                found += [pair for pair in either if tuple(type(surface) for surface, _ in pair) in CURVED][:1]
         return found
 
     def _stiffness(self, pair: int) -> tuple[float, float]:
@@ -288,8 +281,8 @@ class HuntCrossley(ContactForce):
             types = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
             raise ModelError(f"contact between {types} is not supported", element=self.element)
         for a, b in combinations(surfaces, 2):
-            flat = isinstance(a, ContactHalfSpace) and isinstance(b, ContactHalfSpace)
-            if a.body != b.body and not (flat or has_curvature(a, b) or has_curvature(b, a)):
+            types = type(a), type(b)
+            if a.body != b.body and not {types, types[::-1]} & {*CURVED, (ContactHalfSpace, ContactHalfSpace)}:
                 raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
 
 
@@ -314,8 +307,8 @@ def _together(first: float, second: float) -> float:
 class LinearContact(ContactForce):
     """Two surfaces press by f = max(k d + c s(d) v, 0) at d > 0, and rub by mu f: d = depth + margin.
 
-    The speed v [m/s] is that at which they approach. The surfaces are a half-space and a convex solid, or two convex
-    solids: spheres, capsules and ellipsoids.
+    The speed v [m/s] is that at which they approach. The surfaces are a half-space and a sphere, a capsule or an
+    ellipsoid, or two spheres or capsules.
 
     stiffness            k [N/m]
     damping              c [N s/m], which sets in smoothly over the depth `transition` (`CoordinateLimit`), so that the
@@ -325,10 +318,8 @@ class LinearContact(ContactForce):
     transition           [m]
     transition_velocity  [m/s] at which friction is greatest
 
-    Solids have one contact point at a time, where they are deepest. The direction is defined up to the depth at which
-    cores overlap (`myoquat.muscle.contact.surfaces`). For an ellipsoid that is its least radius of curvature, for
-    spheres and capsules their radius. Deeper solids press with the force of that depth along the line of their centres.
-    Raises ModelError for surfaces that do not touch, such as two half-spaces.
+    Solids have one contact point at a time, where they are deepest. Where the segments of capsules or the centres of
+    spheres meet, the solids press with the force of that depth along the line of their centres. Raises ModelError for surfaces that do not touch, such as two half-spaces.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, LinearContact
@@ -364,14 +355,6 @@ class LinearContact(ContactForce):
         """(...) [J] k d^2 / 2."""
         d = np.maximum(place.depth + self.margin, 0.0)
         return self.stiffness / 2 * d * d
-
-    def energy_rate(self, system: ArticulatedSystem, q: Array, u: Array) -> Array:
-        """The pressure at rest times the rate of the depth: an iteration finds the depth of solids, which then has no
-        derivative."""
-        poses = system.poses(q)
-        shifts = system.shifts(q, u, poses, system.ground)
-        place, _, _, speed = self.approach(0, self.pairs[0], poses, shifts)
-        return self.pressed(0, place, 0.0 * speed, 0.0 * speed)[0] * speed
 
     def check(self, system: ArticulatedSystem) -> None:
         check_ranges(self, self.element)

@@ -11,7 +11,6 @@ from myoquat.data.mjcf.reading.bodies import read_skeleton
 from myoquat.data.mjcf.reading.contacts import pairs_of
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import open_source
-from myoquat.dynamics import linearize
 from myoquat.joints import ModelError
 from myoquat.muscle import limit_torques
 from myoquat.muscle.forces import ContactMaterial, ContactSphere, HuntCrossley, RotationLimit
@@ -245,12 +244,10 @@ def test_ball_joints_that_may_turn_at_will_have_no_limit(tmp_path):
     assert not read(tmp_path, BALL.format(200), strict=True).forces
 
 
-def test_derivatives_through_closest_points_raise_an_error_that_names_them(tmp_path):
-    model = read(
-        tmp_path,
-        '<mujoco><worldbody><geom type="capsule" size=".1 1"/><body pos="0 0 0.2"><freejoint/>'
-        '<geom type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>',
-        contact=True,
+def test_solids_without_a_formula_for_their_contact_are_named(tmp_path):
+    text = (
+        '<mujoco><worldbody><geom name="rod" type="capsule" size=".1 1"/><body pos="0 0 0.2"><freejoint/>'
+        '<geom name="egg" type="ellipsoid" size="0.2 0.1 0.1"/></body></worldbody></mujoco>'
     )
-    with pytest.raises(ValueError, match="'closest_points_of_solids' has no derivative"):
-        linearize(model, model.start, np.zeros(6))
+    with pytest.warns(UnsupportedWarning, match="contact of capsule rod and ellipsoid egg; they pass through each"):
+        assert not read(tmp_path, text, contact=True).forces

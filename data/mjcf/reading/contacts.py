@@ -24,7 +24,7 @@ from myoquat.muscle.loads import world_point
 
 __all__ = ["GeomPair", "pairs_of", "read_contacts"]
 
-TYPES = ("plane", "sphere", "capsule", "ellipsoid")
+ROUND, ON_PLANES = {"sphere", "capsule"}, {"sphere", "capsule", "ellipsoid"}  # what touches each other, and planes
 MAX_TOUCHING_GEOMS = 2000  # pairs grow with the square
 SAMPLED_POSES, COINCIDENT_M = 4, 1e-9  # centres nearer than this at all random poses are one point
 UNBRAKED = {4: "spinning about the normal", 6: "spinning and rolling"}
@@ -49,13 +49,14 @@ class GeomPair:
 
 
 def read_contacts(source: Source, skeleton: Skeleton, system: ArticulatedSystem) -> tuple[LinearContact, ...]:
-    """Forces between all pairs of planes, spheres, capsules and ellipsoids; a capsule rests on a plane with both ends.
-    Spheres about one point, whose contact has no direction, and geoms of other types are noted by types and names."""
+    """Forces between spheres and capsules, and of these and ellipsoids on planes; a capsule rests on a plane with both
+    ends. Spheres about one point, whose contact has no direction, and other pairs are noted by types and names."""
     forces: list[LinearContact] = []
     poses = system.poses(system.random(SAMPLED_POSES, np.random.default_rng(0)))
     for number, pair in enumerate(pairs_of(source, skeleton), start=1):
         problem = ", whose centres always coincide" if _concentric(pair, poses) else ""
-        if problem or not {pair.first.type, pair.second.type} <= set(TYPES):
+        types = {pair.first.type, pair.second.type}
+        if problem or not types <= (ON_PLANES | {"plane"} if "plane" in types else ROUND):
             names = f"{_described(pair.first)} and {_described(pair.second)}{problem}"
             source.note("geom", pair.second.index, f"contact of {names}; they pass through each other")
             continue

@@ -16,7 +16,7 @@ from myoquat.dynamics import external_force, ground_reactions, simulate, wrench_
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.types import EulerJoint, PrismaticJoint
 from myoquat.muscle import Model, limit_torques
-from myoquat.muscle.contact.touch import Touch
+from myoquat.muscle.contact import Touch
 from myoquat.muscle.forces import (
     ContactEllipsoid,
     ContactHalfSpace,
