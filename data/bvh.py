@@ -16,7 +16,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, parse_rows
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
 __all__ = ["BvhJoint", "read_bvh", "read_channels", "write_bvh"]

@@ -8,7 +8,7 @@ import numpy as np
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["read_columns", "write_columns"]
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from myoquat.data.files import check_output, write_text
+from myoquat.muscle import Model
 from myoquat.muscle.derivation import LANGUAGES, Derivation, derive, source
-from myoquat.muscle.model import Model
 
 __all__ = ["write_derivation"]
 

@@ -9,7 +9,7 @@ from lxml import etree
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside
 from myoquat.data.xml import Element, add, boolean, complain, last_name, parse_opensim, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
 

@@ -15,7 +15,8 @@ from typing import BinaryIO
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError, shortened
+from myoquat.joints import ModelError
+from myoquat.joints.errors import shortened
 
 __all__ = [
     "MAX_BYTES",

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from myoquat import muscle
 from myoquat.core.records import dataclass
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format", "source_format"]
 

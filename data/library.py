@@ -11,7 +11,7 @@ from myoquat.core.lazy_imports import resources
 from myoquat.data import osim
 from myoquat.data.files import near_file
 from myoquat.data.formats import CompiledModel, ModelSpec, model_format, source_format
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["library_models", "load_model", "save_model"]
 

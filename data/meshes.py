@@ -11,7 +11,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import read_lines, read_start
 from myoquat.data.xml import Element, parse
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["MESH_FILES", "Mesh", "fans", "read_mesh"]
 

@@ -19,7 +19,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import regular_file
 from myoquat.data.rows import AXES, MAX_BYTES
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
 
 __all__ = ["MvnxContent", "angles_in", "origins_in", "read_joint_angles", "read_mvnx", "read_origins"]

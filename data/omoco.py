@@ -10,7 +10,7 @@ from myoquat.data.osim.version import read_root
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = [

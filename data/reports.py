@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from myoquat.joints.errors import ModelError, shortened
+from myoquat.joints import ModelError
+from myoquat.joints.errors import shortened
 
 __all__ = [
     "ImplausibleValues",

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.data.reports import ImplausibleWarning
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
 
 __all__ = [

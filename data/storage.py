@@ -12,7 +12,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, format_rows, parse_rows, tell, text_of
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["read_header", "read_motion", "write_motion"]
 

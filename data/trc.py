@@ -24,7 +24,7 @@ from myoquat.data.rows import (
     tell,
     text_of,
 )
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["read_markers", "write_markers"]
 

@@ -12,9 +12,8 @@ from lxml import etree
 
 from myoquat.data.files import MAX_BYTES, beside, read_text
 from myoquat.data.reports import ImplausibleValues
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError, euler_from_quaternion
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
-from myoquat.joints.sequences import euler_from_quaternion
 
 __all__ = [
     "BASE",

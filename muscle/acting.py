@@ -21,9 +21,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.actuators import Actuator, with_controls

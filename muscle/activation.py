@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import Positive, Range, check_ranges
 
 __all__ = ["ActivationDynamics"]

@@ -11,8 +11,7 @@ import numpy as np
 from myoquat.core.arguments import check_type
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.ranges import Positive
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import as_array

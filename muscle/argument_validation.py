@@ -10,8 +10,8 @@ from myoquat import kernels
 from myoquat.core.arguments import check_type, check_unmasked
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, Input, kernel_for
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.acting import Instant, is_timed

@@ -13,9 +13,7 @@ import numpy as np
 from myoquat.core.arguments import holds_masked
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero

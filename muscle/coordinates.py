@@ -6,10 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Locked, Prescribed
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, straight_line
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.ranges import check_interval, check_ranges, check_vector
 

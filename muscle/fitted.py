@@ -11,11 +11,9 @@ import numpy as np
 from myoquat.core.arguments import check_type, check_types
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, G, ModelError
 from myoquat.joints.functions import MultivariatePolynomial
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import Positive, check_ranges
-from myoquat.joints.rates import G
 from myoquat.joints.vectors import matvec
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.points import DrivenPoint, PathPoint

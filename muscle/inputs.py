@@ -12,7 +12,7 @@ from myoquat.core.arguments import real_array
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.functions import AxisFunction
 

@@ -15,11 +15,9 @@ from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints import conversion
+from myoquat.joints import ArticulatedSystem, CoordinateWarning, FixedJoint, ModelError, conversion
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.errors import CoordinateWarning, ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem, check_state
-from myoquat.joints.types import FixedJoint
+from myoquat.joints.multibody.system import check_state
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import Actuator, delayed

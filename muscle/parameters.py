@@ -14,9 +14,9 @@ import numpy as np
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.records import Record, dataclass, declared, unchecked
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.body import INERTIA_TOLERANCE
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array
 from myoquat.joints.vectors import full
 from myoquat.kernels.symbolic.arrays import is_symbolic

@@ -5,8 +5,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from myoquat.core.records import Record, assign, dataclass
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw

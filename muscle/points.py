@@ -8,9 +8,8 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_vector
 from myoquat.kernels.symbolic.arrays import as_array
 

@@ -8,12 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from myoquat.core.typing import Array
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.constraints import Constraint, Distance, OnSurface, PointLoop, PointOnLine, Weld
-from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.scaling import scaled_system
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.muscle.contact import ContactEllipsoid, ContactHalfSpace, ContactSphere, ContactSurface
 from myoquat.muscle.coordinates import Coupler, follow
 from myoquat.muscle.evaluate import path_lengths

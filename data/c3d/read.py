@@ -29,7 +29,7 @@ from myoquat.data.c3d.read_child import LENGTHS, unit_in
 from myoquat.data.files import read_start
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.rows import AXES, MAX_BYTES, distinct_labels, text_of
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["Plate", "read_c3d_channels", "read_c3d_plates", "read_c3d_points"]
 

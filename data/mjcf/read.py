@@ -17,14 +17,11 @@ from myoquat.data.mjcf.reading.tendons import Used, combinations_of, read_ball_l
 from myoquat.data.mjcf.source import Source, open_source, rows
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.xml import located
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.body import Body, Shape
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints import ArticulatedSystem, Body, ModelError, Shape, rotation_matrix
 from myoquat.joints.vectors import vecmat
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.forces import GravityCompensation
-from myoquat.muscle.model import Model
 
 __all__ = ["load_mjcf", "read_model"]
 
@@ -61,8 +58,8 @@ def load_mjcf(
     wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4,
               "mujoco3" that of versions up to 3.17.
     anywhere  files that it includes, and meshes, may lie outside its folder.
-    contact   spheres, capsules and ellipsoids press on planes, spheres and capsules on each other (`LinearContact`), the
-              pairs that MuJoCo lets touch.
+    contact   spheres, capsules and ellipsoids press on planes, spheres and capsules on each other (`LinearContact`):
+              the pairs that MuJoCo lets touch.
 
     MuJoCo 4 makes a `SideCylinder` of a cylinder with a side site, earlier versions a `HalfPlaneCylinder`. Limits of
     joints and tendons are forces with MuJoCo's resting stiffness. MuJoCo opens the files of those meshes that weigh.

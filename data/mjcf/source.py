@@ -21,7 +21,7 @@ from myoquat.data.files import beside
 from myoquat.data.formats import CompiledModel, ModelSpec
 from myoquat.data.reports import ImplausibleValues, ImplausibleWarning, UnsupportedElements
 from myoquat.data.xml import BASE, Element, IncludedFiles, complain, mended, parse
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import MAX_NUMBER
 
 __all__ = ["Source", "open_source", "rows"]

@@ -20,10 +20,9 @@ from myoquat.data.mjcf.writing.actuators import (
 from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, add, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
+from myoquat.joints import ArticulatedSystem, ModelError, convert_velocities
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
-from myoquat.joints.conversion.convert import convert_velocities
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle import Model, Muscle
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     Actuator,
@@ -33,8 +32,6 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, RotationLimit
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
 
 __all__ = ["write_model"]
 

@@ -14,11 +14,9 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
 from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.joints import Angles, ArticulatedSystem, rotation_matrix
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_state
-from myoquat.joints.types.angles import Angles
 from myoquat.joints.vectors import matvec, vecmat
 
 __all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]

@@ -10,14 +10,12 @@ from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
-from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array
+from myoquat.muscle import Model, state_names
 from myoquat.muscle.actuators import delayed
-from myoquat.muscle.model import Model
-from myoquat.muscle.states import state_names
 
 __all__ = [
     "actuation_from_motion",

@@ -15,7 +15,8 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import check_names, check_series, check_time, cut, frames_in, interpolated
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints import ModelError
+from myoquat.joints.errors import in_file
 
 __all__ = ["Emg", "load_emg"]
 

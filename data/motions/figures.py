@@ -16,10 +16,9 @@ from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions.angles import angle_table
 from myoquat.data.motions.series import check_run
-from myoquat.joints.conversion.convert import convert_coordinates
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, convert_coordinates
+from myoquat.muscle import Model
 from myoquat.muscle.display import stick_figures
-from myoquat.muscle.model import Model
 
 __all__ = ["animate", "check_film", "coordinate_panels", "motion_panels", "plot_motion"]
 

@@ -28,7 +28,7 @@ from myoquat.data.motions.series import (
 from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.xml import Element
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["Forces", "columns_of", "forces_of_loads", "load_forces"]
 

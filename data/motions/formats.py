@@ -8,7 +8,7 @@ from typing import Any
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["MOTION_FORMATS", "MotionFormat", "load_table", "save_table"]
 

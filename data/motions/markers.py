@@ -35,7 +35,7 @@ from myoquat.data.reports import ImplausibleValues
 from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion
 from myoquat.data.trc import read_markers, write_markers
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["Markers", "load_markers"]
 

@@ -19,12 +19,12 @@ from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.conversion.branches import continuous_branches, on_branches_of
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints.errors import in_file
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import warn_far
-from myoquat.muscle.model import Model
+from myoquat.muscle import Model
 
 __all__ = [
     "Motion",

@@ -25,9 +25,9 @@ from myoquat.data.motions.series import (
 from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
 from myoquat.data.storage import read_header
-from myoquat.joints.errors import ModelError, in_file
+from myoquat.joints import ModelError, quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
+from myoquat.joints.errors import in_file
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
-from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
 
 __all__ = ["Orientations", "load_orientations"]
 

@@ -17,12 +17,20 @@ from myoquat.data.motions.motion import Motion, MotionLike, motion_of
 from myoquat.data.motions.orientations import Orientations, orientations_in
 from myoquat.data.motions.series import TIME_JITTER, axes_rotation, frames_in
 from myoquat.data.mvnx import angles_in, origins_in, read_mvnx
-from myoquat.joints.errors import ModelError, in_file
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_multiply
-from myoquat.joints.sequences import SEQUENCES, axis_quaternion, euler_from_quaternion
-from myoquat.joints.types import FixedJoint, FloatingJoint, SphericalJoint
+from myoquat.joints import (
+    SEQUENCES,
+    ArticulatedSystem,
+    Body,
+    FixedJoint,
+    FloatingJoint,
+    ModelError,
+    SphericalJoint,
+    euler_from_quaternion,
+    quaternion_from_matrix,
+    quaternion_multiply,
+)
+from myoquat.joints.errors import in_file
+from myoquat.joints.sequences import axis_quaternion
 
 __all__ = ["SuitRecording", "load_bvh", "load_suit", "save_bvh"]
 

@@ -29,15 +29,12 @@ from myoquat.data.osim.tree import (
 )
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name, number, numbers
+from myoquat.joints import ArticulatedSystem, Axis, Body, FixedJoint, ModelError
 from myoquat.joints.constraints import Weld
 from myoquat.joints.conversion.balls import as_axes, completed
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, MultivariatePolynomial
-from myoquat.joints.multibody.body import Body, check_inertia
+from myoquat.joints.multibody.body import check_inertia
 from myoquat.joints.multibody.scaling import PART_INFIX
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import FixedJoint
-from myoquat.joints.types.base import Axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [

@@ -24,6 +24,7 @@ from myoquat.data.xml import (
     text,
     three,
 )
+from myoquat.joints import ModelError, quaternion_from_euler
 from myoquat.joints.constraints import (
     Constraint,
     CoordinateCoupler,
@@ -33,11 +34,9 @@ from myoquat.joints.constraints import (
     PolynomialCoupler,
     Weld,
 )
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, Linear, MultivariatePolynomial
-from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.model import Model
 
 __all__ = ["LINKED", "add_constraints", "constant_couplers", "read_constraints", "weld"]
 

@@ -10,9 +10,9 @@ from myoquat.data.osim.functions import add_function, can_read, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.storage import read_motion
 from myoquat.data.xml import Element, add, add_set, boolean, complain, last_name, number, objects, parse_opensim, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.functions import AxisFunction, NaturalSpline, PiecewiseConstant
-from myoquat.muscle.inputs import PrescribedInput
+from myoquat.muscle import PrescribedInput
 
 __all__ = ["PRESCRIBED", "add_inputs", "read_control_bounds", "read_inputs"]
 

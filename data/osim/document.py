@@ -13,8 +13,7 @@ from lxml import etree
 from myoquat.data.osim.frames import GROUND, Frame
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import BASE, Element, IncludedFiles, boolean, complain, last_name, number, numbers, text, written
-from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.sequences import euler_from_quaternion, rotation_matrix_from_euler
+from myoquat.joints import euler_from_quaternion, quaternion_from_matrix, rotation_matrix_from_euler
 
 __all__ = [
     "FIRST_RELEASE",

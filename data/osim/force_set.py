@@ -9,7 +9,7 @@ import numpy as np
 from myoquat.data.osim.forces import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 
 __all__ = ["read_force_set"]

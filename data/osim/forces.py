@@ -46,16 +46,17 @@ from myoquat.data.xml import (
     text,
     three,
 )
-from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import (
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
     CustomJoint,
+    ModelError,
     PrismaticJoint,
     RevoluteJoint,
     UniversalJoint,
 )
+from myoquat.joints.functions import AxisFunction, Constant, NaturalSpline, PiecewiseLinear
+from myoquat.muscle import CoordinateLimit, Model
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     Actuator,
@@ -83,8 +84,6 @@ from myoquat.muscle.forces import (
     PrescribedForce,
     SmoothSphereHalfSpace,
 )
-from myoquat.muscle.forces.coordinates import CoordinateLimit
-from myoquat.muscle.model import Model
 
 __all__ = [
     "ACTUATORS",

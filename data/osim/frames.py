@@ -7,8 +7,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.data.xml import Element, add, body_fixed, complain, last_name, numbers, text
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.joints.sequences import rotation_matrix_from_euler
+from myoquat.joints import quaternion_from_matrix, rotation_matrix, rotation_matrix_from_euler
 
 __all__ = ["ZERO", "Frame", "Frames", "add_offset", "path_of"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from myoquat.core.records import dataclass
 from myoquat.data.xml import Element, add, complain, invalid_at, number, numbers
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.functions import (
     AxisFunction,
     Constant,

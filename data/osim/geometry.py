@@ -10,9 +10,7 @@ from myoquat.core.typing import Array
 from myoquat.data.osim.frames import ZERO, add_offset
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import Element, add, number, numbers, text, triple
-from myoquat.joints.multibody.body import Shape
-from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply
-from myoquat.joints.sequences import quaternion_from_euler
+from myoquat.joints import Shape, quaternion_conjugate, quaternion_from_euler, quaternion_multiply
 
 __all__ = ["SOLIDS", "add_geometry", "count_unknown_geometry", "geometry_of"]
 

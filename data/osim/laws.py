@@ -8,8 +8,8 @@ from myoquat.data.osim.elements import Format, Part, by_tag, same
 from myoquat.data.osim.functions import add_function, function_in, read_function
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, add, boolean, complain, described, number, text
-from myoquat.joints.errors import ModelError
-from myoquat.muscle.activation import ActivationDynamics
+from myoquat.joints import ModelError
+from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.laws import (
     Blankevoort1991,
     DeGrooteFregly2016,

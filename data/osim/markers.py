@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from myoquat.data.xml import Element, boolean, last_name, numbers, parse_opensim, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.model import Model
 
 __all__ = ["read_marker_set", "with_markers"]
 

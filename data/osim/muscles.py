@@ -38,14 +38,23 @@ from myoquat.data.xml import (
     span,
     text,
 )
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
-from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle import (
+    ActivationDynamics,
+    ConditionalPoint,
+    FittedPoint,
+    LengthPoint,
+    MovingPoint,
+    Muscle,
+    MuscleGroup,
+    MusclePath,
+    PathPoint,
+    fitted_path,
+    function_path,
+)
 from myoquat.muscle.coordinates import Coordinate
-from myoquat.muscle.fitted import FittedPoint, LengthPoint, fitted_path, function_path
 from myoquat.muscle.laws import Thelen2003
-from myoquat.muscle.path import Muscle, MuscleGroup, MusclePath
-from myoquat.muscle.points import ConditionalPoint, MovingPoint, PathPoint
 
 __all__ = [
     "Paths",

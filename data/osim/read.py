@@ -40,10 +40,9 @@ from myoquat.data.osim.version import in_current_schema, read_document
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.model import Model
 
 __all__ = ["read_frame", "read_inner_model", "read_model"]
 

@@ -8,8 +8,7 @@ import numpy as np
 from lxml import etree
 
 from myoquat.data.xml import Element, add, complain, last_name, numbers, parse_opensim, text
-from myoquat.joints.errors import ModelError
-from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
+from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_euler
 
 __all__ = ["SensorFrame", "model_with_sensors", "read_sensor_frames"]
 

@@ -26,11 +26,9 @@ from myoquat.data.xml import (
     text,
     triple,
 )
-from myoquat.joints.conversion.balls import turned_around
-from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.sequences import rotation_matrix_from_euler
-from myoquat.joints.types import (
+from myoquat.joints import (
+    Axis,
+    Body,
     ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
@@ -40,8 +38,11 @@ from myoquat.joints.types import (
     PrismaticJoint,
     RevoluteJoint,
     UniversalJoint,
+    rotation_matrix_from_euler,
 )
-from myoquat.joints.types.base import Axis, unit_axis
+from myoquat.joints.conversion.balls import turned_around
+from myoquat.joints.functions import AxisFunction, Constant, Linear, Multiplier, Polynomial
+from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = [

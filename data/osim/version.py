@@ -23,7 +23,7 @@ from myoquat.data.osim.muscles import has_path
 from myoquat.data.osim.tree import complete_joint
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import BASE, Element, IncludedFiles, complain, last_name, parse_opensim
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["GEOMETRY", "in_current_schema", "read_document", "read_root"]
 

@@ -23,14 +23,9 @@ from myoquat.data.xml import (
     text,
     triple,
 )
-from myoquat.joints.errors import ModelError
-from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.sequences import rotation_matrix_from_euler
-from myoquat.muscle import wrapping
+from myoquat.joints import ModelError, quaternion_from_matrix, rotation_matrix_from_euler
+from myoquat.muscle import Muscle, PathPoint, Wrap, wrapping
 from myoquat.muscle.forces import ContactEllipsoid, ContactSphere, ContactSurface
-from myoquat.muscle.path import Muscle
-from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
     "OBSTACLE",

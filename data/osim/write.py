@@ -21,18 +21,14 @@ from myoquat.data.osim.tree import forces_on_angles
 from myoquat.data.osim.wraps import WrittenWraps
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add, add_set, checked_name
+from myoquat.joints import ArticulatedSystem, Body, FixedJoint, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import with_angles
 from myoquat.joints.conversion.chains import Coupling, with_chains_restored
-from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.functions import Linear
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types.fixed import FixedJoint
+from myoquat.muscle import Model, MusclePath
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import ContactSurface
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import MusclePath
 
 __all__ = ["write_model"]
 

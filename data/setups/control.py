@@ -15,7 +15,7 @@ from myoquat.data.motions import load_table
 from myoquat.data.setups.analyses import ActuationSetup, Analysis, KinematicsSetup, force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
 from myoquat.data.xml import Element, add, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = [
     "VALUES",

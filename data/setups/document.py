@@ -7,7 +7,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.files import beside, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["SetupDocument", "checked_name", "members", "open_setup"]
 

@@ -7,7 +7,7 @@ from myoquat.data.osim import read_marker_set
 from myoquat.data.setups.control import Task, read_tasks
 from myoquat.data.setups.document import SetupDocument, members
 from myoquat.data.xml import Element, boolean, complain, number, numbers, text
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup", "read_scale"]

@@ -66,11 +66,8 @@ from typing import Any
 from myoquat.data.files import read_text
 from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, string
 from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem, Body
-from myoquat.joints.types import Joint
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle
+from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
+from myoquat.muscle import Model, Muscle
 
 __all__ = ["line_of", "parse_model", "parse_toml", "read_model", "words"]
 

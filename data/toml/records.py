@@ -14,20 +14,15 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from myoquat.core.lazy_imports import difflib, tomlkit
-from myoquat.joints import constraints, functions
+from myoquat.joints import Joint, ModelError, constraints, functions
 from myoquat.joints import types as joint_types
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.ranges import MAX_NUMBER, is_plausible
-from myoquat.joints.types import Joint
-from myoquat.muscle import actuators, forces, laws, wrapping
+from myoquat.muscle import MusclePath, PathPoint, Wrap, actuators, forces, laws, wrapping
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.forces import ContactSurface, PassiveForce
 from myoquat.muscle.laws import ForceLaw
-from myoquat.muscle.path import MusclePath
-from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import Wrap
 
 __all__ = [
     "GROUPS",

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 from myoquat.core.lazy_imports import tomlkit
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import array, write_fields, write_record
+from myoquat.joints import Body
 from myoquat.joints.constraints import Constraint
-from myoquat.joints.multibody.system import Body
+from myoquat.muscle import CoordinateLimit, Model, Muscle, MuscleGroup, PrescribedInput
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.forces import PassiveForce
-from myoquat.muscle.forces.coordinates import CoordinateLimit
-from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, MuscleGroup
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable, Table

@@ -23,34 +23,28 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.urdf import xml
 from myoquat.data.xml import Element, located
-from myoquat.joints.errors import ModelError
-from myoquat.joints.functions import Linear
-from myoquat.joints.multibody.body import (
-    INERTIA_TOLERANCE,
+from myoquat.joints import (
+    ArticulatedSystem,
     Body,
-    Shape,
-    Vector,
-    check_body,
-    check_mount,
-    principal_moments,
-)
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import find_cycle
-from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.sequences import quaternion_from_euler
-from myoquat.joints.types import (
     FixedJoint,
     FloatingJoint,
     Joint,
+    ModelError,
     PlanarJoint,
     PrismaticJoint,
     RevoluteJoint,
+    Shape,
     SphericalJoint,
+    quaternion_from_euler,
+    rotation_matrix,
 )
+from myoquat.joints.functions import Linear
+from myoquat.joints.multibody.body import INERTIA_TOLERANCE, Vector, check_body, check_mount, principal_moments
+from myoquat.joints.multibody.tree import find_cycle
 from myoquat.joints.vectors import congruent
+from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, follow
-from myoquat.muscle.model import Model
 
 __all__ = [
     "CHANGES",

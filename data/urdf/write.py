@@ -13,16 +13,21 @@ from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.urdf.read import UNLIMITED
 from myoquat.data.xml import Element, written
-from myoquat.joints.errors import ModelError
+from myoquat.joints import (
+    ArticulatedSystem,
+    Body,
+    FixedJoint,
+    ModelError,
+    Shape,
+    euler_from_quaternion,
+    quaternion_from_matrix,
+    rotation_matrix,
+)
 from myoquat.joints.functions import coefficients_of
-from myoquat.joints.multibody.body import SHAPES, Body, Shape, Vector
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.joints.sequences import euler_from_quaternion
-from myoquat.joints.types import FixedJoint
+from myoquat.joints.multibody.body import SHAPES, Vector
+from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.model import Model
 
 __all__ = ["Drive", "joint_name", "write_model", "write_urdf"]
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints import Holonomic
-from myoquat.joints.errors import ModelError
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian

@@ -10,9 +10,7 @@ import sympy
 
 from myoquat.core.labels import identifiers, printable
 from myoquat.core.records import dataclass
-from myoquat.joints.errors import ModelError
-from myoquat.joints.maps import constrained_to_spatial, quaternion_to_spatial
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints import ModelError, constrained_to_spatial, quaternion_to_spatial, rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.model import Model
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths

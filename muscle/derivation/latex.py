@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints import rotation_matrix
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.derivation.derive import Derivation, description
 from myoquat.muscle.laws import HillLaw

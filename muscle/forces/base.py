@@ -10,13 +10,11 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.motion import Pair
-from myoquat.joints.multibody.system import ArticulatedSystem, Body
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.ranges import is_plausible, size_limit
-from myoquat.joints.types import FixedJoint
 from myoquat.joints.vectors import matvec, row_cross, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import Load, Poses, generalized_force

@@ -6,12 +6,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import AxisFunction, Constant
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_ranges
-from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.vectors import dot, joined, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.expressions import check_expression, evaluate

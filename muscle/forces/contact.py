@@ -9,9 +9,8 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions.base import engaged
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import dot
 from myoquat.kernels.symbolic.arrays import may_be_nonzero
@@ -319,7 +318,8 @@ class LinearContact(ContactForce):
     transition_velocity  [m/s] at which friction is greatest
 
     Solids have one contact point at a time, where they are deepest. Where the segments of capsules or the centres of
-    spheres meet, the solids press with the force of that depth along the line of their centres. Raises ModelError for surfaces that do not touch, such as two half-spaces.
+    spheres meet, the solids press with the force of that depth along the line of their centres. Raises ModelError for
+    surfaces that do not touch, such as two half-spaces.
 
     >>> import myoquat as mq
     >>> from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, LinearContact

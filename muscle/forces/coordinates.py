@@ -6,10 +6,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
 from myoquat.joints.functions.base import engaged, engaged_energy
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import axial, dot, matvec, vector
 from myoquat.kernels.symbolic.arrays import as_array

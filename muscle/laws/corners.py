@@ -18,7 +18,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 
 __all__ = ["Corners", "sharpness"]
 

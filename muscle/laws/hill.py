@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.equilibrium import equilibrium_lengths, law_type_of, numbers_of

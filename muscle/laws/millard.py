@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import Fraction, NotNegative, Positive, Range
 from myoquat.muscle.laws.corners import Corners, sharpness
 from myoquat.muscle.laws.hill import HillLaw

@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError
 from myoquat.joints.ranges import NotNegative, Positive, Range
 from myoquat.muscle.laws.base import ForceLaw
 from myoquat.muscle.laws.path_affine import ClippedForce

@@ -11,7 +11,7 @@ from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton
 from myoquat.data.mjcf.source import Source, rows
 from myoquat.data.xml import three
-from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     Actuator,

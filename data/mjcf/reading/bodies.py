@@ -10,13 +10,11 @@ from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.joints import FileJoint, Link, links_of, read_joint
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Source, rows
-from myoquat.joints.multibody.body import Body, Shape
-from myoquat.joints.quaternion import quaternion_multiply, rotation_matrix
-from myoquat.joints.types import FixedJoint
+from myoquat.joints import Body, FixedJoint, Shape, quaternion_multiply, rotation_matrix
 from myoquat.joints.vectors import congruent
+from myoquat.muscle import PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import CoordinateFriction
-from myoquat.muscle.points import PathPoint
 
 __all__ = ["FIRST_HIDDEN_GROUP", "GROUND", "HALVED", "SLIP_SPEEDS", "Geom", "Place", "Skeleton", "read_skeleton"]
 

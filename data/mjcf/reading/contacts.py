@@ -11,7 +11,8 @@ from myoquat.data.mjcf.reading.bodies import Geom, Skeleton
 from myoquat.data.mjcf.reading.softness import Softness, mixed_softness
 from myoquat.data.mjcf.source import Source
 from myoquat.data.xml import three
-from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.multibody.system import Poses
 from myoquat.muscle.contact import (
     ContactCapsule,
     ContactEllipsoid,

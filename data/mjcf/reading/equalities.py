@@ -12,14 +12,12 @@ from myoquat.data.mjcf.reading.bodies import Skeleton
 from myoquat.data.mjcf.reading.tendons import length_at, tendon_name
 from myoquat.data.mjcf.source import Source, rows
 from myoquat.data.xml import three
+from myoquat.joints import ArticulatedSystem, euler_from_quaternion, quaternion_from_matrix
 from myoquat.joints.constraints import Constraint, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import AxisFunction, Linear, Polynomial
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.sequences import euler_from_quaternion
+from myoquat.muscle import Muscle
 from myoquat.muscle.constraints.path_length import PathLengthConstraint, solved_surface
 from myoquat.muscle.coordinates import Coupler
-from myoquat.muscle.path import Muscle
 from myoquat.muscle.segments.lengths import lengths
 
 __all__ = ["read_equalities"]

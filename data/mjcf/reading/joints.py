@@ -14,8 +14,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Source
-from myoquat.joints.functions import Linear
-from myoquat.joints.types import (
+from myoquat.joints import (
+    Axis,
     CustomJoint,
     EulerJoint,
     FloatingJoint,
@@ -25,7 +25,8 @@ from myoquat.joints.types import (
     SphericalJoint,
     UniversalJoint,
 )
-from myoquat.joints.types.base import Axis, unit_axis
+from myoquat.joints.functions import Linear
+from myoquat.joints.types.base import unit_axis
 from myoquat.muscle.coordinates import Coordinate
 
 __all__ = ["FileJoint", "Link", "links_of", "read_joint"]

@@ -13,11 +13,27 @@ from myoquat.data.mjcf.reading.actuators import Drive, Drives
 from myoquat.data.mjcf.reading.bodies import GROUND, Geom, Skeleton
 from myoquat.data.mjcf.reading.softness import Softness
 from myoquat.data.mjcf.source import Source, rows
+from myoquat.joints import quaternion_from_matrix, rotation_matrix
 from myoquat.joints.functions import MultivariatePolynomial
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.muscle.fitted import function_path
+from myoquat.muscle import (
+    CoordinateLimit,
+    HalfPlaneCylinder,
+    HalfPlaneSphere,
+    InsideCylinder,
+    InsideSphere,
+    MujocoInsideCylinder,
+    MujocoInsideSphere,
+    Muscle,
+    MusclePath,
+    PathPoint,
+    Pulley,
+    SideCylinder,
+    Wrap,
+    WrapCylinder,
+    WrapSphere,
+    function_path,
+)
 from myoquat.muscle.forces import RotationLimit
-from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
@@ -26,20 +42,6 @@ from myoquat.muscle.laws import (
     PathLimit,
     PathSpring,
     SlackSpring,
-)
-from myoquat.muscle.path import Muscle, MusclePath, Pulley
-from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import (
-    HalfPlaneCylinder,
-    HalfPlaneSphere,
-    InsideCylinder,
-    InsideSphere,
-    MujocoInsideCylinder,
-    MujocoInsideSphere,
-    SideCylinder,
-    Wrap,
-    WrapCylinder,
-    WrapSphere,
 )
 
 __all__ = [

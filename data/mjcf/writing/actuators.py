@@ -16,10 +16,11 @@ from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset
 from myoquat.data.mjcf.writing.bodies import Joints, Sites, add
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import AxisFunction, coefficients_of
-from myoquat.joints.multibody.system import ArticulatedSystem, Poses
+from myoquat.joints.multibody.system import Poses
 from myoquat.joints.vectors import congruent, cross, matvec
-from myoquat.muscle.activation import ActivationDynamics
+from myoquat.muscle import ActivationDynamics, CoordinateLimit, LengthPoint, Model, Muscle, MusclePath, path_jacobian
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
     Actuator,
@@ -29,10 +30,7 @@ from myoquat.muscle.actuators import (
     TorqueActuator,
 )
 from myoquat.muscle.coordinates import Coordinate
-from myoquat.muscle.evaluate import path_jacobian
-from myoquat.muscle.fitted import LengthPoint
 from myoquat.muscle.forces import CoordinateSpring, RotationLimit
-from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import (
     AffinePath,
     ForceLaw,
@@ -44,8 +42,6 @@ from myoquat.muscle.laws import (
     SlackSpring,
 )
 from myoquat.muscle.laws.path_affine import ClippedForce
-from myoquat.muscle.model import Model
-from myoquat.muscle.path import Muscle, MusclePath
 
 __all__ = [
     "Actuators",

@@ -12,24 +12,25 @@ from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, written
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    Body,
+    CustomJoint,
+    ModelError,
+    Shape,
+    quaternion_from_euler,
+    quaternion_from_matrix,
+    rotation_matrix,
+)
 from myoquat.joints.constraints import PointLoop, Weld
 from myoquat.joints.conversion.balls import as_axes
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Multiplier, MultivariatePolynomial, coefficients_of
-from myoquat.joints.multibody.body import Body, Shape, check_inertia, principal_moments
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_from_matrix, rotation_matrix
-from myoquat.joints.sequences import quaternion_from_euler
-from myoquat.joints.types import CustomJoint
-from myoquat.joints.types.base import Axis
+from myoquat.joints.multibody.body import check_inertia, principal_moments
 from myoquat.joints.vectors import full
+from myoquat.muscle import Muscle, MusclePath, PathPoint, Wrap
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.path import Muscle, MusclePath
-from myoquat.muscle.points import PathPoint
-from myoquat.muscle.wrapping import (
-    Wrap,
-)
 
 __all__ = ["Bodies", "Joints", "Sites", "add", "why_no_tendon"]
 
