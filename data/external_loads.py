@@ -8,8 +8,9 @@ from lxml import etree
 
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside
-from myoquat.data.xml import Element, add, boolean, complain, last_name, parse_opensim, text
+from myoquat.data.xml import Element, add, boolean, complain, document_text, last_name, parse_opensim, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 
 __all__ = ["LoadEntry", "external_loads_text", "load_entry", "read_external_loads"]
 
@@ -49,14 +50,12 @@ def read_external_loads(path: str | Path, loads: Element | None = None) -> tuple
         loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
         if loads is None:
             raise ModelError("this is no OpenSim document with <ExternalLoads>", file=path, line=root.sourceline)
-    try:
+    with errors_in(path):
         forces = loads.findall("objects/ExternalForce")
         entries = [load_entry(force) for force in forces if _applies(force)]
         if not entries:
             complain(loads, "no <ExternalForce> applies")
         name, named = text(loads, "datafile"), loads.find("datafile")
-    except ModelError as error:
-        raise error.located(path, error.line) from None
     return entries, beside(path.parent, name), (0 if named is None else named.sourceline) or 0
 
 
@@ -101,5 +100,4 @@ def external_loads_text(entries: Sequence[LoadEntry], data_file: str) -> str:
         for key in ("force", "point", "torque"):
             add(force, f"{key}_identifier", getattr(entry, key))
     add(loads, "datafile", data_file)
-    text: str = etree.tostring(root, pretty_print=True, encoding="unicode")
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text
+    return document_text(root)

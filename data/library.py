@@ -12,6 +12,7 @@ from myoquat.data import osim
 from myoquat.data.files import near_file
 from myoquat.data.formats import CompiledModel, ModelSpec, model_format, source_format
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 
 __all__ = ["library_models", "load_model", "save_model"]
 
@@ -81,10 +82,8 @@ def load_model(
     model = _described(found, rotations)
     if marker_set is None:
         return model
-    try:
+    with errors_in(marker_set):
         return osim.with_markers(model, osim.read_marker_set(Path(marker_set)))
-    except ModelError as error:
-        raise (error if error.file else error.located(Path(marker_set), error.line)) from None
 
 
 def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":

@@ -27,6 +27,7 @@ __all__ = [
     "checked_numbers",
     "complain",
     "described",
+    "document_text",
     "invalid_at",
     "last_name",
     "located",
@@ -141,15 +142,21 @@ def invalid_at(element: Element | None) -> Iterator[None]:
         complain(element, str(error))
 
 
-def located(error: ModelError, path: Path | None, root: Element | None) -> ModelError:
-    """The error with a file and a line. An error without a file gets `path`. An error without a line gets that of the
-    last element with the name in its message. Of two elements of one name, the second is the invalid one."""
-    if error.line is None and root is not None:
-        named = {element.get("name"): element for element in root.iter()}
-        for name in re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}"):
-            if name in named and named[name].sourceline:
-                return error.located(error.file or named[name].base or path, named[name].sourceline)
-    return error.located(error.file or path, error.line)
+@contextmanager
+def located(path: Path | None, root: Element | None) -> Iterator[None]:
+    """Raises every ValueError of the block as a ModelError with a file and a line.
+
+    An error without a file gets `path`. An error without a line gets that of the last element with the name in its
+    message. Of two elements of one name, the second is the invalid one."""
+    try:
+        yield
+    except ValueError as found:
+        error = found if isinstance(found, ModelError) else ModelError(str(found))
+        names = re.findall(r"'([^']+)'", f"{error.element or ''} {error.message}") if error.line is None else ()
+        named = {element.get("name"): element for element in (() if root is None else root.iter())}
+        place = next((named[name] for name in names if name in named and named[name].sourceline), None)
+        file, line = (None, error.line) if place is None else (place.base, place.sourceline)
+        raise error.located(error.file or file or path, line) from None
 
 
 def checked_numbers(
@@ -378,6 +385,11 @@ def add(parent: Element, tag: str, content: Any = None, name: str = "") -> Eleme
 def add_set(parent: Element, tag: str) -> Element:
     """The <objects> of a new set."""
     return add(add(parent, tag, name=tag.lower()), "objects")
+
+
+def document_text(root: Element) -> str:
+    """The text of a document."""
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{etree.tostring(root, pretty_print=True, encoding="unicode")}'
 
 
 def written(content: Any) -> str:

@@ -17,7 +17,7 @@ from myoquat.data.mjcf.reading.tendons import Used, combinations_of, read_ball_l
 from myoquat.data.mjcf.source import Source, open_source, rows
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.xml import located
-from myoquat.joints import ArticulatedSystem, Body, ModelError, Shape, rotation_matrix
+from myoquat.joints import ArticulatedSystem, Body, Shape, rotation_matrix
 from myoquat.joints.vectors import vecmat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
@@ -81,15 +81,11 @@ def load_mjcf(
     if not isinstance(source, (str, Path, CompiledModel, ModelSpec)):
         raise TypeError(f"source must be a path, an MjModel or an MjSpec, not {type(source).__name__}")
     path = None if isinstance(source, (CompiledModel, ModelSpec)) else Path(source)
-    described, root = "the compiled model" if path is None else str(path), None
-    try:
+    described = "the compiled model" if path is None else str(path)
+    with located(path, None):
         opened = open_source(source if path is None else path, anywhere)  # type: ignore[arg-type]
-        root = opened.root
-        model = _model(opened, path, wrapping, contact)
-    except ModelError as error:
-        raise located(error, path, root) from None
-    except ValueError as error:
-        raise located(ModelError(str(error)), path, root) from None
+        with located(path, opened.root):
+            model = _model(opened, path, wrapping, contact)
     opened.unsupported.report(described, strict)
     opened.implausible.report(described, False)
     if opened.idle:

@@ -19,7 +19,7 @@ from myoquat.data.mjcf.writing.actuators import (
 )
 from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, add, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, written
+from myoquat.data.xml import Element, document_text, written
 from myoquat.joints import ArticulatedSystem, ModelError, convert_velocities
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.muscle import Model, Muscle
@@ -68,8 +68,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     root = etree.Element("mujoco", model=model.name)
     _add_model(root, model, unwritten)
     unwritten.report(path, strict)
-    text = etree.tostring(root, pretty_print=True, encoding="unicode")
-    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+    write_text(path, document_text(root))
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:

@@ -16,7 +16,7 @@ from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
 from myoquat.data.motions.series import check_names, check_series, check_time, cut, frames_in, interpolated
 from myoquat.joints import ModelError
-from myoquat.joints.errors import in_file
+from myoquat.joints.errors import errors_in
 
 __all__ = ["Emg", "load_emg"]
 
@@ -189,8 +189,6 @@ def load_emg(path: str | Path, channels: list[str] | tuple[str, ...] | None = No
     if path.suffix.lower() == ".trc":
         raise ModelError("a .trc file holds markers", file=path)
     frame = c3d.read_c3d_channels(path, channels) if path.suffix.lower() == ".c3d" else load_table(path)
-    try:
+    with errors_in(path):
         found = Emg.from_dataframe(frame, units)
         return found if channels is None else found.select(tuple(channels))
-    except ValueError as error:
-        raise in_file(error, path) from None

@@ -21,7 +21,7 @@ from myoquat.data.motions.series import check_run, check_series, check_time, cut
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.conversion.branches import continuous_branches, on_branches_of
-from myoquat.joints.errors import in_file
+from myoquat.joints.errors import errors_in
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import warn_far
 from myoquat.muscle import Model
@@ -300,14 +300,12 @@ def load_motion(
     system = system_of(model)
     frame = read_columns(path) if path.suffix.lower() == ".csv" else read_motion(path, strict)
     degrees = frame.attrs.get("in_degrees") if in_degrees is None else in_degrees
-    try:
+    with errors_in(path):
         if degrees is False:
             _warn_far(system, frame)
         frame, angles = with_quaternions(system, frame, degrees, start)
         q, u = states_from_motion(system, frame, in_degrees=in_degrees, start=start, ignore=ignore)
         return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
-    except ValueError as error:
-        raise in_file(error, path) from None
 
 
 def _warn_far(system: ArticulatedSystem, frame: "pd.DataFrame") -> None:

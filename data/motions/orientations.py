@@ -26,7 +26,7 @@ from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
 from myoquat.data.storage import read_header
 from myoquat.joints import ModelError, quaternion_exp, quaternion_from_matrix, quaternion_log, quaternion_multiply
-from myoquat.joints.errors import in_file
+from myoquat.joints.errors import errors_in
 from myoquat.joints.quaternion import quaternion_conjugate as conjugate
 
 __all__ = ["Orientations", "load_orientations"]
@@ -194,10 +194,8 @@ def orientations_in(content: MvnxContent, path: Path, owner: str = "segment") ->
     name = "orientation" if owner == "segment" else "sensorOrientation"
     if name not in content.values:
         raise ModelError(f"the frames have no {name}", file=path)
-    try:
+    with errors_in(path):
         return Orientations(content.time, tuple(content.labels[owner]), content.values[name])
-    except ValueError as error:
-        raise in_file(error, path) from None
 
 
 def continuous_quaternions(Q: Array) -> Array:

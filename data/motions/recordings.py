@@ -29,7 +29,7 @@ from myoquat.joints import (
     quaternion_from_matrix,
     quaternion_multiply,
 )
-from myoquat.joints.errors import in_file
+from myoquat.joints.errors import errors_in
 from myoquat.joints.sequences import axis_quaternion
 
 __all__ = ["SuitRecording", "load_bvh", "load_suit", "save_bvh"]
@@ -210,8 +210,6 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
         joint_type = FloatingJoint() if floats else SphericalJoint() if values else FixedJoint()
         bodies.append(Body(joint.name, parent, joint_type, _three(scale * np.array(joint.offset))))
         parts += [*([np.stack(slides, axis=-1)] if floats else []), *([Q] if values else [])]
-    try:
+    with errors_in(path):
         q = np.concatenate([np.zeros((len(rows), 0)), *parts], axis=1)
         return Motion(ArticulatedSystem(tuple(bodies)), step * np.arange(len(rows)), q)
-    except ValueError as error:
-        raise in_file(error, path) from None

@@ -10,6 +10,7 @@ from myoquat.data.osim.forces import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.muscle.actuators import Actuator, PointActuator, TorqueActuator
 
 __all__ = ["read_force_set"]
@@ -25,11 +26,9 @@ RENAMED = {  # up to then
 def read_force_set(path: Path) -> tuple[Actuator, ...]:
     """The actuators in a file; ModelError with file and line for forces that are no actuators."""
     root = parse_opensim(path)
-    try:
+    with errors_in(path):
         sets = (root, *root.iterchildren("*"))
         found = _actuators(next((holder for holder in sets if holder.tag in SETS), None))
-    except ModelError as error:
-        raise (error if error.file else error.located(path, error.line)) from None
     return tuple(map(_turned, found)) if _version(root) < FIRST_WITH_STATED_DIRECTION else found
 
 

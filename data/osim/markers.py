@@ -6,6 +6,7 @@ from pathlib import Path
 
 from myoquat.data.xml import Element, boolean, last_name, numbers, parse_opensim, text
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 
@@ -19,10 +20,8 @@ def read_marker_set(path: Path) -> tuple[Marker, ...]:
     if holder is None:
         raise ModelError(f"<MarkerSet> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     elements = holder.find("objects")
-    try:
+    with errors_in(path):
         return tuple(_marker(element) for element in (() if elements is None else elements.iterchildren("*")))
-    except ModelError as error:
-        raise error.located(path, error.line) from None
 
 
 def _marker(element: Element) -> Marker:

@@ -39,6 +39,7 @@ from myoquat.data.xml import (
     text,
 )
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.joints.functions import AxisFunction, Constant, MultivariatePolynomial
 from myoquat.muscle import (
     ActivationDynamics,
@@ -119,12 +120,10 @@ def load_paths(path: str | Path) -> dict[str, tuple[PathPoint, ...]]:
     """
     check_types(path=(path, PATH))
     root, unsupported = parse_opensim(Path(path)), UnsupportedElements()
-    try:
+    with errors_in(path):
         found = {last_name(str(e.get("name"))): read_functional(e, unsupported) for e in root.iter(FUNCTIONAL)}
         if not found:
             complain(root, f"the file has no <{FUNCTIONAL}>")
-    except ModelError as error:
-        raise (error if error.file else error.located(Path(path), error.line)) from None
     unsupported.report(Path(path), strict=False)
     return found
 

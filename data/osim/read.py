@@ -77,14 +77,10 @@ def read_inner_model(element: Element, version: int, path: Path, strict: bool = 
 def _reported(path: Path, strict: bool, read: Callable[[ImplausibleValues], Element]) -> Model:
     """The model of the element <Model> that `read` gives, with reports of what was not read."""
     unsupported, implausible = UnsupportedElements(), ImplausibleValues()
-    document = None
-    try:
+    with located(path, None):
         document = read(implausible)
-        model = _model(document, path, unsupported, implausible)
-    except ModelError as error:
-        raise located(error, path, document) from None
-    except ValueError as error:
-        raise located(ModelError(str(error)), path, document) from None
+        with located(path, document):
+            model = _model(document, path, unsupported, implausible)
     _doubt(document, model, implausible)
     implausible.report(path, strict)
     unsupported.report(path, strict)
@@ -96,10 +92,8 @@ def read_frame(path: Path, name: str) -> Frame:
     """The frame of a name, such as that of a joint on a body, "knee/tibia_offset", in a model's file. ModelError for a
     name that is none."""
     document = read_document(path, ImplausibleValues())
-    try:
+    with located(path, document):
         found = Frames(document).named(name)
-    except ModelError as error:
-        raise located(error, path, document) from None
     if found is None:
         raise ModelError(f"the model has no frame {name!r}", file=path)
     return found

@@ -9,6 +9,7 @@ from lxml import etree
 
 from myoquat.data.xml import Element, add, complain, last_name, numbers, parse_opensim, text
 from myoquat.joints import ModelError, euler_from_quaternion, quaternion_from_euler
+from myoquat.joints.errors import errors_in
 
 __all__ = ["SensorFrame", "model_with_sensors", "read_sensor_frames"]
 
@@ -28,10 +29,8 @@ class SensorFrame(NamedTuple):
 def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
     """The sensors of a model; ModelError with file and line for one that is not directly on a body."""
     root = parse_opensim(path)
-    try:
+    with errors_in(path):
         return tuple(_frame(element) for element in root.iter(FRAME) if (element.get("name") or "").endswith(SUFFIX))
-    except ModelError as error:
-        raise error.located(path, error.line) from None
 
 
 def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:

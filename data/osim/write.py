@@ -20,7 +20,7 @@ from myoquat.data.osim.muscles import Paths, force_element
 from myoquat.data.osim.tree import forces_on_angles
 from myoquat.data.osim.wraps import WrittenWraps
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, add, add_set, checked_name
+from myoquat.data.xml import Element, add, add_set, checked_name, document_text
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import with_angles
 from myoquat.joints.conversion.chains import Coupling, with_chains_restored
@@ -53,8 +53,7 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     root = etree.Element("OpenSimDocument", Version=VERSION)
     _add_model(root, model, unwritten)
     unwritten.report(path, strict)
-    text = COLONS.sub(r"\1::", etree.tostring(root, pretty_print=True, encoding="unicode"))
-    write_text(path, '<?xml version="1.0" encoding="UTF-8"?>\n' + text)
+    write_text(path, COLONS.sub(r"\1::", document_text(root)))
 
 
 def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:

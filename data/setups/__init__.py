@@ -19,7 +19,7 @@ from myoquat.data.setups.motion import (
     read_sensor_tracking,
 )
 from myoquat.data.setups.scale import ScaleSetup, read_scale
-from myoquat.joints.errors import ModelError
+from myoquat.joints.errors import ModelError, errors_in
 
 __all__ = [
     "SETUPS",
@@ -84,7 +84,5 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
             file=path,
             line=document.root.sourceline,
         )
-    try:
+    with errors_in(path):
         return read(document)
-    except ModelError as error:
-        raise (error if error.file else error.located(path, error.line)) from None

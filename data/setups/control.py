@@ -14,8 +14,21 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
 from myoquat.data.setups.analyses import ActuationSetup, Analysis, KinematicsSetup, force_sets, times_of
 from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
-from myoquat.data.xml import Element, add, boolean, complain, last_name, number, numbers, parse_opensim, positive, text
+from myoquat.data.xml import (
+    Element,
+    add,
+    boolean,
+    complain,
+    document_text,
+    last_name,
+    number,
+    numbers,
+    parse_opensim,
+    positive,
+    text,
+)
 from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 
 __all__ = [
     "VALUES",
@@ -56,10 +69,8 @@ def read_tasks(document: SetupDocument, parent: Element) -> tuple[Task, ...]:
 
 
 def _tracked_in(elements: list[Element], where: SetupDocument) -> tuple[Task, ...]:
-    try:
+    with errors_in(where.path):
         return tuple(_tracked(element) for element in elements if boolean(element, "apply", True))
-    except ModelError as error:
-        raise error.located(where.path, error.line) from None
 
 
 def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, float]:
@@ -138,10 +149,8 @@ def read_controls(path: Path) -> dict[str, Control]:
     holder = root if root.tag == "ControlSet" else root.find("ControlSet")
     if holder is None:
         raise ModelError("the file holds no <ControlSet>", file=path)
-    try:
+    with errors_in(path):
         return _by_name(path, {element.get("name") or "": _nodes(element) for element in members(holder)})
-    except ModelError as error:
-        raise error.located(path, error.line) from None
 
 
 def control_set_text(table: "pd.DataFrame") -> str:
@@ -156,8 +165,7 @@ def control_set_text(table: "pd.DataFrame") -> str:
             node = add(nodes, "ControlLinearNode")
             add(node, "t", time)
             add(node, "value", value)
-    text: str = etree.tostring(root, pretty_print=True, encoding="unicode")
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + text
+    return document_text(root)
 
 
 def _by_name(path: Path, controls: dict[str, Control]) -> dict[str, Control]:
@@ -237,7 +245,7 @@ def _tasks(path: Path, number_of: Callable[[Element], float]) -> dict[str, float
     """The coordinates of the tasks that are on, each with a number of its task."""
     elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
     found: dict[str, float] = {}
-    try:
+    with errors_in(where.path):
         for element in elements:
             if boolean(element, "on", True) and _weighs(element):
                 name = text(element, "coordinate", "")
@@ -249,8 +257,6 @@ def _tasks(path: Path, number_of: Callable[[Element], float]) -> dict[str, float
                 found[name] = value
         if not found:
             complain(where.root, "no task is on, <active> and of a <weight> above 0")
-    except ModelError as error:
-        raise error.located(where.path, error.line) from None
     return found
 
 

@@ -7,7 +7,7 @@ from myoquat.data.osim import read_marker_set
 from myoquat.data.setups.control import Task, read_tasks
 from myoquat.data.setups.document import SetupDocument, members
 from myoquat.data.xml import Element, boolean, complain, number, numbers, text
-from myoquat.joints import ModelError
+from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
 
 __all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup", "read_scale"]
@@ -99,14 +99,10 @@ def _scaler(document: SetupDocument, element: Element) -> ScalerSetup:
             complain(element.find("scaling_order"), f"<scaling_order> is of {', '.join(ORDERS)}, not {word!r}")
     measurements, where = document.set_of(element, "MeasurementSet")
     factors, there = document.set_of(element, "ScaleSet")
-    try:
+    with errors_in(where.path):
         found = tuple(_measurement(e) for e in measurements if boolean(e, "apply", True))
-    except ModelError as error:
-        raise error.located(where.path, error.line) from None
-    try:
+    with errors_in(there.path):
         given = tuple((text(e, "segment"), numbers(e, "scales", 3)) for e in factors if boolean(e, "apply", True))
-    except ModelError as error:
-        raise error.located(there.path, error.line) from None
     return ScalerSetup(
         tuple(ORDERS[word] for word in words),
         found,

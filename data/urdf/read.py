@@ -254,7 +254,7 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     system = _system(robot, path, implausible, **options)
     names = set(system.coordinate_names)
     joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
-    try:
+    with located(path, robot):
         couplers = read_couplers(joints)
         tell_left_out(robot, unsupported)
         model = Model(
@@ -265,8 +265,6 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
             couplers=couplers,
             actuators=read_actuators(joints),
         )
-    except ModelError as error:
-        raise located(error, path, robot) from None
     implausible.report(path, strict)
     unsupported.report(path, strict)
     return _obeying(replace(model, left_out=tuple(unsupported.descriptions())))
@@ -329,11 +327,9 @@ def _system(
     """The system in a file that has been parsed, with the options of an ArticulatedSystem."""
     if base not in BASES:
         raise ValueError(f"base is one of {', '.join(BASES)}, not {base!r}")
-    try:
+    with located(path, robot):
         bodies, ground = _bodies(robot, base, implausible)
         return ArticulatedSystem(tuple(bodies), ground=ground, name=robot.get("name", path.stem), **options)
-    except ModelError as error:
-        raise located(error, path, robot) from None
 
 
 def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[list[Body], str]:

@@ -12,7 +12,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.urdf.read import UNLIMITED
-from myoquat.data.xml import Element, written
+from myoquat.data.xml import Element, document_text, written
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -173,8 +173,7 @@ def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, 
     for body in system.bodies:
         if body is not base:
             _add_joint(robot, body, drives)
-    text = etree.tostring(robot, pretty_print=True, encoding="unicode")
-    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + text)
+    write_text(path, document_text(robot))
 
 
 def _fixed_where_locked(model: Model) -> ArticulatedSystem:
