@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
-from myoquat.core.lazy_imports import xarray as xr
-from myoquat.core.records import assign, dataclass
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import check_names, check_series, check_time, cut, frames_in, interpolated
+from myoquat.data.motions.series import Recording, check_time, interpolated
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
@@ -23,8 +23,8 @@ __all__ = ["Emg", "load_emg"]
 STEP_TOLERANCE = 0.05  # of a step: times that are even to that are taken as even
 
 
-@dataclass(frozen=True, eq=False)
-class Emg:
+@dataclass(frozen=True, eq=False, repr=False)
+class Emg(Recording):
     """signal (t, n) of channels `names` (n,) at `time` (t,) [s], NaN where there is none, in `units`: "V", or "1" where
     it has been normalized. Hidden entries of a masked array become NaN.
 
@@ -35,31 +35,19 @@ class Emg:
     array([0.5, 0.5])
     """
 
+    noun: ClassVar[str] = "channel"
+    field: ClassVar[str] = "signal"
+    label: ClassVar[str] = "emg"
     time: Array
     names: tuple[str, ...]
     signal: Array
     units: str = "V"
-
-    def __post_init__(self) -> None:
-        assign(self, time=check_time(self.time), names=check_names("channel", self.names))
-        assign(self, signal=check_series("signal", self.signal, (len(self.time), len(self.names)), gaps=True))
-
-    def __repr__(self) -> str:
-        return f"<Emg {len(self.names)} channels, {frames_in(self.time)}, in {self.units}>"
-
-    def select(self, names: list[str] | tuple[str, ...]) -> "Emg":
-        """Only these channels, in this order; ValueError with the nearest names for one that is not there."""
-        return replace(self, names=tuple(names), signal=self.signal[:, indices_of("channel", names, self.names)])
 
     def renamed(self, muscles: Mapping[str, str]) -> "Emg":
         """Channels called after muscles: {channel: muscle}; others keep their names. ValueError for a channel that is
         not there."""
         indices_of("channel", muscles, self.names)
         return replace(self, names=tuple(muscles.get(name, name) for name in self.names))
-
-    def between(self, start: float, end: float) -> "Emg":
-        """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, ("signal",))
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Emg":
         """The signal at other times by straight lines; NaN outside the record and in gaps of more than `longest_gap`
@@ -138,12 +126,6 @@ class Emg:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> "pd.DataFrame":
-        """A column per channel over the index time [s]; `attrs["units"]`."""
-        frame = pd.DataFrame(self.signal, pd.Index(self.time, name="time"), pd.Index(self.names))
-        frame.attrs = {"units": self.units}
-        return frame
-
     @classmethod
     def from_dataframe(cls, frame: "pd.DataFrame", units: str | None = None) -> "Emg":
         """From a column per channel over the index time [s]; units are the frame's own (`.attrs`) or "V" if they are
@@ -151,18 +133,6 @@ class Emg:
         names = tuple(map(str, frame.columns))
         given = units or frame.attrs.get("units", "V")
         return cls(frame.index.to_numpy(dtype=float), names, frame.to_numpy(dtype=float), given)
-
-    def to_xarray(self) -> "xr.DataArray":
-        """(time, channel), with units."""
-        coordinates = {"time": ("time", self.time, {"units": "s"}), "channel": list(self.names)}
-        return xr.DataArray(self.signal, coordinates, ("time", "channel"), "emg", {"units": self.units})
-
-    @classmethod
-    def from_xarray(cls, array: "xr.DataArray") -> "Emg":
-        """From (time, channel) as `to_xarray` makes it."""
-        array = array.transpose("time", "channel")
-        names = tuple(map(str, array["channel"].values))
-        return cls(array["time"].values, names, array.values, array.attrs.get("units", "V"))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a .sto, .mot or .csv file, of which only the last can hold gaps. FileExistsError for an existing file

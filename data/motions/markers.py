@@ -1,15 +1,16 @@
 """Markers: recorded positions of named points over time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types, indices_of
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
@@ -17,18 +18,13 @@ from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.series import (
+    SpatialRecording,
     axes_rotation,
     check_cutoff,
-    check_names,
-    check_series,
     check_time,
-    cut,
     even_times,
-    frames_in,
-    from_columns,
     gaps_of,
     interpolated,
-    to_columns,
 )
 from myoquat.data.mvnx import read_origins
 from myoquat.data.reports import ImplausibleValues
@@ -43,8 +39,8 @@ COMPONENT = re.compile(r"(.+?)(?:[_.:][tv]?)?([xyz1-3])", re.IGNORECASE)  # of a
 MIN_JUMP_M, JUMP_STEPS = 1e-3, 10.0  # a jump is longer than both: a distance, and so many usual steps of the marker
 
 
-@dataclass(frozen=True, eq=False)
-class Markers:
+@dataclass(frozen=True, eq=False, repr=False)
+class Markers(SpatialRecording):
     """positions (t, n, 3) [m] of markers `names` (n,) at `time` (t,) [s], NaN where a marker was not seen.
     Hidden entries of a masked array become NaN.
 
@@ -60,25 +56,20 @@ class Markers:
     [{'marker': 'heel', 'first': 0.1, 'last': 0.1, 'frames': 1}]
     """
 
+    noun: ClassVar[str] = "marker"
+    field: ClassVar[str] = "positions"
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"axis": AXES}
+    label: ClassVar[str] = "position"
+    units: ClassVar[str] = "m"
     time: Array
     names: tuple[str, ...]
     positions: Array
     frame: str = "ground"
 
     def __post_init__(self) -> None:
-        assign(self, time=check_time(self.time), names=check_names("marker", self.names))
-        shape = (len(self.time), len(self.names), 3)
-        positions = check_series("positions", self.positions, shape, gaps=True)
-        missing = np.isnan(positions).any(axis=-1, keepdims=True)
-        assign(self, positions=np.where(missing, np.nan, positions))
-
-    def __repr__(self) -> str:
-        return f"<Markers {len(self.names)} markers, {frames_in(self.time)}, axes of {self.frame}>"
-
-    @property
-    def missing(self) -> Array:
-        """(t, n) whether a marker was not seen."""
-        return np.isnan(self.positions[..., 0])
+        super().__post_init__()
+        missing = np.isnan(self.positions).any(axis=-1, keepdims=True)
+        assign(self, positions=np.where(missing, np.nan, self.positions))
 
     def gaps(self) -> "pd.DataFrame":
         """Every gap: marker, first and last time [s] at which it was not seen, and the number of frames."""
@@ -92,14 +83,6 @@ class Markers:
     def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Markers":
         """The same positions in other axes, R x, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
         return replace(self, positions=self.positions @ axes_rotation(axes).T, frame=frame)
-
-    def select(self, names: list[str] | tuple[str, ...]) -> "Markers":
-        """Only these markers, in this order; ValueError with the nearest names for one that is not there."""
-        return replace(self, names=tuple(names), positions=self.positions[:, indices_of("marker", names, self.names)])
-
-    def between(self, start: float, end: float) -> "Markers":
-        """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, ("positions",))
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Markers":
         """Positions at other times, by straight lines between the frames that hold the marker.
@@ -128,29 +111,12 @@ class Markers:
 
     # ---- other forms ----------------------------------------------------------------------------------------
 
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Columns (marker, "x" | "y" | "z") [m] over the index time [s]."""
-        return to_columns(self.time, self.names, self.positions, ("marker", "axis"), AXES)
-
     @classmethod
-    def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Markers":
-        """From columns (marker, axis) [m] over the index time [s], as `to_dataframe` makes them."""
-        return cls(*from_columns(frame, "marker", AXES), axes_of)
-
-    def to_xarray(self) -> "xr.DataArray":
-        """(time, marker, axis) [m]."""
-        coordinates = {"time": ("time", self.time, {"units": "s"}), "marker": list(self.names), "axis": list(AXES)}
-        attributes = {"units": "m", "frame": self.frame}
-        return xr.DataArray(self.positions, coordinates, ("time", "marker", "axis"), "position", attributes)
-
-    @classmethod
-    def from_xarray(cls, array: "xr.DataArray") -> "Markers":
+    def from_xarray(cls, array: "xr.DataArray") -> Self:
         """From (time, marker, axis) as `to_xarray` makes it; ValueError for other units."""
         if array.attrs.get("units") != "m":
             raise ValueError(f"positions in metres are needed, units 'm', not {array.attrs.get('units')!r}")
-        array = array.transpose("time", "marker", "axis").sel(axis=list(AXES))
-        names = tuple(map(str, array["marker"].values))
-        return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
+        return super().from_xarray(array)
 
     def save(self, path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
         """Write a .trc file in `units` ("m", "cm", "mm"). FileExistsError for an existing one unless `overwrite`."""

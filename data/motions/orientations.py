@@ -1,26 +1,21 @@
 """Orientations: recorded rotations of inertial sensors over time, as unit quaternions."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types, indices_of
-from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.files import check_output, read_lines, write_text
 from myoquat.data.motions.series import (
+    SpatialRecording,
     axes_rotation,
-    check_names,
-    check_series,
     check_time,
-    cut,
-    frames_in,
-    from_columns,
-    to_columns,
 )
 from myoquat.data.mvnx import MvnxContent, read_mvnx
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell
@@ -37,8 +32,8 @@ MAX_ROUNDING = 0.02  # of lengths of quaternions whose numbers have two digits
 LENGTH_TOLERANCE = 1e-3  # how far a recorded quaternion may be from length 1: files hold few digits
 
 
-@dataclass(frozen=True, eq=False)
-class Orientations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Orientations(SpatialRecording):
     """quaternions (t, n, 4), scalar first, of sensors `names` (n,) at `time` (t,) [s], NaN where a sensor was silent.
 
     R(Q) takes components in the sensor's axes to components in the axes of `frame`. Hidden entries of a masked array
@@ -55,15 +50,19 @@ class Orientations:
     array([0.9239, 0.    , 0.    , 0.3827])
     """
 
+    noun: ClassVar[str] = "sensor"
+    field: ClassVar[str] = "quaternions"
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {"component": COMPONENTS}
+    label: ClassVar[str] = "orientation"
+    units: ClassVar[str] = "1"
     time: Array
     names: tuple[str, ...]
     quaternions: Array
     frame: str = "ground"
 
     def __post_init__(self) -> None:
-        assign(self, time=check_time(self.time), names=check_names("sensor", self.names))
-        shape = (len(self.time), len(self.names), 4)
-        Q = check_series("quaternions", self.quaternions, shape, gaps=True)
+        super().__post_init__()
+        Q = self.quaternions
         length = np.linalg.norm(Q, axis=-1, keepdims=True)
         wrong = np.abs(length[..., 0] - 1) > LENGTH_TOLERANCE
         if wrong.any():
@@ -73,28 +72,10 @@ class Orientations:
             )
         assign(self, quaternions=continuous_quaternions(Q / length))
 
-    def __repr__(self) -> str:
-        return f"<Orientations {len(self.names)} sensors, {frames_in(self.time)}, axes of {self.frame}>"
-
-    @property
-    def missing(self) -> Array:
-        """(t, n) whether a sensor was silent."""
-        return np.isnan(self.quaternions[..., 0])
-
     def turned(self, axes: ArrayLike | str, frame: str = "ground") -> "Orientations":
         """The same rotations seen from other axes, Q_R Q, with R as `axes_rotation` takes it: a matrix or "x z -y"."""
         return replace(self, quaternions=_product(quaternion_from_matrix(axes_rotation(axes)), self.quaternions),
                        frame=frame)  # fmt: skip
-
-    def select(self, names: list[str] | tuple[str, ...]) -> "Orientations":
-        """Only these sensors, in this order; ValueError with the nearest names for one that is not there."""
-        return replace(
-            self, names=tuple(names), quaternions=self.quaternions[:, indices_of("sensor", names, self.names)]
-        )
-
-    def between(self, start: float, end: float) -> "Orientations":
-        """The frames from `start` to `end` [s], both included."""
-        return cut(self, start, end, ("quaternions",))
 
     def resampled(self, time: ArrayLike, longest_gap: float) -> "Orientations":
         """Rotations at other times, turning evenly about one axis between neighbouring frames (slerp).
@@ -104,31 +85,6 @@ class Orientations:
         at = check_time(time)
         columns = [_resampled(self.time, self.quaternions[:, k], at, longest_gap) for k in range(len(self.names))]
         return replace(self, time=at, quaternions=np.stack(columns, axis=1))
-
-    # ---- other forms ----------------------------------------------------------------------------------------
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Columns (sensor, "Q0" ... "Q3") over the index time [s]."""
-        return to_columns(self.time, self.names, self.quaternions, ("sensor", "component"), COMPONENTS)
-
-    @classmethod
-    def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> "Orientations":
-        """From columns (sensor, component) over the index time [s], as `to_dataframe` makes them."""
-        return cls(*from_columns(frame, "sensor", COMPONENTS), axes_of)
-
-    def to_xarray(self) -> "xr.DataArray":
-        """(time, sensor, component)."""
-        coordinates = {"time": ("time", self.time, {"units": "s"}), "sensor": list(self.names)}
-        coordinates["component"] = list(COMPONENTS)
-        attributes = {"units": "1", "frame": self.frame}
-        return xr.DataArray(self.quaternions, coordinates, ("time", "sensor", "component"), "orientation", attributes)
-
-    @classmethod
-    def from_xarray(cls, array: "xr.DataArray") -> "Orientations":
-        """From (time, sensor, component) as `to_xarray` makes it."""
-        array = array.transpose("time", "sensor", "component").sel(component=list(COMPONENTS))
-        names = tuple(map(str, array["sensor"].values))
-        return cls(array["time"].values, names, array.values, array.attrs.get("frame", "ground"))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan. FileExistsError for an

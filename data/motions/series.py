@@ -1,19 +1,23 @@
 """What all records over time share: their times, names, gaps, and the axes in which vectors are given."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import real_array, real_array_with_gaps
+from myoquat.core.arguments import indices_of, real_array, real_array_with_gaps
 from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.lazy_imports import xarray as xr
+from myoquat.core.records import assign
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.ranges import check_array
 
 __all__ = [
     "TIME_TOLERANCE_S",
+    "Recording",
+    "SpatialRecording",
     "axes_rotation",
     "check_cutoff",
     "check_names",
@@ -23,18 +27,117 @@ __all__ = [
     "cut",
     "even_times",
     "frames_in",
-    "from_columns",
     "gaps_of",
     "interpolated",
     "row_at",
     "rows_within",
-    "to_columns",
 ]
 
 Record = TypeVar("Record", bound=Any)
 TIME_TOLERANCE_S = 1e-9  # [s] by which equal times may differ: round-off of filters, sums of steps, and texts of files
 TIME_JITTER = 0.05  # of a step: how far rounded times of a file may be from even ones
 ROTATION_TOLERANCE = 1e-9  # of R^T R - 1
+
+
+class Recording:
+    """Base of what was recorded of several markers, sensors or channels: `names`, and values over `time`, NaN for none.
+
+    A subclass has the fields `time`, `names` and one of values (t, n, ...), and says:
+
+    noun    what has a name: a marker, a sensor or a channel
+    field   the field of the values
+    parts   the name and the labels of their last axis, none where they have two
+    label   of the values in xarray
+    units   of the values
+    """
+
+    noun: ClassVar[str]
+    field: ClassVar[str]
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    label: ClassVar[str]
+    time: Array
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        assign(self, time=check_time(self.time), names=check_names(self.noun, self.names))
+        shape = (len(self.time), len(self.names), *map(len, self.parts.values()))
+        assign(self, **{self.field: check_series(self.field, self._values, shape, gaps=True)})
+
+    def __repr__(self) -> str:
+        about = f"axes of {self.frame}" if hasattr(self, "frame") else f"in {self._attributes['units']}"
+        return f"<{type(self).__name__} {len(self.names)} {self.noun}s, {frames_in(self.time)}, {about}>"
+
+    @property
+    def missing(self) -> Array:
+        """(t, n) where there is no value."""
+        missing = np.isnan(self._values)
+        return missing[..., 0] if self.parts else missing
+
+    @property
+    def _values(self) -> Array:
+        return getattr(self, self.field)
+
+    @property
+    def _attributes(self) -> dict[str, str]:
+        return {key: getattr(self, key) for key in ("units", "frame") if hasattr(self, key)}
+
+    def select(self, names: list[str] | tuple[str, ...]) -> Self:
+        """Only these names, in this order; ValueError with the nearest ones for one that is not there."""
+        return self._with(names=tuple(names), values=self._values[:, indices_of(self.noun, names, self.names)])
+
+    def between(self, start: float, end: float) -> Self:
+        """The frames from `start` to `end` [s], both included."""
+        return cut(self, start, end, (self.field,))
+
+    def _with(self, values: Array, **changes: Any) -> Self:
+        return replace(self, **{self.field: values}, **changes)  # type: ignore[type-var]
+
+    # ---- other forms ----------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Columns of the names, or (name, part), over the index time [s]; `attrs["units"]`."""
+        columns: pd.Index = pd.Index(self.names)
+        if self.parts:
+            columns = pd.MultiIndex.from_product([self.names, *self.parts.values()], names=[self.noun, *self.parts])
+        frame = pd.DataFrame(
+            self._values.reshape(len(self.time), len(columns)), pd.Index(self.time, name="time"), columns
+        )
+        frame.attrs = {"units": self._attributes["units"]}
+        return frame
+
+    def to_xarray(self) -> "xr.DataArray":
+        """(time, name) or (time, name, part), with units."""
+        labels = {self.noun: list(self.names), **{axis: list(parts) for axis, parts in self.parts.items()}}
+        coordinates = {"time": ("time", self.time, {"units": "s"}), **labels}
+        return xr.DataArray(self._values, coordinates, ("time", *labels), self.label, self._attributes)
+
+    @classmethod
+    def from_xarray(cls, array: "xr.DataArray") -> Self:
+        """From an array as `to_xarray` makes it."""
+        array = array.transpose("time", cls.noun, *cls.parts).sel(
+            {axis: list(parts) for axis, parts in cls.parts.items()}
+        )
+        known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+        about = {key: value for key, value in array.attrs.items() if key in known}
+        names = tuple(map(str, array[cls.noun].values))
+        return cls(array["time"].values, names, array.values, **about)  # type: ignore[call-arg]
+
+
+class SpatialRecording(Recording):
+    """One whose values have components in the axes of a `frame`."""
+
+    frame: str
+
+    @classmethod
+    def from_dataframe(cls, frame: "pd.DataFrame", axes_of: str = "ground") -> Self:
+        """From columns (name, part) over the index time [s], as `to_dataframe` makes them; ValueError for others."""
+        (parts,), noun = cls.parts.values(), cls.noun
+        names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
+        if list(frame.columns) != [(name, part) for name in names for part in parts]:
+            expected = ", ".join(f"({noun}, {part!r})" for part in parts)
+            raise ValueError(f"the columns must be {expected}, {noun} by {noun}")
+        values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), len(parts))
+        return cls(frame.index.to_numpy(dtype=float), names, values, axes_of)  # type: ignore[call-arg]
 
 
 def cut(record: Record, start: float, end: float, names: Iterable[str]) -> Record:
@@ -152,24 +255,6 @@ def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array
         inside = rows_within(at, t[0], t[-1]) & ((t[right] - t[left] <= longest) | exact)
         result[inside, k] = np.interp(at[inside], t, x)
     return result
-
-
-def to_columns(
-    time: Array, names: Sequence[str], values: Array, levels: tuple[str, str], parts: Sequence[str]
-) -> "pd.DataFrame":
-    """A table of values (t, n, k) of names: columns (name, part) over the index time [s]; `levels` name the two."""
-    columns = pd.MultiIndex.from_product([names, parts], names=levels)
-    return pd.DataFrame(values.reshape(len(time), len(columns)), pd.Index(time, name="time"), columns)
-
-
-def from_columns(frame: "pd.DataFrame", noun: str, parts: Sequence[str]) -> tuple[Array, tuple[str, ...], Array]:
-    """Times (t,), names (n,) and values (t, n, k) of a table as `to_columns` makes it; ValueError for other columns."""
-    names = tuple(dict.fromkeys(column[0] for column in frame.columns if isinstance(column, tuple)))
-    if list(frame.columns) != [(name, part) for name in names for part in parts]:
-        expected = ", ".join(f"({noun}, {part!r})" for part in parts)
-        raise ValueError(f"the columns must be {expected}, {noun} by {noun}")
-    values = frame.to_numpy(dtype=float).reshape(len(frame), len(names), len(parts))
-    return frame.index.to_numpy(dtype=float), names, values
 
 
 def even_times(time: Array) -> Array:
