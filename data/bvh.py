@@ -14,7 +14,7 @@ import numpy as np
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.files import read_lines, write_text
+from myoquat.data.files import existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, parse_rows
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
@@ -83,9 +83,7 @@ def read_channels(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 def read_bvh(path: str | Path) -> tuple[list[BvhJoint], float, Array]:
     """The joints of a file, every parent before its children, the time of a frame [s] and the channels (t, n). Raises
     ModelError, with the line, for a file that is broken or of another type."""
-    path = Path(path)
-    if not path.exists():
-        raise ModelError("no such file", file=path)
+    path = existing(path)
     lines = ((number, text.split()) for number, text in read_lines(path, MAX_BYTES) if text.strip())
     number, words = _next(path, lines)
     if [word.upper() for word in words] != ["HIERARCHY"]:

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, check_labels, check_times, parse_rows, tell, text_of
-from myoquat.joints import ModelError
 
 __all__ = ["read_columns", "write_columns"]
 
@@ -26,14 +25,11 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     Raises ModelError with the line of a first column that is not `time` and of a missing or repeated label. It is also
     raised for a cell that is no number and times that do not increase.
     """
-    path = Path(path)
+    path = existing(path)
     lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES, "surrogateescape"))
     head = text_of(next(lines)[1], partial(tell, path, strict, 1))
     labels = [label.strip().strip('"') for label in head.split("\t")]
-    check_labels(path, 1, labels)
-    if labels[0].lower() != "time":
-        hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}{hint}", file=path, line=1)
+    check_labels(path, 1, labels, timed=True)
     table, rows = parse_rows(path, lines, labels, gaps=True)
     check_times(path, rows, table[:, 0])
     return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])

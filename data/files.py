@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.typing import Array
 from myoquat.joints import ModelError
 from myoquat.joints.errors import shortened
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_BYTES",
     "beside",
     "check_output",
+    "existing",
     "file_name",
     "files_read",
     "read_arrays",
@@ -143,6 +145,15 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
         raise FileExistsError(f"{path} exists; --force (overwrite=True) replaces it")
     if not path.parent.is_dir():
         raise NotADirectoryError(f"{path.parent} is not a directory")
+    return path
+
+
+def existing(path: str | Path) -> Path:
+    """The path of a file that exists; ModelError for one that does not, TypeError for what is no path."""
+    check_types(path=(path, PATH))
+    path = Path(path)
+    if not os.path.exists(path):  # nor for names that no file can have
+        raise ModelError("no such file", file=path)
     return path
 
 

@@ -1,7 +1,7 @@
 """The table of model formats: from the suffix of a file to the module that reads and writes it, imported on use."""
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +9,7 @@ from myoquat import muscle
 from myoquat.core.records import dataclass
 from myoquat.joints import ModelError
 
-__all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format", "source_format"]
+__all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format"]
 
 
 # ---- What other programs give in memory instead of in a file ------------------------------------------------------
@@ -32,25 +32,10 @@ class ModelSpec(Protocol):
     def compile(self) -> CompiledModel: ...
 
 
-class Reads(Protocol):
-    """The verb of a module that reads models."""
-
-    def read_model(self, path: Any, strict: bool = ..., **options: Any) -> "muscle.Model": ...
-
-
-class Writes(Protocol):
-    """The verb of a module that writes models."""
-
-    def write_model(
-        self, model: "muscle.Model", path: str | Path, strict: bool = ..., overwrite: bool = ...
-    ) -> None: ...
-
-
 @dataclass(frozen=True)
 class ModelFormat:
-    """A format of model files: its name, the module with its verbs, and which of the two verbs there are.
-
-    `options` are those that `load_model` takes for it.
+    """A format of model files: its name, the module with its verbs `read_model` and `write_model`, and the `options`
+    that `load_model` takes for it.
 
     >>> from myoquat.data import MODEL_FORMATS
     >>> {suffix: entry.name for suffix, entry in MODEL_FORMATS.items()}
@@ -59,28 +44,19 @@ class ModelFormat:
 
     name: str
     module: str
-    reads: bool = True
-    writes: bool = True
     options: tuple[str, ...] = ()
 
-    def check_options(self, given: Iterable[str]) -> None:
-        """ValueError for an option that this format does not have."""
-        for name in given:
+    def read(self, source: Any, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
+        """The model in a file. ValueError for an option that this format does not have."""
+        for name in options:
             if name not in self.options:
                 known = f"it has {', '.join(self.options)}" if self.options else "it has none"
                 raise ValueError(f"{name}= is no option of the format {self.name}; {known}")
+        return importlib.import_module(self.module).read_model(source, strict, **options)
 
-    def reader(self, path: Path) -> Reads:
-        """The module, if it reads; ModelError otherwise."""
-        if not self.reads:
-            raise ModelError(f"{self.name} files are written, not read", file=path)
-        return importlib.import_module(self.module)
-
-    def writer(self, path: Path) -> Writes:
-        """The module, if it writes; ModelError otherwise."""
-        if not self.writes:
-            raise ModelError(f"{self.name} files are read, not written", file=path)
-        return importlib.import_module(self.module)
+    def write(self, model: "muscle.Model", path: Path, strict: bool, overwrite: bool) -> None:
+        """Write a model."""
+        importlib.import_module(self.module).write_model(model, path, strict, overwrite)
 
 
 MODEL_FORMATS = {
@@ -98,8 +74,3 @@ def model_format(path: Path) -> ModelFormat:
         known = ", ".join(f"{ending} ({entry.name})" for ending, entry in MODEL_FORMATS.items())
         raise ModelError(f"the suffix {path.suffix!r} is not that of a model file; known: {known}", file=path)
     return MODEL_FORMATS[suffix]
-
-
-def source_format(source: Path | CompiledModel | ModelSpec) -> ModelFormat:
-    """The format of a model file, or the one whose elements a compiled model has."""
-    return model_format(source) if isinstance(source, Path) else MODEL_FORMATS[".xml"]

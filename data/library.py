@@ -1,7 +1,7 @@
 """Models by name or by file."""
 
 import os
-from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import resources
 from myoquat.data import osim
 from myoquat.data.files import near_file
-from myoquat.data.formats import CompiledModel, ModelSpec, model_format, source_format
+from myoquat.data.formats import MODEL_FORMATS, CompiledModel, ModelSpec, model_format
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
@@ -74,32 +74,26 @@ def load_model(
     6
     """
     options = options if wrapping == "shortest" else {"wrapping": wrapping, **options}
-    if isinstance(name_or_path, (CompiledModel, ModelSpec)):
-        found = _read(name_or_path, strict, options)
-    else:
-        check_types(name_or_path=(name_or_path, PATH))
-        found = _found(name_or_path, strict, options)
-    model = _described(found, rotations)
+    with ExitStack() as unpacked:
+        if isinstance(name_or_path, (CompiledModel, ModelSpec)):
+            model = MODEL_FORMATS[".xml"].read(name_or_path, strict, options)
+        else:
+            check_types(name_or_path=(name_or_path, PATH))
+            path = Path(name_or_path)
+            if str(name_or_path) in library_models():
+                path = unpacked.enter_context(resources.as_file(_folder() / f"{name_or_path}.toml"))
+            elif not os.path.exists(path):  # nor for names that no file can have
+                known = f"no such model file, and no model of this name; known: {', '.join(library_models())}"
+                raise ModelError(known + near_file(path), file=path)
+            elif path.is_dir():
+                raise ModelError("this is a directory, not a file", file=path)
+            model = model_format(path).read(path, strict, options)
+    if rotations != "file":
+        model = model.with_rotations(rotations)
     if marker_set is None:
         return model
     with errors_in(marker_set):
         return osim.with_markers(model, osim.read_marker_set(Path(marker_set)))
-
-
-def _found(name_or_path: str | Path, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
-    """The model of a name or in a file, as it is there."""
-    if str(name_or_path) in library_models():
-        with resources.as_file(_folder() / f"{name_or_path}.toml") as path:
-            return _read(path, strict, options)
-    path = Path(name_or_path)
-    if not os.path.exists(path):  # nor for names that no file can have
-        raise ModelError(
-            f"no such model file, and no model of this name; known: {', '.join(library_models())}{near_file(path)}",
-            file=path,
-        )
-    if path.is_dir():
-        raise ModelError("this is a directory, not a file", file=path)
-    return _read(path, strict, options)
 
 
 def save_model(model: "muscle.Model", path: str | Path, strict: bool = False, overwrite: bool = False) -> None:
@@ -115,17 +109,7 @@ def save_model(model: "muscle.Model", path: str | Path, strict: bool = False, ov
     """
     check_types(model=(model, muscle.Model), path=(path, PATH))
     path = Path(path)
-    model_format(path).writer(path).write_model(model, path, strict, overwrite)
-
-
-def _read(source: Path | CompiledModel | ModelSpec, strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
-    file_format = source_format(source)
-    file_format.check_options(options)
-    return file_format.reader(source if isinstance(source, Path) else Path()).read_model(source, strict, **options)
-
-
-def _described(model: "muscle.Model", rotations: str | dict[str, str]) -> "muscle.Model":
-    return model if rotations == "file" else model.with_rotations(rotations)
+    model_format(path).write(model, path, strict, overwrite)
 
 
 def _folder() -> "resources.abc.Traversable":

@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.files import regular_file
+from myoquat.data.files import existing, regular_file
 from myoquat.data.rows import AXES, MAX_BYTES
 from myoquat.joints import ModelError
 from myoquat.joints.ranges import is_plausible
@@ -53,9 +53,7 @@ class MvnxContent:
 
 def read_mvnx(path: str | Path) -> MvnxContent:
     """The content of a file; ModelError, with the line, for one that is broken or of another type."""
-    path = Path(path)
-    if not path.exists():
-        raise ModelError("no such file", file=path)
+    path = existing(path)
     found, times, indices = MvnxContent(), [], []
     rows: dict[str, list[Array]] = {}
     for element in _elements(path):

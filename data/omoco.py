@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from myoquat.core.records import dataclass
+from myoquat.data.files import existing
 from myoquat.data.osim.version import read_root
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.setups.document import NOTHING, SetupDocument
@@ -159,9 +160,7 @@ def read_moco(path: str | Path) -> MocoFile:
 
     ModelError with file and line for another document, and for a file that is missing or broken.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise ModelError("no such file", file=path)
+    path = existing(path)
     implausible = ImplausibleValues()
     document = read_root(path, implausible)
     implausible.report(path, strict=False)

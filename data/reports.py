@@ -1,7 +1,6 @@
 """Reports of what is lost or doubtful between a model and a file: one warning each, with counts."""
 
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -65,31 +64,38 @@ class ImplausibleWarning(UserWarning):
     """
 
 
-class Report(ABC):
-    """Descriptions, how often each occurred, and the first examples of each."""
+class Report:
+    """Descriptions, how often each occurred, and the first examples of each.
+
+    warning   the class of the warning that reports them
+    opening   how it begins
+    counted   whether the number of occurrences is told
+    """
 
     warning: ClassVar[type[UserWarning]]
     opening: ClassVar[str]
+    counted: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = defaultdict(list)  # the first MAX_EXAMPLES of each
         self._counts: Counter[str] = Counter()
 
-    def _note(self, description: str, place: Any) -> None:
-        self._counts[description] += 1
-        if self._counts[description] <= MAX_EXAMPLES:
-            self._found[description].append(place)
+    def count(self, what: Any, name: Any) -> None:
+        """Note something by its description, and an example of it by name."""
+        self._counts[what] += 1
+        if self._counts[what] <= MAX_EXAMPLES:
+            self._found[what].append(name)
 
-    @abstractmethod
-    def described(self, description: str, count: int, shown: str) -> str:
-        """The message for `count` occurrences of a description, of which the first are `shown`."""
+    def described(self, count: int, shown: str) -> str:
+        """How the examples that are shown, of so many, stand behind a description."""
+        return f" ({shown})"
 
     def descriptions(self) -> list[str]:
         """What was noted, a line for each description with its count and the first examples."""
         lines = []
-        for description, count in self._counts.items():
-            shown = ", ".join(map(str, self._found[description])) + (", ..." if count > MAX_EXAMPLES else "")
-            lines.append(self.described(shortened(description), count, shown))
+        for what, count in self._counts.items():
+            shown = ", ".join(map(str, self._found[what])) + (", ..." if count > MAX_EXAMPLES else "")
+            lines.append(f"{count} " * self.counted + shortened(what) + self.described(count, shown))
         return lines
 
     def report(self, path: Path | str, strict: bool) -> None:
@@ -111,26 +117,13 @@ class UnwrittenParts(Report):
     warning = UnwrittenWarning
     opening = "the file cannot hold"
 
-    def count(self, what: str, name: str) -> None:
-        """Note a part."""
-        self._note(what, name)
-
-    def described(self, description: str, count: int, shown: str) -> str:
-        return f"{count} {description} ({shown})"
-
 
 class ImplausibleValues(Report):
     """Impossible numbers that are kept, by the names of the elements that have them."""
 
     warning = ImplausibleWarning
     opening = "read as it stands, though it cannot be"
-
-    def count(self, what: str, name: str) -> None:
-        """Note a number."""
-        self._note(what, name)
-
-    def described(self, description: str, count: int, shown: str) -> str:
-        return f"{description} ({shown})"
+    counted = False
 
 
 class UnsupportedElements(Report):
@@ -147,8 +140,7 @@ class UnsupportedElements(Report):
 
     def note(self, tag: str, what: str, place: Any) -> None:
         """Note an element by its type and its place: a line, a file and a line, or a name."""
-        self._note(f"{tag} ({what})", place)
+        super().count(f"{tag} ({what})", place)
 
-    def described(self, description: str, count: int, shown: str) -> str:
-        lines = f"line{'s' * (count > 1)} " if shown[:1].isdigit() else ""
-        return f"{count} {description}, {lines}{shown}"
+    def described(self, count: int, shown: str) -> str:
+        return f", line{'s' * (count > 1)} {shown}" if shown[:1].isdigit() else f", {shown}"

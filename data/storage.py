@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import MAX_BYTES, Line, check_labels, check_times, format_rows, parse_rows, tell, text_of
 from myoquat.joints import ModelError
 
@@ -55,8 +55,7 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     >>> motion.knee_angle.to_list(), motion.attrs["in_degrees"]  # as the file has them
     ([10.0, 20.0], True)
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     lines = read_lines(path, MAX_BYTES, "surrogateescape")
     head, (number, text) = read_header(path, lines)
     header, name = _header(path, head)
@@ -67,9 +66,7 @@ def read_motion(path: str | Path, strict: bool = False, gaps: bool = False) -> "
     text = text_of(text.rstrip(), partial(tell, path, strict, number))  # a tab at the end of a line is no label
     labels = text.split("\t") if "\t" in text else text.split()
     labels = [label.strip() for label in labels]
-    check_labels(path, number, list(dict.fromkeys(labels)))
-    if labels[0].lower() != "time":
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
+    check_labels(path, number, list(dict.fromkeys(labels)), timed=True)
     table, rows = parse_rows(path, lines, labels, gaps=gaps, blanks=True)
     warn = partial(tell, path, strict)
     _check_counts(path, header, table, warn)

@@ -11,7 +11,7 @@ import numpy as np
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.data.c3d.read_child import LENGTHS, unit_in
-from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.rows import (
     AXES,
     MAX_BYTES,
@@ -61,8 +61,7 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     >>> frame["heel"].iloc[0].to_dict()
     {'x': 0.1, 'y': 0.02, 'z': 0.0}
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     lines: Iterator[Line] = (x for x in read_lines(path, MAX_BYTES, "surrogateescape") if x[1].strip())
     first = list(islice(lines, 5))
     mended = [partial(tell, path, strict, number) for number, _ in first]

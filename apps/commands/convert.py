@@ -11,7 +11,7 @@ from myoquat.data import MODEL_FORMATS, load_model, load_motion
 __all__ = ["command"]
 
 MOTIONS = (".bvh", ".mot", ".sto")
-FORMATS = tuple(suffix for suffix, row in MODEL_FORMATS.items() if row.writes)
+FORMATS = tuple(MODEL_FORMATS)
 
 
 @options.command("convert")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types, indices_of
+from myoquat.core.arguments import indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
-from myoquat.data.files import check_output, near_file, write_text
+from myoquat.data.files import check_output, existing, near_file, write_text
 from myoquat.data.motions.series import (
     axes_rotation,
     check_names,
@@ -208,16 +208,13 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     >>> forces.bodies, forces.force[:, 0, 1]
     (('calcn_r',), array([500., 600.]))
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
+    path = existing(path)
     suffix = path.suffix.lower()
     if suffix not in (".xml", ".c3d"):
         raise ModelError(
             "forces are read from .xml and .c3d files; a table of forces is named by such an .xml file, ExternalLoads",
             file=path,
         )
-    if not path.exists():
-        raise ModelError("no such file", file=path)
     forces = forces_of_loads(path) if suffix == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 

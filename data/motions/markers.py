@@ -10,13 +10,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
+from myoquat.data.files import existing
 from myoquat.data.motions.series import (
     SpatialRecording,
     axes_rotation,
@@ -149,10 +149,9 @@ def load_markers(
     >>> markers.positions[1, 0].round(3) + 0.0  # [m], in the model's axes
     array([ 0.11,  0.  , -0.02])
     """
-    check_types(path=(path, PATH))
     if at_origin not in ("missing", "position"):
         raise ValueError(f"at_origin is 'missing' or 'position', not {at_origin!r}")
-    path = Path(path)
+    path = existing(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
@@ -161,8 +160,6 @@ def load_markers(
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
-    if not path.exists():
-        raise ModelError("no such file", file=path)
     markers = Markers.from_dataframe(readers[path.suffix.lower()](path))  # whose names and times the readers checked
     if at_origin == "missing":
         markers = _without_jumps_to_origin(markers, path, strict)

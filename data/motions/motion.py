@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_type, check_types, indices_of
+from myoquat.core.arguments import check_type, indices_of
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
+from myoquat.data.files import existing
 from myoquat.data.motions.angles import angle_table, with_quaternions
 from myoquat.data.motions.coordinates import bare_name, states_from_motion
 from myoquat.data.motions.orientations import continuous_quaternions
@@ -291,10 +292,7 @@ def load_motion(
     >>> bool(abs(again.q - model.start).max() < 1e-12)
     True
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
-    if not path.exists():
-        raise ModelError("no such file", file=path)
+    path = existing(path)
     if (hint := OTHER_FILES.get(path.suffix.lower())) is not None:
         raise ModelError(f"a motion is read from a .mot, .sto or .csv file; {hint}", file=path)
     system = system_of(model)

@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.files import check_output, read_lines, write_text
+from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.motions.series import (
     SpatialRecording,
     axes_rotation,
@@ -124,10 +123,9 @@ def load_orientations(path: str | Path, axes: ArrayLike | str | None = None, ord
     >>> sensors
     <Orientations 1 sensors, 2 frames, 0 to 0.01 s, axes of ground>
     """
-    check_types(path=(path, PATH))
     if order not in ORDERS:
         raise ValueError(f"order is 'wxyz' or 'xyzw', not {order!r}")
-    path = Path(path)
+    path = existing(path)
     if path.suffix.lower() == ".mvnx":
         found = orientations_in(read_mvnx(path), path)
     else:
@@ -220,8 +218,6 @@ def _checked(path: Path, time: Array, names: tuple[str, ...], Q: Array, numbers:
 
 def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
     """Times, names, the four numbers of each cell in the file's order, and the lines of the rows."""
-    if not path.exists():
-        raise ModelError("no such file", file=path)
     lines = read_lines(path, MAX_BYTES)
     head, (number, text) = read_header(path, lines)
     header = dict(text.strip().partition("=")[::2] for _, text in head)
@@ -229,9 +225,7 @@ def _read(path: Path) -> tuple[Array, tuple[str, ...], Array, Array]:
         problem = "no line 'DataType=Quaternion': this file holds no orientations"
         raise ModelError(problem, file=path, line=len(head) + 1)
     labels = [label.strip() for label in text.rstrip().split("\t")]
-    check_labels(path, number, labels)
-    if labels[0].lower() != "time":
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}", file=path, line=number)
+    check_labels(path, number, labels, timed=True)
     wide = [labels[0], *(f"{label} {part}" for label in labels[1:] for part in COMPONENTS)]
     body = ((i, _wide(path, i, line, labels)) for i, line in lines if line.strip())
     table, rows = parse_rows(path, body, wide, gaps=True)

@@ -193,8 +193,6 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
     >>> motion.q[1].round(4).tolist(), motion.system.bodies[0].position
     ([0.866, 0.0, 0.0, 0.5], (0.0, 0.9, 0.0))
     """
-    check_types(path=(path, PATH))
-    path = Path(path)
     joints, step, rows = read_bvh(path)
     bodies, parts, first = [], [], 0
     for joint in joints:

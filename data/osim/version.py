@@ -6,6 +6,7 @@ from typing import Any
 
 from lxml import etree
 
+from myoquat.data.files import existing
 from myoquat.data.osim.document import (
     FIRST_RELEASE,
     LAST_NESTED,
@@ -194,9 +195,7 @@ def in_current_schema(
         modernize(model)
     for holder in older:
         _add_older(model, holder, implausible)
-    for file in map(Path, sets):
-        if not file.is_file():
-            raise ModelError("no such file", file=file)
+    for file in map(existing, sets):
         holder, its_version = read(file)
         if holder.tag not in (*SETS.values(), "ComponentSet"):
             raise ModelError(f"<{holder.tag}> is no set of a model", file=file, line=holder.sourceline)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from myoquat.core.records import dataclass
-from myoquat.data.files import beside, file_name, missing_file
+from myoquat.data.files import beside, existing, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints import ModelError
@@ -135,9 +135,7 @@ def members(holder: Element) -> list[Element]:
 
 def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) -> SetupDocument:
     """The document in a file; ModelError with file and line for anything else."""
-    if not os.path.isfile(path):  # nor names that no file can have
-        raise ModelError("no such file", file=path)
-    root = parse_opensim(path)
+    root = parse_opensim(existing(path))
     if root.tag == "OpenSimDocument":
         tools = list(root.iterchildren("*"))
         if not tools:
