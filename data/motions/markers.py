@@ -175,9 +175,7 @@ def _read_table(path: Path, strict: bool) -> "pd.DataFrame":
     if not found or found != wanted:
         odd = next((label for label, a, b in zip_longest(table, found, wanted) if a != b), "nothing")
         raise ModelError(f"three columns for each marker are needed, such as A_x, A_y and A_z, not {odd!r}", file=path)
-    return to_columns(
-        table.index.to_numpy(float), [name for name, _ in found[::3]], table.to_numpy(float), ("marker", "axis"), AXES
-    )
+    return pd.DataFrame(table.to_numpy(float), table.index, pd.MultiIndex.from_tuples(found, names=["marker", "axis"]))
 
 
 def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:
