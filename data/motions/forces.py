@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from myoquat.core.arguments import indices_of
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
@@ -208,13 +208,14 @@ def load_forces(path: str | Path, axes: ArrayLike | str | None = None, *, thresh
     >>> forces.bodies, forces.force[:, 0, 1]
     (('calcn_r',), array([500., 600.]))
     """
-    path = existing(path)
-    suffix = path.suffix.lower()
+    check_types(path=(path, PATH))
+    suffix = Path(path).suffix.lower()
     if suffix not in (".xml", ".c3d"):
         raise ModelError(
             "forces are read from .xml and .c3d files; a table of forces is named by such an .xml file, ExternalLoads",
             file=path,
         )
+    path = existing(path)
     forces = forces_of_loads(path) if suffix == ".xml" else _from_plates(path, threshold)
     return forces if axes is None else forces.turned(axes)
 

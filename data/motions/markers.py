@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.lazy_imports import xarray as xr
@@ -151,7 +152,8 @@ def load_markers(
     """
     if at_origin not in ("missing", "position"):
         raise ValueError(f"at_origin is 'missing' or 'position', not {at_origin!r}")
-    path = existing(path)
+    check_types(path=(path, PATH))
+    path = Path(path)
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".trc": partial(read_markers, strict=strict),
         ".c3d": partial(c3d.read_c3d_points, strict=strict),
@@ -160,7 +162,8 @@ def load_markers(
     }
     if path.suffix.lower() not in readers:
         raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
-    markers = Markers.from_dataframe(readers[path.suffix.lower()](path))  # whose names and times the readers checked
+    frame = readers[path.suffix.lower()](existing(path))  # whose names and times the readers checked
+    markers = Markers.from_dataframe(frame)
     if at_origin == "missing":
         markers = _without_jumps_to_origin(markers, path, strict)
     return markers if axes is None else markers.turned(axes)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
+from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -89,6 +90,7 @@ def load_marker_weights(path: str | Path, names: Sequence[str]) -> dict[str, flo
     ...     load_marker_weights(path, ["Heel", "Toe"])
     {'Heel': 5.0, 'Toe': 0.0}
     """
+    check_types(path=(path, PATH))
     document = open_setup(Path(path))
     root = document.root
     if root.tag != "IKTaskSet" and root.find("IKTaskSet") is None:
