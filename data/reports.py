@@ -80,7 +80,7 @@ class Report:
         self._found: dict[str, list[Any]] = defaultdict(list)  # the first MAX_EXAMPLES of each
         self._counts: Counter[str] = Counter()
 
-    def count(self, what: Any, name: Any) -> None:
+    def count(self, what: Any, name: Any, /) -> None:
         """Note something by its description, and an example of it by name."""
         self._counts[what] += 1
         if self._counts[what] <= MAX_EXAMPLES:
@@ -132,7 +132,7 @@ class UnsupportedElements(Report):
     warning = UnsupportedWarning
     opening = "not supported and left out"
 
-    def count(self, element: Any, what: str) -> None:
+    def count(self, element: Any, what: str, /) -> None:
         """Note an element, by its line, or by its name if it has no line."""
         line, file = element.sourceline, element.base
         name = repr(element.get("name") or element.tag)
