@@ -69,7 +69,7 @@ class Report:
 
     warning   the class of the warning that reports them
     opening   how it begins
-    counted   whether the number of occurrences is told
+    counted   whether the number of occurrences is reported
     """
 
     warning: ClassVar[type[UserWarning]]

@@ -280,8 +280,8 @@ class HuntCrossley(ContactForce):
             types = " and ".join(type(surface).__name__ for surface in surfaces) or "nothing"
             raise ModelError(f"contact between {types} is not supported", element=self.element)
         for a, b in combinations(surfaces, 2):
-            kinds = type(a), type(b)
-            if a.body != b.body and not {kinds, kinds[::-1]} & {*CURVED, (ContactHalfSpace, ContactHalfSpace)}:
+            pair = type(a), type(b)
+            if a.body != b.body and not {pair, pair[::-1]} & {*CURVED, (ContactHalfSpace, ContactHalfSpace)}:
                 raise ModelError(f"contact between {a.name!r} and {b.name!r} is not supported", element=self.element)
 
 

@@ -156,7 +156,7 @@ def test_info(capsys):
         (["info", LEG[:-5]], "'small_leg.osim' is there"),
         (["view", "two_link", "gone.mot"], "'gone.mot' does not exist"),
         (["film", "two_link", LEG, "a.gif"], "this is no .mot or .sto file"),
-        (["ik", "two_link", LEG, "a.mot"], "markers are read from .trc, .c3d, .mvnx files"),
+        (["ik", "two_link", LEG, "a.mot"], "markers are read from .trc, .c3d, .mvnx, .sto files"),
         (["ik", LEG, LEG, "a.txt"], "OUTPUT': output must end in .mot, .sto, .bvh, not .txt"),
         (["loads", LEG, LEG, "a.sto", "--joint", "hipp"], "there is no joint 'hipp'; nearest"),
         (["loads", LEG, LEG, "a.sto", "--frame", "thigh_r"], "there is no body 'thigh_r'; nearest: thigh"),
