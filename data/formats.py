@@ -46,7 +46,9 @@ class ModelFormat:
     module: str
     options: tuple[str, ...] = ()
 
-    def read(self, source: "Path | CompiledModel | ModelSpec", strict: bool, options: Mapping[str, Any]) -> "muscle.Model":
+    def read(
+        self, source: "Path | CompiledModel | ModelSpec", strict: bool, options: Mapping[str, Any]
+    ) -> "muscle.Model":
         """The model in a file. ValueError for an option that this format does not have."""
         for name in options:
             if name not in self.options:
