@@ -145,8 +145,9 @@ def write_comparison_report(found: ModelComparison, path: Path) -> None:
     sections: list[Numbers | Drawn] = []
     worst = _worst(found)
     if worst:
-        words = "The muscles with the greatest relative differences; other coordinates are at their starts."
+        words = "The muscles with the greatest relative differences; other coordinates are those of the pose with it."
         sections.append(Drawn("Curves", _curves(found, worst), words))
+    sections.append(Numbers("Greatest differences", found.worst().set_index("name")[SHOWN]))
     sections.append(_numbers("Muscles", table.loc[order]))
     sections.append(_numbers("Bodies", found.bodies))
     coordinates = found.coordinates
@@ -164,27 +165,30 @@ def _numbers(heading: str, table: pd.DataFrame) -> Numbers:
     return Numbers(f"{heading}, all matched by the {SAME}", table.drop(columns=["in B", "matched by"]))
 
 
-def _worst(found: ModelComparison) -> list[tuple[str, str, str]]:
-    """(muscle, quantity, coordinate) of the curves: each muscle's greatest relative difference."""
+SHOWN = ["quantity", "greatest", "RMS", "relative", "coordinate", "cause"]
+
+
+def _worst(found: ModelComparison) -> list[tuple[str, str, str, int]]:
+    """(muscle, quantity, coordinate, pose) of the curves: each muscle's greatest relative difference."""
     scalars = {arm: arm for arm in found.arms if arm in found.names.coordinates.names}
-    chosen: dict[str, tuple[str, str, str]] = {}
+    chosen: dict[str, tuple[str, str, str, int]] = {}
     over = {r["name"]: r["coordinate"] for r in found.records if r["quantity"] == "moment arm"}
     for row in found.worst(len(found.records)).to_dict("records"):
         name = str(row["name"])
         along = scalars.get(over.get(name, ""))
         differs = row["relative"] > DRAWN_FROM
         if row["part"] == "muscle" and name not in chosen and along and differs:
-            chosen[name] = name, str(row["quantity"]), along
+            chosen[name] = name, str(row["quantity"]), along, int(row["pose"])
     return list(chosen.values())[:MAX_DRAWN]
 
 
-def _curves(found: ModelComparison, worst: list[tuple[str, str, str]]) -> Figure:
+def _curves(found: ModelComparison, worst: list[tuple[str, str, str, int]]) -> Figure:
     figure, axes = small_axes(len(worst), AXES_PER_ROW, 15, 3.4)
-    for axis, (muscle, quantity, over) in zip(axes, worst, strict=True):
-        values = np.linspace(*found.ranges[over], CURVE_POINTS)
+    for axis, (muscle, quantity, over, pose) in zip(axes, worst, strict=True):
+        values = np.linspace(np.nanmin(found.values[over]), np.nanmax(found.values[over]), CURVE_POINTS)
         turns = found.units[over] == "rad"
         x = np.degrees(values) if turns else values
-        both = found.curves(muscle, quantity, over, values)
+        both = found.curves(muscle, quantity, over, values, pose)
         for y, label, style in zip(both, "AB", curve_styles(2), strict=True):
             axis.plot(x, y, label=label, **style)
         plain_axis(axis)

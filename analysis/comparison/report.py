@@ -69,7 +69,7 @@ class ModelComparison:
     activation: float = 1.0
     sides: tuple[Side, Side] | None = field(default=None, compare=False)
     arms: Mapping[str, str] = field(default_factory=dict)  # columns of moment arms: those of A with those of B
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of A's coordinates at the poses [rad, m]
+    values: Mapping[str, Array] = field(default_factory=dict)  # (n,) of A's coordinates at the poses [rad, m]
     units: Mapping[str, str] = field(default_factory=dict)  # of A's coordinates
 
     @classmethod
@@ -88,21 +88,20 @@ class ModelComparison:
             *_muscles(sides, names.muscles, found, arms),
             *_bodies(sides, names.bodies, found),
         ]
-        ranges = {
-            name: (float(np.nanmin(x, initial=np.inf)), float(np.nanmax(x, initial=-np.inf)))
-            for name, x in found[0].coordinates.items()
-        }
         labels, units = (sides[0].label, sides[1].label), sides[0].model.system.coordinate_units
-        return cls(*labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, ranges, units)
+        return cls(
+            *labels, names, records, sample[0], int(known.sum()), sample[1], sides, arms, found[0].coordinates, units
+        )
 
     @cached_property
     def table(self) -> "pd.DataFrame":
         """One row for each pair and quantity: greatest difference, pose where it occurs, and other columns.
 
         These are the root mean square of the difference over the poses, the greatest magnitude of A, and the relative
-        difference. Rows of moment arms also have the coordinate of the greatest difference.
+        difference. Rows of moment arms also have the coordinate of the greatest difference. The cause is that by other
+        differences, if they say one.
         """
-        return pandas.DataFrame(self.records)
+        return pandas.DataFrame([record | {"cause": _cause(self, record)} for record in self.records])
 
     @property
     def muscles(self) -> "pd.DataFrame":
@@ -160,11 +159,13 @@ class ModelComparison:
         table = self.table[self.table["part"] != "coordinate"]
         return table.sort_values("relative", ascending=False, kind="stable").head(count)
 
-    def curves(self, muscle: str, quantity: str, over: str, values: Array) -> tuple[Array, Array]:
+    def curves(
+        self, muscle: str, quantity: str, over: str, values: Array, pose: int | None = None
+    ) -> tuple[Array, Array]:
         """A quantity of a muscle of A (n,) and of its partner (n,), over values (n,) of a coordinate of A.
 
         The quantity is "length", "moment arm" or "force". The coordinate needs a partner. The other coordinates are
-        those of the starts.
+        those of a pose of the comparison, by its number, or of the starts.
 
         ValueError for names without a partner, and for other quantities.
         """
@@ -180,7 +181,10 @@ class ModelComparison:
         for k, side in enumerate(self.sides):
             name, along = pairs[0][k], pairs[1][k]
             arms = [along] if quantity == "moment arm" else []
-            at = side.at(Request({along: values}, [], arms, self.activation))
+            held = {} if pose is None else {n: np.full(len(values), x[pose]) for n, x in self.values.items()}
+            names = {n: (n, self.names.coordinates.names[n])[k] for n in held}
+            rest = {names[n]: x for n, x in held.items() if names[n] not in side.dependent}
+            at = side.at(Request(rest | {along: values}, [], arms, self.activation))
             fields = {"length": at.lengths, "force": at.tensions, "moment arm": at.arms.get(along, at.lengths)}
             found.append(fields[quantity][:, side.muscles.index(name)])
         return found[0], found[1]
@@ -295,13 +299,13 @@ def _lines(found: ModelComparison) -> Iterator[str]:
             continue
         quantity = f"{row['quantity']} [{units[row['quantity']]}]"
         end = f"  about {printable(row['coordinate'])}" if row["coordinate"] else ""
-        end += f"  ({cause})" if (cause := _cause(found, row)) else ""
+        end += f"  ({row['cause']})" if row["cause"] else ""
         numbers = f"{row['greatest']:>11.3g}{row['RMS']:>11.3g}{row['relative']:>11.2g}"
         yield f"  {printable(row['name']):<28}{quantity:<30}{numbers}{end}"
     yield from _warnings(found)
 
 
-def _cause(found: ModelComparison, row: Any) -> str:
+def _cause(found: ModelComparison, row: Record) -> str:
     """Why a quantity may differ, as far as other differences say it."""
     apart = {r["name"] for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE}
     if row["coordinate"] in apart:
