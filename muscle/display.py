@@ -69,9 +69,9 @@ def _spans(piece: Piece, poses: Poses, start: Array, end: Array) -> list[tuple[l
     found = []
     for i, wrap in enumerate(piece.wraps):
         line = before(order, on, i, Q, start), after(order, on, i, P, end)
-        found.append(
-            np.concatenate([*_span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1]), on[i][..., None]], -1)
-        )
+        with np.errstate(invalid="ignore"):  # of a surface that is not touched, whose points are left out
+            points = _span(wrap, arcs[i], poses, line[0], (P[i], Q[i]), line[1])
+        found.append(np.concatenate([*points, on[i][..., None]], -1))
     along, _ = in_order(order, found)
     return [(np.split(x[..., :-1], POINTS_PER_ARC, axis=-1), x[..., -1:] > 0) for x in along]
 

@@ -273,22 +273,23 @@ class Part:
         return local
 
 
-# By the bone of the library's shoulder that bears the key: the one that it carries
+# By the bone of the library's shoulder: words of a body's name that say it is one, and the bone that it carries
+BONES = {"thorax": ("thorax",), "clavicle": ("clavic",), "scapula": ("scapula",), "humerus": ("humerus",),
+         "forearm": ("forearm", "ulna")}  # fmt: skip
 CARRIED = {"thorax": "clavicle", "clavicle": "scapula", "scapula": "humerus", "humerus": "forearm"}
 ATLAS = "thoracoscapular"
-SAME_DIRECTION = np.cos(np.radians(20))  # of the next joint in a bone's own axes, so that these axes are alike
+SAME_DIRECTION = np.cos(np.radians(40))  # of the next joint in a bone's axes, so that these axes are alike
 SIZES = 0.5, 2.0  # of a bone, relative to the library's
 
 
 @cache
 def atlas() -> tuple[dict[str, Mesh], dict[str, Array]]:
-    """The bones of the library's shoulder, and where each carries the next one [m]."""
+    """The bones of the library's shoulder, and the origins of its bodies [m] in the ground, whose axes they have."""
     model = load_model(ATLAS)
     folder = (Path(str(model.file)).parent / "geometry",)
     shapes = {model.system.ground: model.system.shapes} | {body.name: body.shapes for body in model.system.bodies}
     meshes = {name: mesh for name, (shape, *_) in shapes.items() if (mesh := shape_mesh(shape, folder)) is not None}
-    origins = {body.name: np.array(body.position) for body in model.system.bodies}
-    return meshes, {bone: origins[carried] for bone, carried in CARRIED.items()}
+    return meshes, {name: p for name, (_, p) in model.system.poses(model.start).items()}
 
 
 @dataclass
@@ -310,10 +311,10 @@ class Scene:
         absent = [name for name in self.missing if name not in unread]
         messages = []
         if absent:
-            message = f"Geometry not found, limbs are drawn instead: {_named(absent)}."
+            message = f"Geometry not found, simple bones are drawn instead: {_named(absent)}."
             messages.append(f"{message} Name its folder: --geometry FOLDER, geometry=")
         if unread:
-            message = f"Geometry of a format that is not read, limbs are drawn instead: {_named(unread)}."
+            message = f"Geometry of a format that is not read, simple bones are drawn instead: {_named(unread)}."
             messages.append(f"{message} Save it as one of {', '.join(MESH_FILES)}, and name that file in the model")
         return ". ".join(messages)
 
@@ -379,8 +380,8 @@ class Scene:
         known = {} if any(self._own.values()) else self._library_bones()
         parts += known.get(self.model.system.ground, [])
         for body in self.model.system.bodies:
-            own = self._own[body.name] or known.get(body.name, [])
-            parts += own or (self._limbs(body) if body.shapes or bare else [])
+            own = self._own[body.name] or known.get(body.name)
+            parts += own if own is not None else self._limbs(body) if body.shapes or bare else []
         return parts
 
     @cached_property
@@ -393,31 +394,75 @@ class Scene:
     def _library_bones(self) -> dict[str, list[Part]]:
         """Bones of the library's shoulder for bodies of a model without shapes, where their names fit and their next
         joint lies in the same direction. They are as much larger as this joint is farther away."""
-        system, found = self.model.system, {}
-        scales: dict[str, float] = {}
+        system, found = self.model.system, dict[str, list[Part]]()
+        fits: dict[str, tuple[float, Array, Array]] = {}
+        hands: set[str] = set()
         for name in (system.ground, *system.body_names):
-            bone = next((bone for bone in (*CARRIED, "forearm") if bone in name.lower()), "")
+            bone = next((bone for bone, words in BONES.items() if any(word in name.lower() for word in words)), "")
             carrier = next((body.parent for body in system.bodies if body.name == name), "")
-            scale = scales.get(carrier, 0.0) if bone == "forearm" else self._scale(name, bone)
-            if scale:
-                scales[name], mesh = scale, atlas()[0][bone]
-                scaled = Mesh(scale * mesh.vertices, mesh.faces)
-                found[name] = [Part(name, scaled)]
+            fit = fits.get(carrier) if bone == "forearm" else self._fit(name, bone)
+            if carrier in hands:  # the forearm shows what it carries too
+                found[name] = []
+                hands.add(name)
+            elif fit is not None:
+                hands |= {name} if bone == "forearm" else set()
+                (scale, turn, shift), mesh, (R, _) = fit, atlas()[0][bone], self._pose(name)
+                fits[name] = scale, turn, np.zeros(3)
+                found[name] = [Part(name, Mesh((scale * mesh.vertices @ turn.T + shift) @ R, mesh.faces))]
         return found
 
-    def _scale(self, name: str, bone: str) -> float:
-        """The size of a body relative to the library's bone, by where it carries the next one; 0 if it does not fit."""
-        if not bone:
-            return 0.0
-        carried = [b for b in self.model.system.bodies if b.parent == name and CARRIED[bone] in b.name.lower()]
-        if not carried:
-            return 0.0
-        R, p = self.poses[name] if name != self.model.system.ground else (np.eye(3), np.zeros(3))
-        own, theirs = R.T @ (self.poses[carried[0].name][1] - p), atlas()[1][bone]
+    def _fit(self, name: str, bone: str) -> tuple[float, Array, Array] | None:
+        """The size of a body relative to the library's bone, the axes (3, 3) of that bone in the ground, the body's own
+        or those of a person who stands, and its shift [m]; None if it does not fit. The next bone decides, or, of the
+        thorax, whose next joint is near, the clavicle and the arm."""
+        ends = [self._origin(part, name) for part in ((CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")])]
+        if not bone or any(end is None for end in ends):
+            return None
+        (R, p), places = self._pose(name), atlas()[1]
+        first, last = (ends[0], ends[1]) if bone == "thorax" else (p, ends[0])
+        begin, end = (places[b] for b in (("clavicle", "humerus") if bone == "thorax" else (bone, CARRIED[bone])))
+        axes, own, theirs = R if self._has_their_axes else self._standing, last - first, end - begin
         size, length = float(np.linalg.norm(own)), float(np.linalg.norm(theirs))
         scale = size / length
-        alike = SIZES[0] <= scale <= SIZES[1] and own @ theirs >= SAME_DIRECTION * size * length
-        return scale if alike else 0.0
+        if own @ axes @ theirs < SAME_DIRECTION * size * length or not SIZES[0] <= scale <= SIZES[1]:
+            return None
+        return scale, axes, (first - p - scale * axes @ begin if bone == "thorax" else np.zeros(3))
+
+    def _origin(self, bone: str | None, carrier: str = "") -> Array | None:
+        """The origin of the body of a name [m]; of several, that of both sides, the one which the carrier bears."""
+        named = [
+            b for b in self.model.system.bodies if any(word in b.name.lower() for word in BONES.get(bone or "", ()))
+        ]
+        named = [b for b in named if b.parent == carrier] if len(named) > 1 else named
+        return self.poses[named[0].name][1] if named else None
+
+    def _pose(self, name: str) -> tuple[Array, Array]:
+        return self.poses[name] if name != self.model.system.ground else (np.eye(3), np.zeros(3))
+
+    @cached_property
+    def _side(self) -> tuple[Array | None, Array]:
+        """(3,) [m] from the clavicle's origin to that of the arm, None without them, and the same in the library."""
+        places, (a, b) = atlas()[1], (self._origin(bone) for bone in ("clavicle", "humerus"))
+        return None if a is None or b is None else b - a, places["humerus"] - places["clavicle"]
+
+    @cached_property
+    def _has_their_axes(self) -> bool:
+        """Whether bodies have the library's axes, as far as the arm lies beside the clavicle in them as there."""
+        (own, theirs), thorax = self._side, [n for n in self.model.system.body_names if "thorax" in n.lower()]
+        R, _ = self._pose(thorax[0] if thorax else self.model.system.ground)
+        size = 0.0 if own is None else float(np.linalg.norm(own) * np.linalg.norm(theirs))
+        return own is None or bool(own @ R @ theirs >= SAME_DIRECTION * size)
+
+    @cached_property
+    def _standing(self) -> Array:
+        """(3, 3) the library's axes in the ground, if a person stands whose arm is beside the clavicle as there."""
+        frames = []
+        for side, up in zip(self._side, (self.up, np.eye(3)[1]), strict=True):
+            assert side is not None
+            x = side - (side @ up) * up
+            x = x / (np.linalg.norm(x) or 1.0)
+            frames.append(np.stack([x, up, np.cross(x, up)], axis=-1))
+        return frames[0] @ frames[1].T
 
     @cached_property
     def ghosts(self) -> list[Part]:

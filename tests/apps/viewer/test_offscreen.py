@@ -146,7 +146,9 @@ def test_missing_geometry_is_reported_for_every_format(tmp_path, suffix):
         mq.Model(mq.ArticulatedSystem((rod,)), name="rod").save(path)
     model = mq.load_model(path)
     motion = Motion(model, [0.0, 0.1], [[0.0], [0.5]])
-    with pytest.warns(UserWarning, match=r"Geometry not found, limbs are drawn instead: gone.stl. .*--geometry FOLDER"):
+    with pytest.warns(
+        UserWarning, match=r"Geometry not found, simple bones are drawn instead: gone.stl. .*--geometry FOLDER"
+    ):
         mq.film(model, motion, tmp_path / "a.gif", rate=10, size=(32, 24))
     (tmp_path / "Geometry").mkdir()
     facet = "facet normal 0 0 0\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\n"
@@ -165,8 +167,8 @@ def test_geometry_of_an_unread_format_is_not_called_missing(tmp_path):
     model = mq.Model(mq.ArticulatedSystem((replace(rod, shapes=shapes),)), name="rod")
     scene = opened(model, (), (), None, tmp_path, None)[0]
     absent, unread = scene.missing_geometry_message.split("geometry=. ")
-    assert "not found, limbs are drawn instead: gone.stl." in absent
-    assert "not read, limbs are drawn instead: arm.dae. Save it as one of .vtp, .stl" in unread
+    assert "not found, simple bones are drawn instead: gone.stl." in absent
+    assert "not read, simple bones are drawn instead: arm.dae. Save it as one of .vtp, .stl" in unread
     assert [part.mesh.vertices.tolist() for part in scene.bones] == [corners.tolist()]
 
 
