@@ -418,9 +418,9 @@ class Scene:
         ends = [self._origin(part, name) for part in ((CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")])]
         if not bone or any(end is None for end in ends):
             return None
-        (R, p), places = self._pose(name), atlas()[1]
+        (R, p), origins = self._pose(name), atlas()[1]
         first, last = (ends[0], ends[1]) if bone == "thorax" else (p, ends[0])
-        begin, end = (places[b] for b in (("clavicle", "humerus") if bone == "thorax" else (bone, CARRIED[bone])))
+        begin, end = (origins[b] for b in (("clavicle", "humerus") if bone == "thorax" else (bone, CARRIED[bone])))
         axes, own, theirs = R if self._has_their_axes else self._standing, last - first, end - begin
         size, length = float(np.linalg.norm(own)), float(np.linalg.norm(theirs))
         scale = size / length
@@ -442,8 +442,8 @@ class Scene:
     @cached_property
     def _side(self) -> tuple[Array | None, Array]:
         """(3,) [m] from the clavicle's origin to that of the arm, None without them, and the same in the library."""
-        places, (a, b) = atlas()[1], (self._origin(bone) for bone in ("clavicle", "humerus"))
-        return None if a is None or b is None else b - a, places["humerus"] - places["clavicle"]
+        origins, (a, b) = atlas()[1], (self._origin(bone) for bone in ("clavicle", "humerus"))
+        return None if a is None or b is None else b - a, origins["humerus"] - origins["clavicle"]
 
     @cached_property
     def _has_their_axes(self) -> bool:

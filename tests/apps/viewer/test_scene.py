@@ -322,24 +322,24 @@ def test_bones_whose_axes_differ_stay_limbs():
 def test_bones_of_the_library_show_where_a_model_has_opensim_axes(rng):
     """x forward, y up, z to the right; each body has axes of its own, and the thorax carries the scapula."""
     library = load_model("thoracoscapular")
-    places = {name: p for name, (_, p) in library.system.poses(library.start).items()} | {"ground": np.zeros(3)}
+    origins = {name: p for name, (_, p) in library.system.poses(library.start).items()} | {"ground": np.zeros(3)}
     own = Scene(library, library.start, (GEOMETRY,))
     C = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
-    thorax = next(name for name in (*places,) if "thorax" in name or name == "ground")
+    thorax = next(name for name in (*origins,) if "thorax" in name or name == "ground")
     chain = [("thorax", "ground", thorax), ("clavicle", "thorax", "clavicle"), ("scapula", "thorax", "scapula"),
              ("humerus", "scapula", "humerus"), ("ulna", "humerus", "forearm")]  # fmt: skip
     turns = {name: quaternion_exp(rng.normal(size=3)) for name, *_ in chain} | {"ground": np.array([1.0, 0, 0, 0])}
-    origins = {name: C @ places[bone] for name, _, bone in chain} | {"ground": np.zeros(3)}
+    ours = {name: C @ origins[bone] for name, _, bone in chain} | {"ground": np.zeros(3)}
     bodies = []
     for name, parent, _ in chain:
         R = rotation_matrix(turns[parent])
         between = quaternion_multiply(quaternion_conjugate(turns[parent]), turns[name])
-        position = tuple(R.T @ (origins[name] - origins[parent]))
+        position = tuple(R.T @ (ours[name] - ours[parent]))
         bodies.append(mq.Body(name, parent, mq.joints.RevoluteJoint((0, 0, 1)), position, tuple(between), mass=1.0))
     bodies.append(mq.Body("radius", "ulna", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.02, 0.01), mass=1.0))
     model = Model(mq.ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0)))
     scene = Scene(model, model.start)
     assert [part.body for part in scene.bones] == [name for name, *_ in chain]
     for found, expected in zip(scene.bones, own.bones, strict=True):
-        shown = found.mesh.vertices @ rotation_matrix(turns[found.body]).T + origins[found.body]
-        np.testing.assert_allclose(shown, (expected.mesh.vertices + places[expected.body]) @ C.T, atol=1e-12)
+        shown = found.mesh.vertices @ rotation_matrix(turns[found.body]).T + ours[found.body]
+        np.testing.assert_allclose(shown, (expected.mesh.vertices + origins[expected.body]) @ C.T, atol=1e-12)
