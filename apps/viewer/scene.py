@@ -412,9 +412,10 @@ class Scene:
         return found
 
     def _fit(self, name: str, bone: str) -> tuple[float, Array, Array] | None:
-        """The size of a body relative to the library's bone, the axes (3, 3) of that bone in the ground, the body's own
-        or those of a person who stands, and its shift [m]; None if it does not fit. The next bone decides, or, of the
-        thorax, whose next joint is near, the clavicle and the arm."""
+        """Size, axes (3, 3) in the ground and shift [m] of a body's bone; None if the library's does not fit.
+
+        The size is relative to the library's. The axes are the body's own, or those of a person who stands. The next
+        bone decides, or, of the thorax, whose next joint is near, the clavicle and the arm."""
         ends = [self._origin(part, name) for part in ((CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")])]
         if not bone or any(end is None for end in ends):
             return None
