@@ -1,13 +1,11 @@
 """Of several local minima of the length between the same ends, the shortest is found."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from models import past
 from volume import draws
 
-from benchmarks.wrapping import certificate
 from myoquat.muscle import (
     PathFlag,
     WrapCylinder,
@@ -17,7 +15,6 @@ from myoquat.muscle import (
     path_flags,
     path_lengths,
 )
-from myoquat.muscle.wrapping import segment_solver
 
 
 def rod(position, turned, **numbers):
@@ -39,44 +36,6 @@ def ends(count, seed=0):
     out = rng.normal(size=(count, 3))
     out *= 0.09 / np.linalg.norm(out, axis=-1, keepdims=True)
     return np.concatenate([out, -out], axis=-1) + rng.uniform(-0.03, 0.03, (count, 6))
-
-
-def solved(group, q):
-    """Lengths by NumPy, which follows a patched search, and whether a path touches all that it should and is solved."""
-    piece, lengths, _ = certificate.solved(GROUPS[group], q[:, :3], q[:, 3:])
-    return lengths, ~np.logical_or.reduce([piece.unsolved, *(c.inside for c in piece.contacts)])
-
-
-@pytest.fixture(scope="module")
-def found():
-    """Of each group, ends, and their lengths with all searches, and whether each path is sure."""
-    q = ends(100, seed=3)
-    return {group: (q, *solved(group, q)) for group in GROUPS}
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_wherever_the_search_begins_no_path_is_shorter(group, found, monkeypatch):
-    """The search begins from the surface over which alone the path is longest; here from each other one too."""
-    q, lengths, sure = (x[: draws(30, 100)] for x in found[group])
-    assert sure.mean() > 0.8
-    for i in range(len(GROUPS[group])):
-
-        def begun(alone, i=i):
-            return tuple((own.length >= 0) & (k == i) for k, own in enumerate(alone))
-
-        monkeypatch.setattr(segment_solver, "_longest", begun)
-        others, clear = solved(group, q)
-        assert np.sum(sure & clear & (others < lengths - 1e-9)) <= 1
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_alternative_local_minimum_may_be_shorter(group, found, monkeypatch):
-    q, lengths, sure = found[group]
-    monkeypatch.setattr(segment_solver, "_with_next", lambda x, _: replace(x, number=-1.0 + 0.0 * x.number))
-    first, clear = solved(group, q)
-    shorter = (lengths < first - 1e-6)[sure & clear]
-    assert shorter.mean() > 0.02
-    assert np.all((lengths < first + 1e-9)[sure & clear])
 
 
 @pytest.mark.parametrize("group", GROUPS)

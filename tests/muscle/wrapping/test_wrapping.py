@@ -247,7 +247,7 @@ def test_all_jacobians_agree(smooth):
 
 
 def test_kernels_give_what_numpy_gives(smooth):
-    q = smooth[0][: draws(12, 200)]
+    q = smooth[0][: draws(4, 200)]
     for f in (path_lengths, path_jacobian):
         np.testing.assert_allclose(f(WHOLE, q), f(WHOLE, q, backend="numpy"), atol=1e-13, rtol=0)
     np.testing.assert_array_equal(path_flags(WHOLE, q, near=2e-3), path_flags(WHOLE, q, near=2e-3, backend="numpy"))
