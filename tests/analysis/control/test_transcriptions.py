@@ -60,8 +60,7 @@ def test_measured_order_on_an_exact_rotation(method):
     assert np.log2(coarse / fine) == pytest.approx(stated, abs=0.5)
 
 
-@pytest.mark.parametrize("frame", ["child", "parent"])
-@pytest.mark.parametrize("method", ORDERS)
+@pytest.mark.parametrize(("method", "frame"), [*((method, "child") for method in ORDERS), ("radau", "parent")])
 def test_a_tumbling_body_flies_along_a_line(method, frame):
     """Its centre of mass does, whatever the frame of its velocities; simulated forward the motion reproduces itself."""
     system, v = top(frame, mq.joints.FloatingJoint), np.array([1.0, -2.0, 3.0])

@@ -1,6 +1,5 @@
 """Of several local minima of the length between the same ends, the shortest is found."""
 
-
 import numpy as np
 import pytest
 from models import past

@@ -15,7 +15,6 @@ from myoquat.muscle import (
     WrapSphere,
     WrapTorus,
     path_flags,
-    path_jacobian,
     path_lengths,
 )
 from myoquat.muscle.display import polylines
@@ -50,15 +49,12 @@ def test_the_order_of_the_list_tells_nothing(group):
     assert (sure & several).mean() > 0.5
     spread = np.ptp(lengths, axis=0)[sure]
     assert np.mean(spread > 1e-9) < 0.01
-    for model in models:
-        there = path_jacobian(model, q[:50])[:, 0]
-        assert np.all(np.isfinite(there))
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_path_runs_through_a_surface_without_a_word(group):
     """Points along the drawn path lie inside no surface."""
-    model, q = past(GROUPS[group]), ends(draws(50, 600), seed=1)
+    model, q = past(GROUPS[group]), ends(draws(20, 600), seed=1)
     sure = clear(model, q)
     assert sure.mean() > 0.6
     (drawn,) = polylines(model, q[sure])
