@@ -5,30 +5,44 @@ moment and rotational inertia about the link's origin.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.inverse import rotor_inertia
-from myoquat.joints.crossovers import MinRows
-from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
+from myoquat.joints.motion import Motion, Pair, kinematics
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.vectors import congruent, dot, full, joined, matvec, mirrored, row_cross
+from myoquat.joints.multibody.tree import WORLD, Tree
+from myoquat.joints.vectors import (
+    congruent,
+    dot,
+    full,
+    joined,
+    joined_matrices,
+    matvec,
+    mirrored,
+    row_cross,
+    transpose,
+)
 from myoquat.kernels.control_flow.table_loop import Rows
-from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, may_be_nonzero
+from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
     "Inertia",
+    "branch_poses",
     "composites",
     "dense",
     "force_columns",
     "mass",
     "matrix",
+    "moving_pairs",
+    "pair_products",
+    "to_branch_forces",
+    "to_branch_motions",
     "to_parent_columns",
-    "walks",
     "work",
 ]
 
@@ -53,22 +67,25 @@ def matrix(
     wrenches: W_j = (n, f) that each joint transmits, in its link's axes at its origin. They add W_j . (S_j x S_i) / 2
     to the entries of every joint i that carries another joint j, S their subspaces and x the cross product of motions.
     """
-    tree = system.tree
-    inertias = composites(tree, motion, own)
-    if rotors is not None and not may_be_nonzero(rotors):
-        rotors = None
-    if wrenches is None and walks(system.nu, tree.links, motion):
-        forces = [force_columns(inertias[i], motion.subspaces[i]) for i in range(len(tree.links))]
-        own_blocks = [mirrored(work(S, F)) for S, F in zip(motion.subspaces, forces, strict=True)]
-        if rotors is not None:
-            own_blocks = [M + np.diag(rotors[link.u]) for M, link in zip(own_blocks, tree.links, strict=True)]
-        return _walked_matrix(tree, motion, list(zip(forces, own_blocks, strict=True)), system.nu)
-    blocks: dict[tuple[int, int], Any] = {}
-    for i, link in enumerate(tree.links):
-        if link.u.stop > link.u.start:
-            _fill(blocks, tree, motion, i, inertias[i], None if wrenches is None else wrenches[i])
-    result: Array = _matrix(system, blocks)
-    return result if rotors is None else result + np.diag(rotors)
+    tree, links = system.tree, system.tree.links
+    inertias, blocks = composites(tree, motion, own), dict[tuple[int, int], Any]()
+    pairs = moving_pairs(tree)
+    products = sum(6 * motion.subspaces[j][0].shape[-1] * motion.subspaces[i][0].shape[-1] for j, i in pairs)
+    plain = wrenches is None and not any(link.follows for link in links)
+    if plain and _pays_in_loops(products, [R for R, _ in motion.transforms]):
+        poses, forces = branch_poses(tree, motion), list(map(force_columns, inertias, motion.subspaces))
+        found = pair_products(pairs, list(map(to_branch_motions, poses, motion.subspaces)),
+                              list(map(to_branch_forces, poses, forces)))  # fmt: skip
+        blocks = {(links[j].u.start, links[i].u.start): block for (j, i), block in found.items()}
+        for link, S, F in zip(links, motion.subspaces, forces, strict=True):
+            if link.u.stop > link.u.start:
+                blocks[link.u.start, link.u.start] = mirrored(work(S, F))
+    else:
+        for i, link in enumerate(links):
+            if link.u.stop > link.u.start:
+                _fill(blocks, tree, motion, i, inertias[i], None if wrenches is None else wrenches[i])
+    result = dense(system, {(j, i): transpose(block) for (i, j), block in blocks.items()} | blocks)
+    return result if rotors is None or not may_be_nonzero(rotors) else result + np.diag(rotors)
 
 
 def composites(tree: Tree, motion: Motion, own: list[Inertia]) -> list[Inertia]:
@@ -141,11 +158,6 @@ def work(motions: Pair, forces: Pair) -> Array:
     return np.swapaxes(motions[0], -1, -2) @ forces[0] + np.swapaxes(motions[1], -1, -2) @ forces[1]
 
 
-def _matrix(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
-    """(..., nu, nu) symmetric matrix of its blocks, by their first indices (carrier, carried) in u."""
-    return dense(system, {(j, i): np.swapaxes(block, -1, -2) for (i, j), block in blocks.items()} | blocks)
-
-
 def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
     """(..., nu, nu) matrix of its blocks, by their first indices in u; zero elsewhere."""
     if not blocks:
@@ -162,113 +174,72 @@ def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Arra
     return np.concatenate(rows, axis=-2)
 
 
-# ---- The mass matrix as a walk over cells: the code of each type of pair of joints stands once --------------------
+# ---- Blocks of joints that carry each other, in the axes of the first link of their branch ------------------------
 #
-# Subspaces S_i, origins p_i and forces F_j = I_j S_j of the joints are put into the axes of the world. Then every block
-# is by itself M_ij = S_i^T (F_j moved from p_j to p_i), where link i carries link j.
-# `matrix` writes out the pairs of a small system.
+# There each block is a product of columns by itself, such as S_j^T (I_i S_i) of the mass matrix. Many of them are
+# computed in a loop. `matrix` writes out the pairs of a small system in the axes of their links.
 
 
-_SIMPLE = (0.0, 1.0, -1.0)  # products with these vanish from the code
+MIN_LOOPED_PRODUCTS = 12_000  # multiplications from which blocks are rows of a table: longer code leaves the caches
 
 
-def walks(nu: int, links: Sequence[Link], motion: Motion) -> bool:
-    """Whether the blocks of a system with so many velocities are computed in loops."""
-    if not MinRows.CARRIED.reached_by(nu) or any(link.follows for link in links):
-        return False
-    return any(becomes_loops(R) for R, _ in motion.transforms)
+def moving_pairs(tree: Tree) -> list[tuple[int, int]]:
+    """(j, i) of every link i and link j that carries it, where the joints of both move."""
+    moving = {i for i, link in enumerate(tree.links) if link.u.stop > link.u.start}
+    return [(j, i) for i in sorted(moving) for j in tree.path(i)[:-1] if j in moving]
 
 
-def _walked_matrix(tree: Tree, motion: Motion, forces: Sequence[tuple[Pair, Array]], nu: int) -> Array:
-    """(nu, nu) of the forces (..., 3, k) in columns of every joint on its own link and its own block (k, k)."""
-    walk, links = _Walk(nu), tree.links
-    moving = sorted((i for i, link in enumerate(links) if link.u.stop > link.u.start), key=lambda i: links[i].u.start)
-    poses = world_poses(tree, motion)
-    for i in moving:
-        (R, p), (pair, own) = poses[i], forces[i]
-        S, F = ((R @ part[0], R @ part[1]) for part in (motion.subspaces[i], pair))
-        walk.put_joint(i, links[i].u, (_Numbers.of(*S, p), _Numbers.of(*F, p)), own)
-    for k in moving:
-        carriers = {*tree.path(k)} - {k}
-        for i in moving:
-            if i in carriers:
-                walk.visit(i, k)
-    return walk.result()
+def branch_poses(tree: Tree, motion: Motion) -> list[Pair]:
+    """(R, p) of every link in the axes and about the origin of the first link of its branch."""
+    found: list[Pair] = []
+    for link, (R, p) in zip(tree.links, motion.transforms, strict=True):
+        if link.parent == WORLD:
+            found.append((np.eye(3), np.zeros(3)))
+            continue
+        R_parent, p_parent = found[link.parent]
+        found.append((R_parent @ R, p_parent + matvec(R_parent, p)))
+    return found
 
 
-class _Numbers(NamedTuple):
-    """Of a joint: two parts (3, k) of its subspace or its forces, and its origin; key: which numbers are constants."""
-
-    key: tuple[Any, ...]
-    row: list[Any]
-
-    @classmethod
-    def of(cls, first: Array, second: Array, p: Array) -> "_Numbers":
-        """In the axes of the world."""
-        row = [x for part in (first, second, p) for x in np.asarray(part).flat]
-        key = tuple(x if isinstance(x, float) and x in _SIMPLE else None for x in row)
-        return cls(key, [x for x, known in zip(row, key, strict=True) if known is None])
-
-    @property
-    def columns(self) -> int:
-        """k."""
-        return (len(self.key) - 3) // 6
+def to_branch_motions(pose: Pair, columns: Pair) -> Array:
+    """(..., 6, k) columns (omega, v) of motions of a link in the axes and about the origin of its branch."""
+    R, p = pose
+    omega = R @ columns[0]
+    return joined_matrices([omega, R @ columns[1] + row_cross(p, omega)], -2)
 
 
-class _PairBlock:
-    """(numbers of the joint that carries the other, of that one) -> the block in the rows of the first and the columns
-    of the other, and the same mirrored."""
-
-    __name__ = "pair_block"
-
-    def __init__(self, carrier: Sequence[Any], carried: Sequence[Any]) -> None:
-        self.keys = carrier, carried
-
-    def __call__(self, carrier: Array, carried: Array) -> Array:
-        S_omega, S_v, p = self._parts(self.keys[0], carrier)
-        n, f, p_carried = self._parts(self.keys[1], carried)
-        n = n + row_cross(p_carried - p, f)
-        block = np.swapaxes(S_omega, -1, -2) @ n + np.swapaxes(S_v, -1, -2) @ f
-        return np.concatenate([block.reshape(-1), block.T.reshape(-1)])
-
-    @staticmethod
-    def _parts(key: Sequence[Any], numbers: Array) -> tuple[Array, Array, Array]:
-        row = np.array([0.0 if x is None else x for x in key], dtype=object)
-        row[[k for k, x in enumerate(key) if x is None]] = np.asarray(numbers)
-        size = (len(key) - 3) // 2
-        first, second, p = row[:size].reshape(3, -1), row[size:-3].reshape(3, -1), row[-3:]
-        return first.view(SymbolArray), second.view(SymbolArray), p.view(SymbolArray)
+def to_branch_forces(pose: Pair, columns: Pair) -> Array:
+    """(..., 6, k) the same of columns (n, f) of forces."""
+    return joined_matrices(to_parent_columns(pose, columns), -2)
 
 
-class _Walk:
-    """Cells: the matrix by rows, then the numbers of the joints."""
+def pair_products(
+    pairs: Sequence[tuple[int, int]], left: Sequence[Array], right: Sequence[Array]
+) -> dict[tuple[int, int], Array]:
+    """left[j]^T right[i] (..., a, b) by the pair (j, i), of matrices (..., r, a) and (..., r, b)."""
+    shapes = {pair: (*left[pair[0]].shape[-2:], right[pair[1]].shape[-1]) for pair in pairs}
+    if not _pays_in_loops(sum(r * a * b for r, a, b in shapes.values()), left):
+        return {(j, i): transpose(left[j]) @ right[i] for j, i in pairs}
+    size = sum(a * b for _, a, b in shapes.values())
+    rows, cells, firsts = Rows(), [0.0] * size, []
+    for matrices in (left, right):
+        firsts.append(np.cumsum([len(cells), *(x.size for x in matrices)]))
+        cells += [entry for x in matrices for entry in np.asarray(x).flat]
+    edges = np.cumsum([0, *(a * b for _, a, b in shapes.values())])
+    for (pair, (r, a, b)), edge in zip(shapes.items(), edges, strict=False):
+        takes, gives = [np.arange(r * a), np.arange(r * b)], [np.arange(a * b)]
+        rows.types.setdefault((r, a, b), (partial(_product, r), takes, gives))
+        rows.add((r, a, b), [(*(int(place[k]) for place, k in zip(firsts, pair, strict=True)), int(edge))])
+    found = rows.looped(cells, size)
+    return {pair: found[edge : edge + a * b].reshape(a, b)
+            for (pair, (_, a, b)), edge in zip(shapes.items(), edges, strict=False)}  # fmt: skip
 
-    def __init__(self, nu: int) -> None:
-        self.nu = nu
-        self.cells: list[Any] = [0.0] * (nu * nu)
-        self.joints: dict[int, tuple[slice, tuple[tuple[_Numbers, int], tuple[_Numbers, int]]]] = {}
-        self.rows = Rows()
 
-    def put_joint(self, i: int, u: slice, numbers: tuple[_Numbers, _Numbers], own: Array) -> None:
-        """A joint's subspace and forces, each with its place, and the entries of the joint itself."""
-        first = len(self.cells)
-        self.joints[i] = u, ((numbers[0], first), (numbers[1], first + len(numbers[0].row)))
-        self.cells += [*numbers[0].row, *numbers[1].row]
-        for k, row in enumerate(np.asarray(own), start=u.start):
-            self.cells[k * self.nu + u.start : k * self.nu + u.stop] = list(row)
+def _pays_in_loops(products: int, arrays: Sequence[Array]) -> bool:
+    """Whether so many multiplications are done in a loop: in a kernel, where arrays are symbols of its tracing."""
+    return products >= MIN_LOOPED_PRODUCTS and any(map(becomes_loops, arrays))
 
-    def visit(self, i: int, k: int) -> None:
-        """The blocks of joint i and joint k that it carries."""
-        (rows, ((carrier, S_at), _)), (columns, (_, (carried, F_at))) = self.joints[i], self.joints[k]
-        key, nu = (carrier.key, carried.key), self.nu
-        if key not in self.rows.types:
-            takes = [np.arange(own.count(None)) for own in key]
-            blocks = [(nu * np.arange(own.columns)[:, None] + np.arange(other.columns)).ravel()
-                      for own, other in ((carrier, carried), (carried, carrier))]  # fmt: skip
-            self.rows.types[key] = _PairBlock(*key), takes, blocks
-        firsts = rows.start * nu + columns.start, columns.start * nu + rows.start
-        self.rows.add(key, [(S_at, F_at, *firsts)])
 
-    def result(self) -> Array:
-        """(nu, nu) after the walk."""
-        return self.rows.looped(self.cells, self.nu * self.nu).reshape(self.nu, self.nu)
+def _product(r: int, left: Array, right: Array) -> Array:
+    """The entries of A^T B from those of A and B, of r rows each."""
+    return (left.reshape(r, -1).T @ right.reshape(r, -1)).reshape(-1)

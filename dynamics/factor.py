@@ -5,6 +5,9 @@ that follows a ball joint moves with the velocities of its leader's joint, which
 Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 6.5, tables 6.3 and 6.4.
 """
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +42,9 @@ __all__ = [
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
 MIN_LOOPED_ENTRIES = 100
-# entries of L from which its products with many columns are rows of a table: 16 ball joints in a chain have 1,176
-MIN_TABLED_ENTRIES = 1000
+# entries of L from which its products with many columns are a loop over blocks: 16 ball joints in a chain have 1,176
+MIN_BLOCKED_ENTRIES = 1000
+PANEL_COLUMNS = 8  # of a block of three rows: its products stay in registers
 
 
 def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
@@ -113,21 +117,83 @@ def solve(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
 
 
 def columns_solved(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
-    """`solve` for many columns: in a kernel of a large system one code for all entries of F takes whole rows of B."""
-    (nu, n), entries = B.shape[-2:], pattern(order)
-    if len(entries[0]) < MIN_TABLED_ENTRIES or not becomes_loops(F):
+    """`solve` for many columns. In a kernel of a large system it is a loop over blocks of F for each panel of B, which
+    a cache near the processor holds. The code of each shape of blocks stands once."""
+    nu, n = B.shape[-2:]
+    if sum(len(above) + 1 for _, above in order) < MIN_BLOCKED_ENTRIES or not becomes_loops(F):
         return solve(order, F, B)
-    rows, row, one = Rows(), np.arange(n), np.arange(1)
-    rows.types["scaled"] = (lambda f, x: f * x), [one, row], [row]
-    rows.types["less"] = (lambda f, x, y: y - f * x), [one, row, row], [row]
-    at = {entry: 2 * nu * n + place for place, entry in enumerate(zip(*entries, strict=True))}
-    for k, above in reversed(order):  # the rows of B, which stand behind those of the result, become L^-T B
-        rows.add("less", [(at[k, i], nu * n + n * k, *[nu * n + n * i] * 2) for i in above])
-    for k, above in order:
-        rows.add("scaled", [(at[k, k], nu * n + n * k, n * k)])
-        rows.add("less", [(at[k, i], n * i, n * k, n * k) for i in above])
-    cells = [0.0] * (nu * n) + list(np.asarray(B).flat) + list(np.asarray(F)[entries])
+    groups, above, rows = _groups(order), dict(order), Rows()
+
+    def add(formula: Callable[..., Array], takes: Sequence[_Block], gives: Sequence[_Block]) -> None:
+        key = formula, tuple(block[2:] for block in takes)
+        if key not in rows.types:
+            offsets = ([(step * np.arange(h)[:, None] + np.arange(w)).ravel() for _, step, h, w in blocks]
+                       for blocks in (takes, gives))  # fmt: skip
+            rows.types[key] = (partial(_of_blocks, *key), *offsets)
+        rows.add(key, [tuple(block[0] for block in (*takes, *gives))])
+
+    for first in range(0, n, PANEL_COLUMNS):
+        size = min(PANEL_COLUMNS, n - first)
+        found = {K: (first + n * K[0], n, len(K), size) for K in groups}
+        x = {K: (nu * n + start, *others) for K, (start, *others) in found.items()}  # from B, behind the result
+        f = {(K, I): (2 * nu * n + nu * K[0] + I[0], nu, len(K), len(I))
+             for K in groups for I in groups if I == K or I[0] in above[K[0]]}  # fmt: skip
+        for K, I in reversed(f):
+            if I == K:
+                add(_descended_block, [f[K, K], x[K]], [x[K]])
+            else:
+                add(_less_transposed, [f[K, I], x[K], x[I]], [x[I]])
+        for K in groups:
+            add(_scaled, [f[K, K], x[K]], [x[K]])
+        for K, I in f:
+            if I == K:
+                add(_ascended_block, [f[K, K], x[K]], [x[K], found[K]])
+            else:
+                add(_less, [f[K, I], x[I], x[K]], [x[K]])
+    cells = [0.0] * (nu * n) + list(np.asarray(B).flat) + list(np.asarray(F).flat)
     return rows.looped(cells, nu * n).reshape(nu, n)
+
+
+_Block = tuple[int, int, int, int]  # of cells: the first one, the step from row to row, the numbers of rows and columns
+
+
+def _groups(order: list[tuple[int, list[int]]]) -> list[tuple[int, ...]]:
+    """Velocities that follow each other without a branch between them, up to three of them, ancestors first."""
+    children, groups = Counter(above[-1] for _, above in order if above), list[tuple[int, ...]]()
+    for k, above in order:
+        last = groups[-1] if groups else ()
+        joins = last[-1:] == (k - 1,) == tuple(above[-1:]) and children[k - 1] == 1 and len(last) < 3
+        groups[-1:] = [(*last, k)] if joins else [*groups[-1:], (k,)]
+    return groups
+
+
+def _of_blocks(formula: Callable[..., Array], shapes: Sequence[tuple[int, int]], *entries: Array) -> Array:
+    """A formula of matrices on their entries."""
+    return formula(*(x.reshape(shape) for x, shape in zip(entries, shapes, strict=True))).reshape(-1)
+
+
+def _less(F: Array, X: Array, Y: Array) -> Array:
+    return Y - F @ X
+
+
+def _less_transposed(F: Array, X: Array, Y: Array) -> Array:
+    return Y - F.T @ X
+
+
+def _scaled(F: Array, X: Array) -> Array:
+    return np.diagonal(F)[:, None] * X
+
+
+def _descended_block(F: Array, X: Array) -> Array:
+    return descended([(k, list(range(k))) for k in range(len(F))], F, X)
+
+
+def _ascended_block(F: Array, X: Array) -> Array:
+    """L^-1 X, twice."""
+    X = X.copy()
+    for k in range(1, len(X)):
+        X[k] = X[k] - F[k, :k] @ X[:k]
+    return np.concatenate([X, X])
 
 
 def ascended(order: list[tuple[int, list[int]]], F: Array, X: Array) -> Array:

@@ -25,7 +25,6 @@ class MinRows(IntEnum):
     TREE_SCAN       links of a system that may be members of a scan over the tree. Below, a state of the measured chains
                     and trees takes up to a seventh longer by loops
     TREE_SCAN_TYPE  links of a type, on the average, from which they are
-    CARRIED         velocities of a system from which the forces of its joints go to the ground in loops, for M
 
     >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
     (False, True)
@@ -37,7 +36,6 @@ class MinRows(IntEnum):
     PROGRAM = 50
     TREE_SCAN = 48
     TREE_SCAN_TYPE = 8
-    CARRIED = 64
 
     def reached_by(self, rows: float) -> bool:
         """Whether so many rows are enough."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -170,7 +170,14 @@ class HasSystem(Protocol):
     def system(self) -> ArticulatedSystem: ...
 
 
-SystemLike: TypeAlias = ArticulatedSystem | HasSystem  # what functions of a model take where muscles play no part
+if TYPE_CHECKING:
+    SystemLike: TypeAlias = ArticulatedSystem | HasSystem
+else:
+
+    class SystemLike:
+        """A system, or a model that has one: what functions take where muscles play no part. One word in `help`."""
+
+        __module__ = "builtins"
 
 
 def system_of(model: SystemLike) -> ArticulatedSystem:

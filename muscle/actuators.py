@@ -12,7 +12,7 @@ from myoquat.core.arguments import check_type
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.ranges import Positive
+from myoquat.joints.ranges import Positive, is_plausible, size_limit
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -99,8 +99,9 @@ class Actuator(Record, ABC):
             if f.name in ("body", "first", "second") and value not in known:
                 raise ModelError(f"body {value!r} does not exist", element=self.element)
             numbers = value if isinstance(value, tuple) else (value,)
-            if f.name not in _MAY_BE_INFINITE and any(isinstance(x, float) and not math.isfinite(x) for x in numbers):
-                raise ModelError(f"{f.name} must be finite, not {value!r}", element=self.element)
+            if f.name not in _MAY_BE_INFINITE and any(isinstance(x, float) and not is_plausible(x) for x in numbers):
+                limit = size_limit(numbers)
+                raise ModelError(f"{f.name} must be finite{limit and ',' + limit}, not {value!r}", element=self.element)
             if f.name in ("axis", "direction") and not any(numbers):
                 raise ModelError(f"{f.name} must not be zero", element=self.element)
 

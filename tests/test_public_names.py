@@ -115,4 +115,5 @@ def test_help_shows_types_as_words():
     """NumPy's own ArrayLike expands to half a page, twelve times in `simulate`."""
     signature = str(inspect.signature(myoquat.simulate))
     assert "q0: ArrayLike | None = None" in signature
-    assert len(signature) < 2000
+    assert "activation: ControlLike | None = None" in signature
+    assert len(signature) < 900

@@ -15,6 +15,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import MissingExtraError
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import MotionLike, motion_of
+from myoquat.data.osim.read import angular_coordinates
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
@@ -120,8 +121,9 @@ def compare_with_engine(
     """The comparison of a file as this package reads it (A) with the engine that owns its format (B).
 
     The engine is MuJoCo for .xml and OpenSim for .osim. MuJoCo's files are read with its own rule for cylinders,
-    wrapping="mujoco". rotations as for `load_model`: those of A. Other arguments and errors as for `compare_models`;
-    MissingExtraError if the engine is not installed, ValueError for another format.
+    wrapping="mujoco". Moment arms are about the axes that OpenSim takes (`about_axes` of `moment_arms`). rotations as
+    for `load_model`: those of A. Other arguments and errors as for `compare_models`; MissingExtraError if the engine is
+    not installed, ValueError for another format.
 
     >>> from myoquat.analysis import compare_with_engine
     >>> compare_with_engine("arm.toml")
@@ -131,7 +133,8 @@ def compare_with_engine(
     check_types(path=(path, PATH), rotations=(rotations, str))
     side = engine_of(Path(path))
     wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
-    a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat")
+    about_axes = angular_coordinates(Path(path)) if isinstance(side, OpensimSide) else ()
+    a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat", about_axes)
     if isinstance(side, MujocoSide):
         side.offsets = _offsets(a.model)
     return _compared((a, side), (coordinates, muscles, bodies), (poses, seed, motion), activation)

@@ -17,6 +17,7 @@ __all__ = ["MujocoSide", "OpensimSide"]
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
 FREE, OVER_JOINTS, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 1, 2, 3, 4  # MuJoCo's numbers
+MAX_CONSTRAINT_ERROR = 1e-9  # [m, rad] of a pose in OpenSim that is not assembled again
 SPRING, FRICTION, NO_SOURCE = -1, -2, -3  # forces of a tendon beside its actuators, which have numbers from 0
 
 
@@ -239,8 +240,11 @@ class OpensimSide(Side):
     def _pose(self, values: Mapping[str, float]) -> None:
         for name, value in values.items():
             self._coordinates[name].setValue(self._state, value, False)
-        self.engine.assemble(self._state)
         self.engine.realizePosition(self._state)
+        errors = self._state.getQErr()
+        if any(abs(errors.get(k)) > MAX_CONSTRAINT_ERROR for k in range(errors.size())):  # assembling moves others too
+            self.engine.assemble(self._state)
+            self.engine.realizePosition(self._state)
 
     def _tension(self, actuator: Any, activation: float) -> float:
         muscle = self.module.Muscle.safeDownCast(actuator)

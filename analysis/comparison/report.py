@@ -22,7 +22,7 @@ Record = dict[str, Any]
 QUANTITIES = {"length": "m", "moment arm": "m", "force": "N"}  # of a muscle
 OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the ground": "m"}
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
-COORDINATE_TOLERANCE = 1e-9  # [rad, m] of values that constraints set
+COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
@@ -67,7 +67,7 @@ class ModelComparison:
     poses: str = ""
     compared: int = 0
     activation: float = 1.0
-    sides: tuple[Side, Side] | None = field(default=None, compare=False)
+    sides: tuple[ModelSide, Side] | None = field(default=None, compare=False)
     arms: Mapping[str, str] = field(default_factory=dict)  # columns of moment arms: those of A with those of B
     values: Mapping[str, Array] = field(default_factory=dict)  # (n,) of A's coordinates at the poses [rad, m]
     units: Mapping[str, str] = field(default_factory=dict)  # of A's coordinates
@@ -310,11 +310,14 @@ def _cause(found: ModelComparison, row: Record) -> str:
     apart = {r["name"] for r in found.records if r["part"] == "coordinate" and r["greatest"] > COORDINATE_TOLERANCE}
     if row["coordinate"] in apart:
         return "the constraints of the sides set this coordinate differently"
-    if row["quantity"] in ("moment arm", "force"):
+    if row["quantity"] in ("moment arm", "force", "length") and row["part"] == "muscle":
         length = next(r for r in found.records if r["name"] == row["name"] and r["quantity"] == "length")
         if length["relative"] > LENGTH_TOLERANCE:
-            coordinates = " because coordinates differ" if apart else ""
-            return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter{coordinates}"
+            muscles = found.sides[0].model.muscles if found.sides is not None else ()
+            surfaces = ", ".join(str(w.name) for m in muscles if m.name == row["name"] for w in m.path.wraps)
+            reason = "because coordinates differ" if apart else f"around {surfaces}" if surfaces else ""
+            if row["quantity"] != "length" or reason:
+                return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter {reason}".rstrip()
     if row["quantity"] == "centre in the ground" and apart:
         return "coordinates differ"
     return ""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -88,10 +89,10 @@ class Side:
 
 
 class ModelSide(Side):
-    """A model of this package."""
+    """A model of this package. `about_axes`: as of `moment_arms`."""
 
-    def __init__(self, model: Model, label: str) -> None:
-        self.model, self.label, system = model, label, model.system
+    def __init__(self, model: Model, label: str, about_axes: Sequence[Sequence[str]] = ()) -> None:
+        self.model, self.label, self.about_axes, system = model, label, about_axes, model.system
         self.coordinates, self.muscles = system.coordinate_names, model.muscle_names
         self.angles = {name: system.bodies[i].name for name, (i, _) in system.angle_names.items()}
         plain = (body for body in system.bodies if body.joint.facts.quaternion is None)
@@ -116,11 +117,8 @@ class ModelSide(Side):
         poses = system.poses(q)
         centers = [poses[b.name][1] + matvec(poses[b.name][0], np.array(b.center_of_mass)) for b in system.bodies]
         shape = len(q), len(self.model.muscles), len(arms)
-        found = (
-            moment_arms(self.model, q, arms, follow_constraints=bool(self.model.constraints))
-            if arms
-            else np.zeros(shape)
-        )
+        options: Any = {"follow_constraints": bool(self.model.constraints), "about_axes": self.about_axes}
+        found = moment_arms(self.model, q, arms, **options) if arms else np.zeros(shape)
         table = np.asarray(found).reshape(shape)
         return Quantities(
             {name: system.coordinate(name, q) for name in request.coordinates},

@@ -18,6 +18,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
+from myoquat.data.osim.tree import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
@@ -45,6 +46,7 @@ def moment_arms(
     frame: str = "child",
     sequence: str | None = None,
     follow_constraints: bool = False,
+    about_axes: Sequence[Sequence[str]] = (),
 ) -> "pd.DataFrame":
     """Moment arms as a table: rows (pose, muscle) for q (..., nq) flattened, or muscles for one pose (nq,).
 
@@ -62,6 +64,9 @@ def moment_arms(
                  of the velocities), and locked ones rest. A ball joint is one part, whose velocity is one vector. NaN
                  where a coordinate cannot move. The poses must lie on the constraints
                  (`myoquat.dynamics.constraints.assemble`).
+    about_axes   triples of angles about x, y and z. Instead of a moment arm along each angle, OpenSim gives those of a
+                 BallJoint, FreeJoint, EllipsoidJoint or ScapulothoracicJoint about the axes of the frame on the parent,
+                 because its speeds are an angular velocity. Angles that a quaternion has replaced are passed over.
 
     Without `follow_constraints` the other coordinates rest, whatever the constraints say; a ConstraintWarning names
     them. Couplers are followed: the column of an independent coordinate includes the coordinates that it moves. It is
@@ -83,8 +88,11 @@ def moment_arms(
         raise ValueError(f"frame is one of {', '.join(FRAMES)}, not {frame!r}")
     q = check_array("q", q)
     arms = -path_jacobian(model, q)
+    speeds = _speeds(model, q, about_axes)
+    if speeds is not None:
+        arms = arms @ speeds
     if follow_constraints:
-        arms = _along_constraints(model, q, arms)
+        arms = _along_constraints(model, q, arms, speeds)
     elif model.constraints:
         what = ", ".join(dict.fromkeys(type(constraint).__name__ for constraint in model.constraints))
         message = f"moment arms hold the other coordinates, which the model's constraints ({what}) may not allow"
@@ -106,8 +114,24 @@ def moment_arms(
     return frame_of_all[list(coordinates)]
 
 
-def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
-    """The arms (..., m, nu) with the motion that each velocity, or the three of a ball, takes along."""
+def _speeds(model: Model, q: Array, triples: Sequence[Sequence[str]]) -> Array | None:
+    """(..., nu, nu) the velocities per speed, where those of three angles are an angular velocity in the parent's axes;
+    None where all speeds are velocities."""
+    system = model.system
+    kept = [names for names in triples if set(names) <= {*system.coordinate_names}]
+    if not kept:
+        return None
+    E = np.broadcast_to(np.eye(system.nu), (*q.shape[:-1], system.nu, system.nu)).copy()
+    for names in kept:
+        x, y, _ = (system.coordinate(name, q) for name in names)
+        rows = np.concatenate([np.atleast_1d(system.indices.velocities_of_coordinate(name)) for name in names])
+        E[..., rows[:, None], rows] = axes_of_angles(x, y)
+    return np.linalg.inv(E)
+
+
+def _along_constraints(model: Model, q: Array, arms: Array, speeds: Array | None) -> Array:
+    """The arms (..., m, nu) with the motion that each velocity, or the three of a ball, takes along; of each speed if
+    there are velocities (..., nu, nu) per speed."""
     system, flat = model.system, arms.reshape(-1, *arms.shape[-2:])
     rows = q.reshape(-1, system.nq)
     rates = velocity_of(system)
@@ -115,6 +139,8 @@ def _along_constraints(model: Model, q: Array, arms: Array) -> Array:
     held = [*model.constraints, *map(as_constraint, model.couplers)]
     arrays = ConstraintArrays(Constraints(system, held))
     A = arrays.jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
+    if speeds is not None:
+        A = A @ speeds.reshape(-1, system.nu, system.nu)
     tolerance = arrays.tolerance(rows, 0.0) if held else RANK_TOLERANCE
     found, projectors = np.full(flat.shape, np.nan), {}
     for body, iu in zip(system.bodies, system.u_slices, strict=True):

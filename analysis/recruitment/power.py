@@ -54,7 +54,8 @@ class PoseSample:
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 lines.append(f"  {rule}: {', '.join(map(printable, names[:MOST_NAMES]))}{more}")
         if self.constraints:
-            lines.append(f"  brought onto {self.constraints} constraints and kept: {len(self.q)}")
+            many = "s" * (self.constraints > 1)
+            lines.append(f"  brought onto {self.constraints} constraint{many} and kept: {len(self.q)}")
         return "\n".join(lines)
 
 

@@ -42,7 +42,7 @@ from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table
 from myoquat.data.motions.series import interpolated
 from myoquat.data.osim.controllers import read_control_bounds
-from myoquat.data.osim.read import read_frame
+from myoquat.data.osim.read import angular_coordinates, read_frame
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,
@@ -296,7 +296,8 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         found |= _of_fibers(moving, muscles, found["Length"])
     if setup.moments:
         follows = bool(model.constraints or model.couplers)
-        table = moment_arms(model, moving.q, sequence="file", follow_constraints=follows)
+        axes = angular_coordinates(moving.setup.model)
+        table = moment_arms(model, moving.q, sequence="file", follow_constraints=follows, about_axes=axes)
         known = [str(name) for name in table.columns]
         wanted = known if setup.coordinates == ("all",) else list(setup.coordinates)
         indices_of("coordinate", wanted, known)

@@ -10,14 +10,16 @@ Here v_p and a_p are the motion of the parent. The d are derivatives in the axes
 of a constant subspace. I is the inertia of link i and all that it carries. B is their Coriolis matrix, which acts on
 the angular part of m alone. Their force changes by I n + 2 B m. It also turns with the links, by Phi x* f.
 
-Columns of motions (omega, v) and of forces (n, f) are pairs of (..., 3, k). The derivatives of forward dynamics are
--M^-1 times those of inverse dynamics at the same motion.
+Columns of motions (omega, v) and of forces (n, f) are pairs of (..., 3, k). In the axes of one link each block of two
+joints is a product of such columns. The derivatives of forward dynamics are -M^-1 times those of inverse dynamics at
+the same motion.
 
 Sources: S. Singh, R. P. Russell, P. M. Wensing, Efficient analytical derivatives of rigid-body dynamics using spatial
 vector algebra, IEEE Robot. Autom. Lett. 7, 2022 (joints of a constant subspace, in world axes); J. Carpentier, N.
 Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,20 +27,27 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics import factor
-from myoquat.dynamics.composite import Inertia, composites, dense, force_columns, mass, to_parent_columns, work
+from myoquat.dynamics.composite import (
+    branch_poses,
+    composites,
+    dense,
+    force_columns,
+    mass,
+    moving_pairs,
+    pair_products,
+    to_branch_forces,
+    to_branch_motions,
+    work,
+)
 from myoquat.dynamics.inverse import inverse, link_forces, passive_force, rotor_inertia, transmitted
 from myoquat.joints.motion import Motion, Pair, accelerations, inertia_times, kinematics, to_child, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
-from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, vecmat
+from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["forward_derivatives", "has_recursion", "inverse_derivatives"]
-
-
-Blocks = dict[tuple[int, int], Any]  # (first row, first column) -> block
-AT_REST: Pair = (np.zeros(3), np.zeros(3))
 
 
 def has_recursion(system: ArticulatedSystem) -> bool:
@@ -60,93 +69,90 @@ def inverse_derivatives(
     system: ArticulatedSystem, q: Array, u: Array, udot: Array, f_ext: Array | None = None
 ) -> Array:
     """(..., nu, 3 nu) of tau by a small motion, by u and by udot, the last M."""
-    recursion = _Recursion(system, q, u, udot, f_ext)
-    for i in range(len(system.tree.links)):
-        recursion.fill(i)
-    by_q, by_u, M = (dense(system, blocks) for blocks in (recursion.by_q, recursion.by_u, recursion.M))
-    M = M + np.diag(rotor_inertia(system))
+    tree, joints = system.tree, _joints(system, (q, u, udot), f_ext)
+    pairs = moving_pairs(tree)
+    above = pair_products(pairs, [joint.phi for joint in joints], [joint.forces for joint in joints])
+    below = pair_products(pairs, [joint.changes for joint in joints], [joint.rows for joint in joints])
+    parts: tuple[dict[tuple[int, int], Any], ...] = {}, {}, {}  # by q, by u and M, blocks by their first indices in u
+    for i, joint in enumerate(joints):
+        blocks = [(i, i, np.split(joint.own, 3, axis=-1))]
+        for j in (j for j, k in pairs if k == i):
+            up = np.split(above[j, i], 3, axis=-1)
+            blocks += [(j, i, up), (i, j, [*np.split(transpose(below[j, i]), 2, axis=-1), transpose(up[2])])]
+        for row, column, block in blocks if joint.own.size else ():
+            place = tree.links[row].u.start, tree.links[column].u.start
+            for part, entries in zip(parts, block, strict=True):
+                part[place] = entries
+    by_q, by_u, M = (dense(system, part) for part in parts)
     acting = [x for body in system.bodies for x in (body.damping, body.stiffness, body.rotor_inertia)]
     if nu := system.nu * any(map(may_be_nonzero, acting)):
         own = jacobian_at(
             lambda d: passive_force(system, system.displaced(q, d[..., :nu]), u + d[..., nu:]), np.zeros(2 * nu), like=q
         )
         by_q, by_u = by_q + own[..., :nu], by_u + own[..., nu:]
-    return joined_matrices([by_q, by_u, M])
+    return joined_matrices([by_q, by_u, M + np.diag(rotor_inertia(system))])
 
 
-class _Recursion:
-    """The derivatives of inverse dynamics in blocks, by the first indices of their rows and columns in u."""
+class _Joint(NamedTuple):
+    """What a joint of k velocities brings into the blocks, in the axes of the first link of its branch.
 
-    def __init__(self, system: ArticulatedSystem, q: Array, u: Array, udot: Array, f_ext: Array | None) -> None:
-        self.tree = tree = system.tree
-        self.motion = motion = kinematics(tree, q, u)
-        links, velocities = tree.links, motion.velocities
-        forces = link_forces(system, tree, motion, udot, f_ext)
-        self.forces = transmitted(tree, motion, forces)
-        own: list[Inertia] = [(link.mass, link.moment, link.inertia) for link in links]
-        self.inertias = composites(tree, motion, own)
-        self.coriolis = self._composed([AngularForce.coriolis(*pair) for pair in zip(links, velocities, strict=True)])
-        self.turning = None if f_ext is None else self._composed(turning_of(system, motion, f_ext))
-        moving = list(zip(velocities, accelerations(tree, motion, udot, system.gravity), strict=True))
-        root = AT_REST, (np.zeros(3), -as_array(system.gravity))
-        self.columns = []
-        for i, link in enumerate(links):
-            placed = motion.transforms[i], motion.subspaces[i]
-            state = q[..., link.q], u[..., link.u], udot[..., link.u]
-            parent = root if link.parent == WORLD else moving[link.parent]
-            self.columns.append(columns_of(link, placed, parent, velocities[i], state, self.forces[i]))
-        self.by_q: Blocks = {}
-        self.by_u: Blocks = {}
-        self.M: Blocks = {}
+    own      (..., k, 3 k) by its own q, u and udot
+    phi      (..., 6, k) the columns Phi
+    forces   (..., 6, 3 k) the changes of its force by q, u and udot
+    changes  (..., 9, 2 k) n and the angular part of m, of dq and of du; (..., 12, 2 k) with external wrenches
+    rows     (..., 9, k) the force by udot, and what B makes of Phi; what turning wrenches make of it
+    """
 
-    def _composed(self, own: list["AngularForce"]) -> list["AngularForce"]:
-        """Of every link and all that it carries."""
-        total = list(own)
-        for i in reversed(range(len(total))):
-            if (parent := self.tree.links[i].parent) != WORLD:
-                total[parent] = total[parent].plus(total[i].to_parent(self.motion.transforms[i]))
-        return total
+    own: Any
+    phi: Any
+    forces: Any
+    changes: Any
+    rows: Any
 
-    def fill(self, i: int) -> None:
-        """The blocks of link i and every link j that carries it."""
-        link, own, coriolis = self.tree.links[i], self.columns[i], self.coriolis[i]
-        if link.u.stop == link.u.start:
-            return
-        of_q = plus(coriolis.times(own.m[0]), force_columns(self.inertias[i], own.n))
-        of_u = plus(coriolis.times(own.phi[0]), force_columns(self.inertias[i], own.n_of_u))
-        of_udot = force_columns(self.inertias[i], own.phi)
-        rows, turned_rows = coriolis.transposed_times(own.phi), None
-        if self.turning is not None:
-            of_q = plus(of_q, self.turning[i].times(own.phi[0]))
-            turned_rows = self.turning[i].transposed_times(own.phi)
-        at = link.u.start, link.u.start
-        self.by_q[at] = work(own.phi, of_q) + own.dS
-        self.by_u[at] = work(own.phi, of_u)
-        self.M[at] = mirrored(work(own.phi, of_udot))
-        carried = [plus(of_q, _force_cross(own.phi, self.forces[i])), of_u, of_udot]
-        while (parent := self.tree.links[i].parent) != WORLD:
-            R, _ = transform = self.motion.transforms[i]
-            carried = [to_parent_columns(transform, columns) for columns in carried]
-            rows = R @ rows
-            turned_rows = None if turned_rows is None else R @ turned_rows
-            self._fill_pair(link, parent, carried, (rows, turned_rows))
-            i = parent
 
-    def _fill_pair(self, link: Link, j: int, carried: list[Pair], rows: tuple[Array, Array | None]) -> None:
-        """The two blocks of a link and a link j that carries it, in the axes of j."""
-        above, columns = self.tree.links[j], self.columns[j]
-        if above.u.stop == above.u.start:
-            return
-        of_q, of_u, of_udot = carried
-        up, down = (above.u.start, link.u.start), (link.u.start, above.u.start)
-        self.by_q[up], self.by_u[up] = work(columns.phi, of_q), work(columns.phi, of_u)
-        self.M[up] = work(columns.phi, of_udot)
-        self.M[down] = transposed(self.M[up])
-        own = transposed(rows[0])
-        self.by_q[down] = own @ columns.m[0] + work(of_udot, columns.n)
-        self.by_u[down] = own @ columns.phi[0] + work(of_udot, columns.n_of_u)
-        if rows[1] is not None:
-            self.by_q[down] = self.by_q[down] + transposed(rows[1]) @ columns.phi[0]
+def _joints(system: ArticulatedSystem, state: tuple[Array, Array, Array], f_ext: Array | None) -> list[_Joint]:
+    tree, (q, u, udot) = system.tree, state
+    motion, links = kinematics(tree, q, u), tree.links
+    forces = transmitted(tree, motion, link_forces(system, tree, motion, udot, f_ext))
+    inertias = composites(tree, motion, [(link.mass, link.moment, link.inertia) for link in links])
+    coriolis = _composed(motion, links, list(map(AngularForce.coriolis, links, motion.velocities)))
+    turning = [None] * len(links) if f_ext is None else _composed(motion, links, turning_of(system, motion, f_ext))
+    moving = list(zip(motion.velocities, accelerations(tree, motion, udot, system.gravity), strict=True))
+    root: tuple[Pair, Pair] = (np.zeros(3), np.zeros(3)), (np.zeros(3), -as_array(system.gravity))
+    found = []
+    for i, (link, pose) in enumerate(zip(links, branch_poses(tree, motion), strict=True)):
+        parent = root if link.parent == WORLD else moving[link.parent]
+        placed, own_state = (
+            (motion.transforms[i], motion.subspaces[i]),
+            (q[..., link.q], u[..., link.u], udot[..., link.u]),
+        )
+        c = columns_of(link, placed, parent, motion.velocities[i], own_state, forces[i])
+        of_q = plus(coriolis[i].times(c.m[0]), force_columns(inertias[i], c.n))
+        of_u = plus(coriolis[i].times(c.phi[0]), force_columns(inertias[i], c.n_of_u))
+        of_udot = force_columns(inertias[i], c.phi)
+        rows, changes = [coriolis[i].transposed_times(c.phi)], [[c.m[0], c.phi[0]]]
+        if (turned := turning[i]) is not None:
+            of_q = plus(of_q, turned.times(c.phi[0]))
+            rows, changes = [*rows, turned.transposed_times(c.phi)], [*changes, [c.phi[0], np.zeros(c.phi[0].shape)]]
+        own = joined_matrices([work(c.phi, of_q) + c.dS, work(c.phi, of_u), mirrored(work(c.phi, of_udot))])
+        R, _ = pose
+        carried = [to_branch_forces(pose, x) for x in (plus(of_q, _force_cross(c.phi, forces[i])), of_u, of_udot)]
+        moved = joined_matrices([to_branch_motions(pose, x) for x in (c.n, c.n_of_u)])
+        found.append(_Joint(
+            own, to_branch_motions(pose, c.phi), joined_matrices(carried),
+            joined_matrices([moved, *(joined_matrices([R @ x for x in pair]) for pair in changes)], -2),
+            joined_matrices([carried[2], *(R @ x for x in rows)], -2),
+        ))  # fmt: skip
+    return found
+
+
+def _composed(motion: Motion, links: Sequence[Link], own: Sequence["AngularForce"]) -> list["AngularForce"]:
+    """Of every link and all that it carries."""
+    total = list(own)
+    for i in reversed(range(len(total))):
+        if (parent := links[i].parent) != WORLD:
+            total[parent] = total[parent].plus(total[i].to_parent(motion.transforms[i]))
+    return total
 
 
 class AngularForce(NamedTuple):
@@ -174,13 +180,13 @@ class AngularForce(NamedTuple):
 
     def transposed_times(self, motion: Pair) -> Array:
         """(..., 3, k) the rows that give motion . (n, f), columns of motions (..., 3, k)."""
-        return transposed(self.upper) @ motion[0] - row_cross(self.arm, motion[1])
+        return transpose(self.upper) @ motion[0] - row_cross(self.arm, motion[1])
 
     def to_parent(self, transform: Pair) -> "AngularForce":
         """About the parent's origin, in its axes."""
         R, p = transform
         arm = matvec(R, self.arm)
-        return AngularForce(R @ self.upper @ transposed(R) + row_cross(p, skew(arm)), arm)
+        return AngularForce(R @ self.upper @ transpose(R) + row_cross(p, skew(arm)), arm)
 
 
 @dataclass(frozen=True)
@@ -292,10 +298,6 @@ def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[
 
 def plus(a: Pair, b: Pair) -> Pair:
     return a[0] + b[0], a[1] + b[1]
-
-
-def transposed(A: Array) -> Array:
-    return np.swapaxes(A, -1, -2)
 
 
 def _motion_cross(v: Pair, m: Pair) -> Pair:

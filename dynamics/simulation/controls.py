@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import field
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -96,7 +96,14 @@ def check_returned(
 Check = Callable[[ArrayLike], Array]
 # constants or a pair (times, values); a function of time; a function of time and state
 InputOverTime: TypeAlias = ArrayLike | Callable[[float], ArrayLike]
-ControlLike: TypeAlias = InputOverTime | StateFeedback
+if TYPE_CHECKING:
+    ControlLike: TypeAlias = InputOverTime | StateFeedback
+else:
+
+    class ControlLike:
+        """An input over time, or a `StateFeedback`: one word in `help`."""
+
+        __module__ = "builtins"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
+from myoquat.joints.ranges import check_ranges
 
 __all__ = ["AxisFunction", "engaged", "engaged_energy"]
 
@@ -28,6 +29,7 @@ class AxisFunction(Record, ABC):
         own_type: Any = type(self)
         for f in fields(own_type):
             check_unmasked(f.name, getattr(self, f.name))
+        check_ranges(self, own_type.__name__)
 
     @property
     def kinks(self) -> tuple[float, ...]:

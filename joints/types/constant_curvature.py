@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.ranges import Positive
+from myoquat.joints.ranges import MAX_NUMBER, Positive
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.types.turns import EulerJoint
 from myoquat.joints.vectors import cross, matvec, vecmat
@@ -57,7 +57,7 @@ class ConstantCurvatureJoint(CoordinateJoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.length < np.inf or len(self.rest) != 3 or not np.isfinite(self.rest).all():
+        if not 0 < self.length <= MAX_NUMBER or len(self.rest) != 3 or not np.isfinite(self.rest).all():
             raise ValueError(
                 "a joint of constant curvature needs a positive length and three angles, "
                 f"not {self.length} and {self.rest}"

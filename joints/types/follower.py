@@ -8,6 +8,7 @@ import numpy as np
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints.ranges import check_ranges
 from myoquat.joints.types.angles import (
     Angles,
     angular_drift,
@@ -50,6 +51,10 @@ class Turn(Record):
     axis: Vector3
     row: Vector3
     offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ranges(self, "turn")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from myoquat.analysis import compare_models, compare_with_engine
 from myoquat.analysis.comparison.sides import match_names
 from myoquat.apps.command import main
 from myoquat.apps.drawing import write_comparison_report
-from myoquat.joints import FixedJoint, RevoluteJoint
+from myoquat.joints import EulerJoint, FixedJoint, RevoluteJoint
+from myoquat.joints.constraints import Distance
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -234,6 +235,29 @@ def test_opensim_reads_the_file_as_this_package(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in OpenSim" in done.stdout
     assert "without a partner" not in done.stdout
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+@pytest.mark.parametrize("held", [(), (Distance("hand", "ground", (0.3, 0.0, 0.0), (0.1, 0.2, 0.3), 0.4, name="rod"),)])
+def test_arms_of_a_ball_are_about_the_axes_that_opensim_takes(tmp_path, held):
+    """Its speeds are an angular velocity, which also says what moves least along constraints."""
+    solid = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
+    upper = mq.Body("upper", "ground", EulerJoint("XYZ"), coordinate_names=("x", "y", "z"), **solid)
+    hand = mq.Body("hand", "upper", RevoluteJoint((0, 1, 0)), (0.2, 0, 0), coordinate_names=("elbow",), **solid)
+    path = PathPoint("ground", (0.05, 0.1, 0.1)), PathPoint("hand", (0.1, 0.02, 0.03))
+    ranges = tuple(Coordinate(name, (-0.6, 0.6)) for name in ("x", "y", "z", "elbow"))
+    model = mq.Model(
+        mq.ArticulatedSystem((upper, hand)), (mq.Muscle("m", path, PathActuator(1.0)),), coordinates=ranges,
+        constraints=held,
+    )  # fmt: skip
+    model.save(tmp_path / "ball.osim")
+    text = (tmp_path / "ball.osim").read_text()
+    assert "GimbalJoint" in text
+    (tmp_path / "ball.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
+    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "ball.osim"), "--engine", "--poses", "5"]
+    done = subprocess.run([*command, "--tolerance", "1e-6"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_command_writes_page_and_table_and_tells_by_its_exit_code(tmp_path, capsys, monkeypatch):

@@ -10,30 +10,15 @@ from hypothesis import strategies as st
 
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, ModelError
-from myoquat.joints.functions import Constant, Linear, Polynomial
 from myoquat.joints.multibody.body import Shape
 from myoquat.joints.types import (
     JOINT_FACTS,
-    Angles,
-    ConstantCurvatureJoint,
-    CustomJoint,
     Dependent,
-    EllipsoidJoint,
-    EulerJoint,
-    FixedJoint,
-    FloatingJoint,
-    FollowerJoint,
     GimbalJoint,
-    PlanarJoint,
-    PrismaticJoint,
-    ReversedJoint,
     RevoluteJoint,
-    SphericalJoint,
-    Turn,
-    UniversalJoint,
 )
-from myoquat.joints.types.base import Axis
 from myoquat.muscle import Model
+from tests.every_part import MIXED, joints
 
 GOOD = """\
 format = "myoquat-model"
@@ -73,43 +58,19 @@ def load(tmp_path, text):
 
 
 def test_every_joint_type_and_field_goes_through_a_file(tmp_path):
-    """Joints at other than their defaults, springs, rotors, names and shapes: nothing is dropped."""
-    custom = CustomJoint(
-        ("bend", "slide"),
-        (Axis((1.0, 1.0, 0.0), 0, Polynomial((0.1, 0.5, -0.2))), Axis((0.0, 0.0, 1.0), None, Constant(0.3))),
-        (Axis((0.0, 1.0, 0.0), 1, Linear(2.0, 0.1)),),
-        ("rad", "m"),
-    )
-    oblique = ((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8))
-    gimbal = GimbalJoint(
-        Angles(
-            ("plane", "lift", "twist"),
-            oblique,
-            factors=(1.0, -2.0, 1.0),
-            offsets=(0.0, 0.1, 0.0),
-            mixing=((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 1.0)),
-            dependents=(Dependent("glide", 1, 0.5, 0.1),),
-            ranges=((-1.0, 1.0), (-0.5, 2.0), (-3.0, 3.0)),
-        )
-    )
-    turns = (Turn((0.0, 1.0, 0.0), (1.0, 0.0, 0.0)), Turn((-1.0, 0.0, 0.0), (0.0, 0.3, 0.0), 0.1))
-    joints = [
-        *(FixedJoint(), FloatingJoint("XYZ"), RevoluteJoint((0.0, 0.6, 0.8)), PrismaticJoint((1.0, 0.0, 0.0))),
-        *(SphericalJoint("XYX"), EulerJoint("ZXY"), PlanarJoint((0.0, 1.0, 0.0)), custom),
-        *(UniversalJoint((0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), EllipsoidJoint((0.1, 0.2, 0.3), "ZYX")),
-        *(ConstantCurvatureJoint(0.3, (0.1, 0.2, -0.1)), ReversedJoint(custom), gimbal),
-        FollowerJoint("b12", gimbal, turns, (0.6, 0.0, 0.8, 0.0)),
-    ]
-    parents = ["world", *(f"b{i}" for i in range(12)), "b11"]  # a follower's leader is on the same body
-    bodies = [
-        Body(f"b{i}", parent, joint, (0.1, 0.2, float(i)), (0.6, 0.0, 0.8, 0.0), 1.0 + i)
-        for i, (parent, joint) in enumerate(zip(parents, joints, strict=True))
-    ]
-    bodies[2] = replace(bodies[2], stiffness=3.0, spring_mount=(0.5,), rotor_inertia=0.2, coordinate_names=("knee",))
+    """Joints, springs and rotors of `every_part`, with names, shapes and another ground: nothing is dropped."""
     ball = Shape("sphere", (0.2,), (0.0, 0.1, 0.0), purpose="collision", color=(1.0, 0.0, 0.0, 1.0))
-    bodies[4] = replace(bodies[4], joint_name="shoulder", damping=0.4, shapes=(ball, Shape("box", (1.0, 2.0, 3.0))))
-    types = {joint.kind for joint in joints}
-    assert types == set(JOINT_FACTS)
+    dependents, ranges = (Dependent("glide", 1, 0.5, 0.1),), ((-1.0, 1.0), (-0.5, 2.0), (-3.0, 3.0))
+    oblique = replace(MIXED, dependents=dependents, ranges=ranges)
+    first, *others = joints().system.bodies
+    bodies = [
+        replace(first, joint_name="shoulder", shapes=(ball, Shape("box", (1.0, 2.0, 3.0)))),
+        *others,
+        Body("knee", "ground", RevoluteJoint(), coordinate_names=("knee",), mass=1.0),
+        Body("last", "ground", GimbalJoint(oblique), mass=1.0),
+    ]
+    assert {body.joint.kind for body in bodies} == set(JOINT_FACTS)
+    bodies = [replace(body, parent="world") if body.parent == "ground" else body for body in bodies]
     system = ArticulatedSystem(tuple(bodies), "world", (0.0, -9.8, 0.0), "parent", "all")
     model = Model(system, name="all")
     model.save(tmp_path / "all.toml")

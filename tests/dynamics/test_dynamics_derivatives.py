@@ -83,7 +83,7 @@ def test_columns_of_a_long_chain_are_solved_in_a_table(monkeypatch):
     system, rng = random_system(4, RNG, ("spherical", "fixed", "revolute")), np.random.default_rng(6)
     q, (u, tau), f_ext = system.random(9, rng), rng.normal(size=(2, 9, system.nu)), rng.normal(size=(9, 4, 6))
     expected = complex_step(system, articulated.forward, q, u, tau, f_ext)
-    monkeypatch.setattr(factor, "MIN_TABLED_ENTRIES", 0)
+    monkeypatch.setattr(factor, "MIN_BLOCKED_ENTRIES", 0)
     sizes = {"q": system.nq, "u": system.nu, "x": system.nu, "f": (4, 6)}
     kernel = kernels.compile(lambda q, u, x, f: forward_derivatives(system, q, u, x, f), sizes)
     assert close(kernel(q, u, tau, f_ext), expected)

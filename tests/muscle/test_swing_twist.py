@@ -82,7 +82,6 @@ def test_samples_lie_inside_and_fill_it(rng):
         ({"body": "ground"}, "the ground has no joint"),
         ({"swing": 4.0}, r"swing must lie in \(0, pi\]"),
         ({"twist": (0.5, 0.1)}, "twist must be a range"),
-        ({"transition": 0.0}, "transition must be positive"),
         ({"axis": (0.0, 0.0, 0.0)}, "axis must not be zero"),
         ({"swing_stiffness": -1.0}, "swing_stiffness must not be negative"),
     ],

@@ -51,7 +51,7 @@ def test_all_number_types_give_the_same(scalar, dynamics, rng):
     np.testing.assert_allclose(scalar(rate, x), rate(x), rtol=1e-13)
 
 
-def test_models_keep_and_evaluate_them(tmp_path, rng):
+def test_models_evaluate_them(rng):
     base = load_model("two_link")
     dynamics = (SMOOTH, PIECEWISE, None, None, None, SMOOTH)
     muscles = [replace(m, activation_dynamics=d) for m, d in zip(base.muscles, dynamics, strict=True)]
@@ -61,8 +61,6 @@ def test_models_keep_and_evaluate_them(tmp_path, rng):
     np.testing.assert_allclose(rates, activation_rates(model, e, a, backend="numpy"), rtol=1e-13)
     np.testing.assert_allclose(rates[:, 1], PIECEWISE.rate(e[:, 1], a[:, 1]), rtol=1e-13)
     assert (rates[:, 2:5] == 0).all()
-    model.save(tmp_path / "m.toml")
-    assert load_model(tmp_path / "m.toml") == model
     with pytest.raises(ValueError, match="must lie in"):
         activation_rates(model, e + 1, a)
 
@@ -71,9 +69,6 @@ def test_models_keep_and_evaluate_them(tmp_path, rng):
     ("changes", "message"),
     [
         ({"form": "cubic"}, "form is one of smooth, piecewise, quadratic, quintic, linear, integral, not 'cubic'"),
-        ({"activation_time": 0.0}, "activation_time must be positive"),
-        ({"smoothing": float("nan")}, "smoothing must be positive and finite"),
-        ({"minimum_activation": -0.1}, "minimum_activation must be in"),
     ],
 )
 def test_numbers_that_cannot_be(changes, message):

@@ -128,8 +128,6 @@ def test_the_derivative_by_the_fiber_length_is_finite_everywhere(name, rng):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"optimal_fiber_length": 0.0}, "optimal_fiber_length must be positive"),
-        ({"max_contraction_velocity": 0.0}, "must be positive"),
         ({"pennation": 1.5}, r"pennation must lie in \[0, 1.47"),
         ({"maximum_pennation": 1.6}, r"maximum_pennation must be in \(0, 1.5708\]"),
         ({"tendon": "soft"}, "'elastic' or 'rigid', not 'soft'"),
