@@ -1,13 +1,14 @@
 """Constraints, read and written by one table: couplers of one coordinate as couplers, the others as constraints."""
 
-from itertools import product
+from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, ValueType, by_tag, only_written
+from myoquat.data.osim.elements import COORDINATE, REQUIRED, Format, Part, by_tag, only_written
 from myoquat.data.osim.frames import Frame, Frames, add_offset, path_of
-from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, add_function, function_in
+from myoquat.data.osim.functions import FUNCTION, FUNCTIONS, POLYNOMIAL, add_function, read_polynomial
 from myoquat.data.reports import UnsupportedElements, UnwrittenParts
 from myoquat.data.xml import (
     Element,
@@ -18,7 +19,6 @@ from myoquat.data.xml import (
     complain,
     described,
     last_name,
-    number,
     numbers,
     objects,
     text,
@@ -57,17 +57,12 @@ def _read_polynomial(element: Any, _: Any) -> dict[str, Any]:
     function = next(element.iterfind(f"{OF_COUPLER}/*"), None)
     if function is None:
         complain(element, f"<{OF_COUPLER}> needs a function")
-    given = numbers(function, "coefficients")
-    if function.tag == "LinearFunction":
-        rows = [tuple(int(i == k) for i in range(len(names))) for k in range(len(names))] + [(0,) * len(names)]
-    elif function.tag == POLYNOMIAL:
-        rows = _powers_of(len(names), int(number(function, "order")))
-    else:
+    line = function.tag == "LinearFunction"
+    polynomial = read_polynomial(function, len(names)) if line or function.tag == POLYNOMIAL else None
+    if polynomial is None:
         known = ", ".join([POLYNOMIAL, *FUNCTIONS])
         complain(function, f"<{function.tag}> of {len(names)} coordinates is not supported; known: {known}")
-    if len(given) != len(rows):
-        complain(function, f"<coefficients> must be {len(rows)} numbers for {len(names)} coordinates, not {len(given)}")
-    return {"independent": names, "coefficients": given, "powers": tuple(rows)}
+    return {"independent": names, "coefficients": polynomial.coefficients, "powers": polynomial.powers}
 
 
 def _add_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
@@ -75,19 +70,17 @@ def _add_polynomial(entry: Element, constraint: PolynomialCoupler) -> None:
     if not constraint.independent:
         raise ModelError("OpenSim's couplers depend on a coordinate, and this one on none", element=constraint.label)
     order = max(map(sum, constraint.powers), default=0)
-    terms = dict.fromkeys(_powers_of(len(constraint.independent), order), 0.0)
+    count = len(constraint.independent)
+    if order > 10 or count > 6:
+        raise ModelError(
+            f"a polynomial of order {order} of {count} coordinates is not supported", element=constraint.label
+        )
+    function = MultivariatePolynomial(count, order, (0.0,) * comb(count + order, order))
+    terms = dict.fromkeys(function.powers, 0.0)
     for powers, coefficient in zip(constraint.powers, constraint.coefficients, strict=True):
         terms[powers] += coefficient
-    function = MultivariatePolynomial(len(constraint.independent), order, tuple(terms.values()))
-    add_function(add(entry, OF_COUPLER), function, constraint.label)
+    add_function(add(entry, OF_COUPLER), replace(function, coefficients=tuple(terms.values())), constraint.label)
     add(entry, "independent_coordinate_names", " ".join(constraint.independent))
-
-
-def _powers_of(count: int, order: int) -> list[tuple[int, ...]]:
-    """The powers of a polynomial's terms in the order of OpenSim's MultivariatePolynomialFunction."""
-    if not 0 <= order <= 10 or not 1 <= count <= 6:
-        raise ModelError(f"a polynomial of order {order} of {count} coordinates is not supported")
-    return [row for row in product(range(order + 1), repeat=count) if sum(row) <= order]
 
 
 # ---- points and frames of two bodies -----------------------------------------------------------------------
@@ -174,7 +167,7 @@ def _add_driving(entry: Element, tag: str, function: AxisFunction) -> None:
     add_function(add(entry, tag), Linear(0.0, function.constant) if constant else function, described(entry))
 
 
-DRIVING = ValueType(lambda element, tag, *_: function_in(element.find(tag), element), _add_driving)
+DRIVING = FUNCTION._replace(write=_add_driving)
 DRIVEN = {"dependent": ("dependent_coordinate_name", COORDINATE), "scale": "scale_factor"}
 DRIVEN_BY_ONE = {
     **DRIVEN,

@@ -10,27 +10,22 @@ from dataclasses import MISSING, fields
 from typing import Any, NamedTuple
 
 from myoquat.data.osim.frames import Frames, path_of
-from myoquat.data.osim.functions import add_function, function_in
 from myoquat.data.xml import (
     Element,
     add,
     boolean,
     checked_name,
     complain,
-    described,
     invalid_at,
     last_name,
     number,
     text,
     triple,
 )
-from myoquat.joints.functions import Constant
 
 __all__ = [
     "BODY",
     "COORDINATE",
-    "FUNCTION",
-    "FUNCTIONS",
     "NAMED_BODY",
     "OWN_BODY",
     "OWN_NAMED_BODY",
@@ -43,6 +38,7 @@ __all__ = [
     "format_of",
     "only_written",
     "same",
+    "three_of",
 ]
 
 
@@ -82,17 +78,7 @@ def _add_path(entry: Element, tag: str, body: str) -> None:
     add(entry, tag, path_of(body))
 
 
-def _function(element: Element, tag: str) -> Any:
-    """The function that a child holds, zero where it is missing."""
-    holder = element.find(tag)
-    return Constant(0.0) if holder is None else function_in(holder, element)
-
-
-def _add_function(entry: Element, tag: str, function: Any) -> None:
-    add_function(add(entry, tag), function, described(entry))
-
-
-def _three(read: Callable[[Element, str], Any], write: Callable[[Element, str, Any], object]) -> ValueType:
+def three_of(read: Callable[[Element, str], Any], write: Callable[[Element, str, Any], object]) -> ValueType:
     """Three values, in as many children whose tags are the row's."""
 
     def write_all(entry: Element, tags: Any, values: Any) -> None:
@@ -110,8 +96,7 @@ BY_DEFAULT = {  # by the type of a default
     tuple: ValueType(lambda element, tag, default, _: triple(element, tag, default)),
 }
 COORDINATE = ValueType(lambda element, tag, *_: last_name(text(element, tag)))
-FUNCTION = ValueType(lambda element, tag, *_: function_in(element.find(tag), element), _add_function)
-TEXTS, FUNCTIONS = _three(lambda element, tag: text(element, tag, "0"), add), _three(_function, _add_function)
+TEXTS = three_of(lambda element, tag: text(element, tag, "0"), add)
 BODY, NAMED_BODY = ValueType(_body, _add_path), ValueType(_body)  # by its path, and by its bare name
 OWN_BODY, OWN_NAMED_BODY = ValueType(_own_body, _add_path), ValueType(_own_body)
 

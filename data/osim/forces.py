@@ -14,7 +14,6 @@ from myoquat.data.osim.constraints import LINKED
 from myoquat.data.osim.elements import (
     BODY,
     COORDINATE,
-    FUNCTIONS,
     NAMED_BODY,
     OWN_BODY,
     OWN_NAMED_BODY,
@@ -28,7 +27,7 @@ from myoquat.data.osim.elements import (
     same,
 )
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, path_of
-from myoquat.data.osim.functions import add_function, read_function
+from myoquat.data.osim.functions import THREE_FUNCTIONS, add_function, read_function
 from myoquat.data.osim.functions import can_read as can_read_function
 from myoquat.data.reports import UnwrittenParts
 from myoquat.data.storage import read_motion
@@ -457,8 +456,8 @@ FORCES = by_tag(
         "FunctionBasedBushingForce",
         BushingFunctions,
         {
-            "moments": (("m_x_theta_x_function", "m_y_theta_y_function", "m_z_theta_z_function"), FUNCTIONS),
-            "forces": (("f_x_delta_x_function", "f_y_delta_y_function", "f_z_delta_z_function"), FUNCTIONS),
+            "moments": (("m_x_theta_x_function", "m_y_theta_y_function", "m_z_theta_z_function"), THREE_FUNCTIONS),
+            "forces": (("f_x_delta_x_function", "f_y_delta_y_function", "f_z_delta_z_function"), THREE_FUNCTIONS),
             **DAMPING,
         },
         LINKED,

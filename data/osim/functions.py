@@ -1,11 +1,10 @@
 """Functions of a coordinate, read and written by one table, and polynomials of several."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from myoquat.core.records import dataclass
-from myoquat.data.xml import Element, add, complain, invalid_at, number, numbers
+from myoquat.data.osim.elements import Format, Part, ValueType, by_tag, format_of, same, three_of
+from myoquat.data.xml import Element, add, complain, described, invalid_at, number, numbers
 from myoquat.joints import ModelError
 from myoquat.joints.functions import (
     AxisFunction,
@@ -23,8 +22,10 @@ from myoquat.joints.functions import (
 )
 
 __all__ = [
+    "FUNCTION",
     "FUNCTIONS",
     "POLYNOMIAL",
+    "THREE_FUNCTIONS",
     "add_function",
     "can_read",
     "function_in",
@@ -33,63 +34,66 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class FunctionFormat:
-    """A type of function: its class, its reader, and the children of its element by their tags. A child that is a
-    function itself has a parent element of its own."""
-
-    function: type[AxisFunction]
-    read: Callable[[Element], AxisFunction]
-    parts: Callable[[Any], dict[str, Any]]
-
-
 MIN_SPLINE_STEP = 1e-7  # between neighbouring x of a SimmSpline, in OpenSim's SimmSpline::calcCoefficients
-STEP = {"transition_start_time": 0.99, "transition_end_time": 1.01, "start_value": 0.0, "end_value": 1.0}
-SINE = {"amplitude": 1.0, "omega": 1.0, "phase": 0.0, "offset": 0.0}
-FUNCTIONS: dict[str, FunctionFormat] = {
-    "Constant": FunctionFormat(Constant, lambda e: Constant(number(e, "value", 0.0)), lambda f: {"value": f.constant}),
-    "LinearFunction": FunctionFormat(
-        Linear,
-        lambda e: Linear(*numbers(e, "coefficients", 2, (1.0, 0.0))),
-        lambda f: {"coefficients": (f.factor, f.offset)},
-    ),
-    "SimmSpline": FunctionFormat(
-        SimmSpline, lambda e: SimmSpline(*_apart(numbers(e, "x"), numbers(e, "y"))), lambda f: {"x": f.x, "y": f.y}
-    ),
-    "PiecewiseLinearFunction": FunctionFormat(
-        PiecewiseLinear, lambda e: PiecewiseLinear(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
-    ),
-    "PiecewiseConstantFunction": FunctionFormat(
-        PiecewiseConstant, lambda e: PiecewiseConstant(numbers(e, "x"), numbers(e, "y")), lambda f: {"x": f.x, "y": f.y}
-    ),
-    "GCVSpline": FunctionFormat(
-        NaturalSpline,
-        lambda e: NaturalSpline(numbers(e, "x"), numbers(e, "y"), 2 * int(number(e, "half_order")) - 1),
-        lambda f: {"half_order": str((f.degree + 1) // 2), "error_variance": 0.0, "x": f.x, "y": f.y},
-    ),
-    "StepFunction": FunctionFormat(
-        SmoothStep,
-        lambda e: SmoothStep(*(number(e, key, default) for key, default in STEP.items())),
-        lambda f: dict(zip(STEP, (f.start, f.end, f.first, f.last), strict=True)),
-    ),
-    "Sine": FunctionFormat(
-        Sine,
-        lambda e: Sine(*(number(e, key, default) for key, default in SINE.items())),
-        lambda f: {key: getattr(f, key) for key in SINE},
-    ),
-    "PolynomialFunction": FunctionFormat(  # highest power first in a file
-        Polynomial,
-        lambda e: Polynomial(numbers(e, "coefficients", None, (1.0,))[::-1]),
-        lambda f: {"coefficients": f.coefficients[::-1]},
-    ),
-    "MultiplierFunction": FunctionFormat(
-        Multiplier,
-        lambda e: Multiplier(function_in(e.find("function"), e), number(e, "scale", 1.0)),
-        lambda f: {"function": f.function, "scale": f.scale},
-    ),
+
+
+def _read_line(element: Element, _: Any) -> dict[str, float]:
+    return dict(zip(("factor", "offset"), numbers(element, "coefficients", 2, (1.0, 0.0)), strict=True))
+
+
+def _add_degree(entry: Element, tag: str, degree: int) -> None:
+    add(entry, tag, str((degree + 1) // 2))
+    add(entry, "error_variance", 0.0)
+
+
+def _move_apart(_: Element, points: dict[str, Any]) -> None:
+    """Move repeated points MIN_SPLINE_STEP apart, as OpenSim does: the spline is level there."""
+    x, y = (list(points[key]) for key in "xy")
+    for k in range(1, min(len(x), len(y))):
+        if (points["x"][k], y[k]) == (points["x"][k - 1], y[k - 1]):
+            x[k] = x[k - 1] + MIN_SPLINE_STEP
+    points["x"] = tuple(x)
+
+
+def _function(element: Element, tag: str, *_: Any) -> AxisFunction:
+    return function_in(element.find(tag), element)
+
+
+def _add_function(entry: Element, tag: str, function: AxisFunction) -> None:
+    add_function(add(entry, tag), function, described(entry))
+
+
+def _or_zero(element: Element, tag: str) -> AxisFunction:
+    return Constant(0.0) if element.find(tag) is None else _function(element, tag)
+
+
+FUNCTION, THREE_FUNCTIONS = ValueType(_function, _add_function), three_of(_or_zero, _add_function)
+VALUES = ValueType(lambda element, tag, *_: numbers(element, tag))
+POINTS = {"x": ("x", VALUES), "y": ("y", VALUES)}
+HALF_ORDER = ValueType(lambda element, tag, *_: 2 * int(number(element, tag)) - 1, _add_degree)
+DESCENDING = ValueType(  # highest power first
+    lambda element, tag, *_: numbers(element, tag, None, (1.0,))[::-1],
+    lambda entry, tag, coefficients: add(entry, tag, coefficients[::-1]),
+)
+STEP = {
+    "start": ("transition_start_time", 0.99),
+    "end": ("transition_end_time", 1.01),
+    "first": "start_value",
+    "last": "end_value",
 }
+FUNCTIONS = by_tag(
+    Format("Constant", Constant, {"constant": "value"}),
+    Format("LinearFunction", Linear, {}, Part(_read_line, lambda e, f: add(e, "coefficients", (f.factor, f.offset)))),
+    Format("SimmSpline", SimmSpline, POINTS, finish=_move_apart),
+    Format("PiecewiseLinearFunction", PiecewiseLinear, POINTS),
+    Format("PiecewiseConstantFunction", PiecewiseConstant, POINTS),
+    Format("GCVSpline", NaturalSpline, {"degree": ("half_order", HALF_ORDER), **POINTS}),
+    Format("StepFunction", SmoothStep, STEP),
+    Format("Sine", Sine, same("amplitude", "omega", "phase", "offset")),
+    Format("PolynomialFunction", Polynomial, {"coefficients": ("coefficients", DESCENDING)}),
+    Format("MultiplierFunction", Multiplier, {"function": ("function", FUNCTION), "scale": "scale"}),
+)
 POLYNOMIAL = "MultivariatePolynomialFunction"
-TAGS = {format_.function: tag for tag, format_ in FUNCTIONS.items()}
 
 
 def can_read(element: Element) -> bool:
@@ -97,15 +101,6 @@ def can_read(element: Element) -> bool:
     inner = element.find("function")
     below = [] if inner is None else [child for child in inner if isinstance(child.tag, str)]
     return element.tag in FUNCTIONS and not _smooths(element) and all(map(can_read, below))
-
-
-def _apart(x: tuple[float, ...], y: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Points with repeated ones moved MIN_SPLINE_STEP apart, as in OpenSim: the spline is level there."""
-    moved = list(x)
-    for k in range(1, min(len(x), len(y))):
-        if (x[k], y[k]) == (x[k - 1], y[k - 1]):
-            moved[k] = moved[k - 1] + MIN_SPLINE_STEP
-    return tuple(moved), y
 
 
 def _smooths(element: Element) -> bool:
@@ -118,8 +113,8 @@ def read_function(element: Element) -> AxisFunction:
         complain(element, f"the function <{element.tag}> is not supported; known: {', '.join(FUNCTIONS)}")
     if _smooths(element):
         complain(element, "a <GCVSpline> that smooths its points is not supported: its <error_variance> must be 0")
-    with invalid_at(element):
-        return FUNCTIONS[element.tag].read(element)
+    found: AxisFunction = FUNCTIONS[element.tag].read(element)
+    return found
 
 
 def read_polynomial(element: Element, dimension: int) -> MultivariatePolynomial | None:
@@ -162,12 +157,7 @@ def add_function(
         add(own, "dimension", str(function.dimension))
         add(own, "order", str(function.order))
         return
-    if type(function) not in TAGS:
+    format_ = format_of(FUNCTIONS, function)
+    if format_ is None:
         raise ModelError(f"OpenSim has no function like {type(function).__name__}", element=element)
-    tag = TAGS[type(function)]
-    own = add(parent, tag, name=name)
-    for key, value in FUNCTIONS[tag].parts(function).items():
-        if isinstance(value, AxisFunction):
-            add_function(add(own, key), value, element)
-        else:
-            add(own, key, value)
+    format_.fill(add(parent, format_.tag, name=name), function)

@@ -151,20 +151,23 @@ class MultivariatePolynomial(Record):
         """The value of a function that does not vary; None for another one."""
         return None if any(self.coefficients[1:]) else self.coefficients[0]
 
+    @property
+    def powers(self) -> tuple[tuple[int, ...], ...]:
+        """(k, dimension) the powers of the terms, in the order of their coefficients."""
+        return _powers(self.dimension, self.order)
+
     def partial(self, k: int) -> "MultivariatePolynomial":
         """df/dx_k, a polynomial of the same coordinates."""
         if not self.order:
             return replace(self, coefficients=(0.0,))
-        terms = dict(zip(_powers(self.dimension, self.order), self.coefficients, strict=True))
+        terms = dict(zip(self.powers, self.coefficients, strict=True))
         raised = [(*row[:k], row[k] + 1, *row[k + 1 :]) for row in _powers(self.dimension, self.order - 1)]
         coefficients = tuple(power[k] * terms[power] for power in raised)
         return replace(self, order=self.order - 1, coefficients=coefficients)
 
     def value(self, x: Array) -> Array:
         """(...) f(x), of x (..., dimension), floats or symbols."""
-        terms: dict[tuple[int, ...], Any] = dict(
-            zip(_powers(self.dimension, self.order), self.coefficients, strict=True)
-        )
+        terms: dict[tuple[int, ...], Any] = dict(zip(self.powers, self.coefficients, strict=True))
         for k in reversed(range(self.dimension)):  # Horner's rule in the last coordinate, then in the one before, ...
             found: dict[tuple[int, ...], Any] = {}
             for power in sorted(terms, reverse=True):
