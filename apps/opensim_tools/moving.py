@@ -21,7 +21,6 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
-from myoquat.data.motions.angles import with_quaternions
 from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
@@ -104,8 +103,7 @@ def with_speeds(motion: Motion, path: Path) -> Motion:
         raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
     for name in speeds:
         table[name] = np.interp(time, rows, given[name])
-    frame, _ = with_quaternions(motion.system, table, False, None)
-    q, u = states_from_motion(motion.system, frame, in_degrees=False)
+    q, u = states_from_motion(motion.system, table, in_degrees=False)
     return replace(motion, q=q, u=u)
 
 

@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.lazy_imports import pandas as pd
-from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.coordinates import bare_name, coordinate_labels, turning_entries
-from myoquat.data.motions.orientations import continuous_quaternions
+from myoquat.core.typing import Array
+from myoquat.data.motions.coordinates import coordinate_labels, turning_entries
 from myoquat.joints import Angles, ArticulatedSystem, rotation_matrix
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_state
-from myoquat.joints.vectors import matvec, vecmat
+from myoquat.joints.vectors import vecmat
 
-__all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles", "with_quaternions"]
+__all__ = ["angle_quality", "angle_table", "lock_distance", "nearest_branch", "unwrapped_angles"]
 
 DEGREE = np.pi / 180
 GIMBAL_LOCK_DET = 1e-12  # |det B| of unit factors below which rates of angles have no value
@@ -46,54 +45,6 @@ def balls(system: ArticulatedSystem) -> Iterator[BallAngles]:
         joint: Any = body.joint
         if joint.facts.quaternion is not None and joint.angles is not None:
             yield BallAngles(i, slice(iq.stop - 4, iq.stop), slice(iu.stop - 3, iu.stop), joint.in_child, joint.angles)
-
-
-def with_quaternions(
-    system: ArticulatedSystem, frame: "pd.DataFrame", in_degrees: bool | None, start: ArrayLike | None = None
-) -> tuple["pd.DataFrame", dict[str, Array]]:
-    """The table with quaternions in place of named angles, and these angles (t, 3) [rad] by body. Three columns of
-    angles become the quaternion that the system has instead, and three columns of their speeds its angular velocity.
-
-    An angle that the table lacks comes from `start` (nq,); without it ValueError names what is missing.
-    """
-    known = {f"{name}{ending}" for ball in balls(system) for name in ball.angles.names for ending in ("", "_u")}
-    given = {bare_name(str(label), known): label for label in frame.columns}
-    added: dict[str, Array] = {}
-    angles: dict[str, Array] = {}
-    used = []
-    degree = DEGREE if in_degrees else 1.0
-    for ball in balls(system):
-        names = ball.angles.names
-        units = [_factor(unit, in_degrees) for unit in ball.angles.units]
-        present = [name for name in names if name in given]
-        if not present:
-            continue
-        if len(present) < 3 and start is None:
-            missing = ", ".join(name for name in names if name not in given)
-            raise ValueError(f"the motion lacks {missing}; a rotation needs all of {', '.join(names)}")
-        rest = ball.angles.values(np.asarray(start, dtype=float)[ball.quaternion]) if len(present) < 3 else np.zeros(3)
-        x = np.stack(
-            [frame[given[n]].to_numpy(dtype=float) * units[k] if n in given else np.full(len(frame), rest[k])
-             for k, n in enumerate(names)], axis=-1,
-        )  # fmt: skip
-        angles[system.body_names[ball.body]] = x
-        Q = continuous_quaternions(ball.angles.quaternion(x))
-        added |= {name: Q[:, i] for i, name in enumerate(system.coordinate_names[ball.quaternion])}
-        used += [given[name] for name in present]
-        speeds = [f"{name}_u" for name in names]
-        if all(speed in given for speed in speeds):
-            rates = np.stack([frame[given[s]].to_numpy(dtype=float) for s in speeds], axis=-1) * units
-            omega = matvec(angle_axes(ball.angles, x), rates)
-            omega = omega if ball.in_child else matvec(rotation_matrix(Q), omega)
-            added |= {name: omega[:, i] / degree for i, name in enumerate(system.velocity_names[ball.omega])}
-            used += [given[speed] for speed in speeds]
-        behind = [d.name for d in ball.angles.dependents]
-        used += [given[n] for n in (*behind, *(f"{name}_u" for name in behind)) if n in given]
-    if not added:
-        return frame, angles
-    result = pd.concat([frame.drop(columns=used), pd.DataFrame(added, index=frame.index)], axis=1)
-    result.attrs = dict(frame.attrs)
-    return result, angles
 
 
 def angle_table(system: ArticulatedSystem, time: Array, q: Array, u: Array | None, in_degrees: bool) -> "pd.DataFrame":

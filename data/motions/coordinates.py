@@ -26,6 +26,7 @@ __all__ = [
     "muscle_columns",
     "muscle_states_from_motion",
     "states_from_motion",
+    "states_in_angles",
     "turning_entries",
 ]
 
@@ -142,6 +143,20 @@ def states_from_motion(
     """
     check_types(motion=(motion, "pandas.DataFrame"))
     target = system_of(model)
+    system, q, u = states_in_angles(target, motion, in_degrees, start, ignore)
+    there = convert_coordinates(system, target, q)
+    return there, None if u is None else convert_velocities(system, target, q, u)
+
+
+def states_in_angles(
+    target: ArticulatedSystem,
+    motion: "pd.DataFrame",
+    in_degrees: bool | None,
+    start: ArrayLike | None,
+    ignore: Collection[str],
+) -> tuple[ArticulatedSystem, Array, Array | None]:
+    """The system with the angles that a motion has in place of quaternions, and q and u of it, as `states_from_motion`
+    has them."""
     degrees = _degrees(motion, in_degrees)
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
@@ -158,11 +173,9 @@ def states_from_motion(
         columns[key] = label
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
-    there = convert_coordinates(system, target, q)
     if not any(quantity == "u" for quantity, _ in columns):
-        return there, None
-    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
-    return there, convert_velocities(system, target, q, u)
+        return system, q, None
+    return system, q, _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
 
 
 def _is_passed_over(label: str, ignore: Collection[str]) -> bool:
