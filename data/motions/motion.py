@@ -1,7 +1,6 @@
 """Motion: coordinates, velocities and accelerations of a system over time."""
 
 import importlib
-import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -21,9 +20,10 @@ from myoquat.data.motions.coordinates import bare_name, states_in_angles
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
-from myoquat.joints import ArticulatedSystem, ModelError, convert_coordinates, convert_velocities
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.conversion.branches import continuous_branches, named_rotations, on_branches_of
-from myoquat.joints.errors import CoordinateWarning, errors_in
+from myoquat.joints.conversion.convert import same_pose, same_speeds
+from myoquat.joints.errors import errors_in
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import warn_far
 from myoquat.muscle import Model
@@ -303,10 +303,8 @@ def load_motion(
         if degrees is False:
             _warn_far(system, frame)
         moving, x, speeds = states_in_angles(system, frame, in_degrees, start, ignore)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CoordinateWarning)  # of branches, which are those of the motion
-            q = convert_coordinates(moving, system, x)
-        u = None if speeds is None else convert_velocities(moving, system, x, speeds)
+        q = same_pose(moving, system, x)
+        u = None if speeds is None else same_speeds(moving, system, x, speeds, q)
         angles = {body.name: triples for body, triples, _ in named_rotations(moving, system, x, q)}
         return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
 

@@ -23,7 +23,7 @@ from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import joined, joined_matrices, matvec, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-__all__ = ["convert_coordinates", "convert_velocities", "with_rotations"]
+__all__ = ["convert_coordinates", "convert_velocities", "same_pose", "same_speeds", "with_rotations"]
 
 
 def with_rotations(
@@ -179,16 +179,21 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
     """
     check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q = source.check_q(q)
+    there = same_pose(source, target, q)
+    if not is_symbolic(there):
+        _warn_of_other_branch(source, target, q, there)
+    return there
+
+
+def same_pose(source: ArticulatedSystem, target: ArticulatedSystem, q: Array) -> Array:
+    """`convert_coordinates` of coordinates that are checked, on whichever branches."""
     parts = [
         _coordinates(a.joint, b.joint, q[..., iq])
         if (names := _names_in_source(source, target, i)) is None
         else _q_named(source, b.joint, names, q)
         for i, (a, b, iq, _) in enumerate(_pairs(source, target))
     ]
-    there = np.concatenate([q[..., :0], *parts], axis=-1)
-    if not is_symbolic(there):
-        _warn_of_other_branch(source, target, q, there)
-    return there
+    return np.concatenate([q[..., :0], *parts], axis=-1)
 
 
 def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, there: Array) -> None:
@@ -274,8 +279,13 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     """
     check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
     q, u = source.check_q(q), source.check_u(u)
+    return same_speeds(source, target, q, u, None)
+
+
+def same_speeds(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, u: Array, there: Array | None) -> Array:
+    """`convert_velocities` of what is checked; `there` (..., target.nq), if given, are its coordinates."""
     parts = [
-        _velocities(a.joint, b.joint, q[..., iq], u[..., iu])
+        _velocities(a.joint, b.joint, q[..., iq], u[..., iu], None if there is None else there[..., target.q_slices[i]])
         if (names := _names_in_source(source, target, i)) is None
         else _u_named(source, b.joint, names, q, u)
         for i, (a, b, iq, iu) in enumerate(_pairs(source, target))
@@ -283,10 +293,10 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     return joined(parts)
 
 
-def _velocities(source: Joint, target: Joint, q: Array, u: Array) -> Array:
-    there = _coordinates(source, target, q)
+def _velocities(source: Joint, target: Joint, q: Array, u: Array, there: Array | None = None) -> Array:
     if source == target or source.ball_joint is None:
         return u
+    there = _coordinates(source, target, q) if there is None else there
     (S_omega, S_v), (T_omega, T_v) = source.subspace(q), target.subspace(there)
     if target.nu == 3:
         omega = matvec(S_omega, u)
