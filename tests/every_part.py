@@ -118,13 +118,13 @@ def contacts():
         fo.ContactMaterial((floor,), 1e3, 0.5, 0.8, 0.7, 0.1),
         fo.ContactMaterial((solids[0], solids[1]), 2e3, 0.4, 0.9, 0.6, 0.2),
     )
-    near = fo.ContactEllipsoid("wall", "ground", (0.8, 0.2, 0.2), TURN, (0.5, 0.5, 0.55))
+    near = fo.ContactSphere("wall", "ground", (0.8, 0.2, 0.2), 0.5)
     solid = mq.Body("b1", "ground", j.PlanarJoint((0.0, 1.0, 0.0)), **SOLID)
     return mq.Model(
         mq.ArticulatedSystem((solid,)),
         forces=(
             *(fo.LinearContact(f"on {x.name}", floor, x, 100.0, **linear) for x in solids),
-            *(fo.LinearContact(f"at {x.name}", near, x, 100.0, **linear) for x in solids[:2]),
+            *(fo.LinearContact(f"at {x.name}", near, x, 100.0, **linear) for x in (solids[0], solids[2])),
             fo.HuntCrossley("hunt", materials, 0.2),
             fo.SmoothSphereHalfSpace("smooth", solids[0], floor, 1e3, 0.5, 0.8, 0.7, 0.1, 0.2, 1e-3, 300.0, 50.0),
         ),
