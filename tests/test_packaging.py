@@ -246,11 +246,11 @@ def test_it_works_among_files_of_the_same_names(form, hostile, request):
     (project / "use.py").write_text(LOADS)
     command = python.with_name("myoquat" + python.suffix)
     where = set()
-    for call in (
-        [python, "use.py"],
-        [command, "info", "two_link"],
-        [python, "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
-    ):
+    commands = {
+        "plain": [command, "info", "two_link"],
+        "editable": [python, "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
+    }
+    for call in ([python, "use.py"], commands[form]):
         done = subprocess.run(
             [str(part) for part in call], cwd=project, env=environment, capture_output=True, text=True, check=False
         )

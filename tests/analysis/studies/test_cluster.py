@@ -1,13 +1,10 @@
 """The same study on a Dask cluster, and clusters that fail."""
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -76,32 +73,24 @@ def test_a_killed_worker_costs_nothing(cluster, long_whole, tmp_path, monkeypatc
     xr.testing.assert_identical(found.load(), long_whole)
 
 
-@contextmanager
-def started(tool, *arguments):
-    """A Dask process of its own, which ends with the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.dask_{tool}", "--no-dashboard", *arguments], stderr=subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+# A scheduler and a worker in a process of their own
+CLUSTER = """
+import sys, distributed
+options = {"processes": False, "protocol": "tcp://", "dashboard_address": ":0"}
+print(distributed.LocalCluster(n_workers=1, threads_per_worker=1, **options).scheduler_address, flush=True)
+sys.stdin.read()
+"""
 
 
 def test_a_scheduler_that_dies_leaves_what_is_stored(long_whole, tmp_path, monkeypatch):
     """kill -9 of the scheduler; the study then ends without a cluster."""
-    file, path = tmp_path / "scheduler.json", tmp_path / "results"
-    with started("scheduler", "--port", "0", "--scheduler-file", str(file)) as scheduler:
-        while not file.exists():
-            assert scheduler.poll() is None
-            time.sleep(0.05)
-        address = json.loads(file.read_text())["address"]
-        with started("worker", address, "--no-nanny", "--nthreads", "1", "--local-directory", str(tmp_path)):
-            once_three_are_stored(monkeypatch, scheduler.kill)
-            with pytest.raises(ConnectionError, match="resume goes on"):
-                LONG.run(path, scheduler=address, block=8, timeout=10)
-            monkeypatch.undo()
+    path, pipes = tmp_path / "results", {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", CLUSTER], stderr=subprocess.DEVNULL, **pipes) as process:
+        once_three_are_stored(monkeypatch, process.kill)
+        with pytest.raises(ConnectionError, match="resume goes on"):
+            LONG.run(path, scheduler=process.stdout.readline().strip(), block=8, timeout=10)
+        process.kill()
+    monkeypatch.undo()
     assert 0 < (open_results(path).status > 0).sum() < LONG.count
     xr.testing.assert_identical(LONG.run(path, resume=True).load(), long_whole)
 
