@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
 
 
-_FLOAT64 = np.dtype(np.float64)
+_FLOAT64, _OBJECT = np.dtype(np.float64), np.dtype(object)
 
 
 # ---- the array ---------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _plain(x: Any) -> np.ndarray:
     """x as a plain object array with Python floats and bare expressions."""
     if isinstance(x, np.ndarray):
         array = np.asarray(x)
-        return array if array.dtype == object else array.astype(float).astype(object)
+        return array if array.dtype is _OBJECT else array.astype(float).astype(object)
     if is_term(x) or type(x) is float or isinstance(x, bool):
         return _zero_axes(x)
     if is_casadi(x) or is_sympy(x) or is_casadi_array(x):

@@ -5,8 +5,9 @@ terms is the same term, and sums and products that say nothing (x + 0, x - x, -(
 floats until they meet a term. Every term takes only terms that were there before it.
 """
 
+import itertools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +19,18 @@ __all__ = ["Reciprocals", "Scalar", "Term", "Tracer", "number_of", "ordered"]
 Scalar: TypeAlias = "Term | float"
 
 _MAX_SEARCHED_TERMS = 16  # terms of a sum among which the one that is subtracted is sought
+_ages = itertools.count()
 _MAX_PRODUCT_EXPONENT = 100  # whole exponents up to which a power is written as products
 
 
 class Term:
-    """An operation on terms, with Python's arithmetic; it has no value and no truth."""
+    """An operation on terms, with Python's arithmetic; it has no value and no truth.
 
-    __slots__ = ("a", "b", "c", "number", "operation", "tracer")
+    age: a number that is greater than those of all terms that were made before, by whichever tracer. A term depends on
+    no younger one.
+    """
+
+    __slots__ = ("a", "age", "b", "c", "number", "operation", "tracer")
     __array_ufunc__ = None
 
     def __init__(
@@ -33,6 +39,7 @@ class Term:
     ) -> None:  # fmt: skip
         self.tracer, self.operation = tracer, operation
         self.a, self.b, self.c, self.number = a, b, c, number
+        self.age = next(_ages)
 
     @property
     def arguments(self) -> "tuple[Term, ...]":
@@ -339,11 +346,15 @@ _METHODS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def ordered(outputs: Sequence[Term], leaves: Sequence[Term] = ()) -> list[Term]:
-    """The terms that the outputs need, each after its arguments and near to what needs it first; first the leaves,
-    behind which nothing is needed."""
+def ordered(outputs: Iterable[Term], leaves: Iterable[Term] = (), behind: Iterable[Term] = ()) -> list[Term]:
+    """The terms that the outputs need, each after its arguments and near to what needs it first.
+
+    leaves: they come first, and nothing behind them is needed. behind: terms that were made before all of these are
+    left out; they depend on none of them.
+    """
+    oldest = min((term.age for term in behind), default=0)
     found: dict[Term, None] = dict.fromkeys(leaves)
-    waiting = [*reversed(outputs)]
+    waiting = [term for term in outputs if term.age >= oldest][::-1]
     while waiting:
         term = waiting[-1]
         if term in found:
@@ -351,11 +362,11 @@ def ordered(outputs: Sequence[Term], leaves: Sequence[Term] = ()) -> list[Term]:
             continue
         a, b, c = term.a, term.b, term.c
         before = len(waiting)
-        if c is not None and c not in found:
+        if c is not None and c not in found and c.age >= oldest:
             waiting.append(c)
-        if b is not None and b not in found:
+        if b is not None and b not in found and b.age >= oldest:
             waiting.append(b)
-        if a is not None and a not in found:
+        if a is not None and a not in found and a.age >= oldest:
             waiting.append(a)
         if len(waiting) == before:
             found[waiting.pop()] = None

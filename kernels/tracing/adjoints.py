@@ -32,7 +32,7 @@ __all__ = [
 
 def gradients(tracer: Tracer, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
     """[of each output, its derivative by each input]."""
-    order = ordered([x for x in outputs if type(x) is Term])
+    order = ordered([x for x in outputs if type(x) is Term], behind=inputs)
     moving = _moving(order, inputs)
     place = {term: k for k, term in enumerate(order)}
     return [
@@ -43,7 +43,7 @@ def gradients(tracer: Tracer, outputs: Sequence[Scalar], inputs: Sequence[Term])
 
 def pull_back(tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term]) -> list[Scalar]:
     """The derivative by each input of the sum of terms times their seeds."""
-    order = ordered(list(seeds))
+    order = ordered(seeds, behind=inputs)
     moving = _moving(order, inputs)
     adjoints = dict(seeds)
     for term in reversed(order):
@@ -82,16 +82,18 @@ def _rules_of(term: Term) -> tuple[Rule, ...]:
     return partials
 
 
-def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term]:
+def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term | None]:
     """The terms of `order` that depend on the inputs, and these."""
-    moving = set(inputs)
+    moving: set[Term | None] = set(inputs)
     for term in order:
-        if any(x in moving for x in term.arguments):
+        if term.a in moving or term.b in moving or term.c in moving:
             moving.add(term)
     return moving
 
 
-def _hand_on(tracer: Tracer, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term]) -> None:
+def _hand_on(
+    tracer: Tracer, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term | None]
+) -> None:
     """Add a term's adjoint to those of its arguments."""
     for argument, rule in zip(term.arguments, _rules_of(term), strict=False):
         if argument in moving:
@@ -102,9 +104,9 @@ def _hand_on(tracer: Tracer, term: Term, adjoint: Scalar, adjoints: dict[Term, S
 
 def substituted(tracer: Tracer, wanted: Sequence[Scalar], values: dict[Term, Scalar]) -> list[Scalar]:
     """The terms with other values in place of some: what depends on these is recorded again."""
-    new: dict[Term, Scalar] = dict(values)
-    for term in ordered([x for x in wanted if type(x) is Term]):
-        if term not in new and any(x in new for x in term.arguments):
+    new: dict[Term | None, Scalar] = dict(values)  # type: ignore[arg-type]
+    for term in ordered([x for x in wanted if type(x) is Term], behind=values):
+        if term not in new and (term.a in new or term.b in new or term.c in new):
             new[term] = tracer.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
     return [new.get(x, x) if isinstance(x, Term) else x for x in wanted]
 
@@ -143,7 +145,7 @@ def _plain(term: Term) -> Scalar:
 
 
 def _gradient(
-    tracer: Tracer, output: Term, inputs: Sequence[Term], moving: set[Term], place: dict[Term, int]
+    tracer: Tracer, output: Term, inputs: Sequence[Term], moving: set[Term | None], place: dict[Term, int]
 ) -> list[Scalar]:
     """The derivative of an output by each input; `moving` are the terms that depend on these, `place` their order."""
     adjoints: dict[Term, Scalar] = {output: 1.0}
@@ -155,7 +157,7 @@ def _gradient(
     return [adjoints.get(x, 0.0) for x in inputs]
 
 
-def _behind(output: Term, moving: set[Term]) -> set[Term]:
+def _behind(output: Term, moving: set[Term | None]) -> set[Term]:
     """The terms through which an output depends on the inputs, itself among them, inputs left out."""
     found = {output}
     waiting = [output]

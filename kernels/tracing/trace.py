@@ -94,12 +94,12 @@ def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Me
 
 def _mark(wanted: Sequence[Any], live: set[Term]) -> None:
     """Add terms, and all terms that they need."""
-    waiting = [x for x in wanted if type(x) is Term]
+    waiting: list[Term | None] = [x for x in wanted if type(x) is Term]
     while waiting:
         term = waiting.pop()
-        if term not in live:
+        if term is not None and term not in live:
             live.add(term)
-            waiting += term.arguments
+            waiting += (term.a, term.b, term.c)
 
 
 def tape_inside_loop(formula: Formula, shapes: Mapping[str, Any], outputs: Any, name: str) -> Tape | None:
