@@ -1,7 +1,7 @@
 """Stages of programs: straight formulas and loops over tables, between named buffers.
 
-In Python a stage evaluates one state on floats or symbols (`evaluate`), or many side by side on floats (`advance`). In
-machine code it is a function on the frame of a kernel (`write`).
+In Python a stage evaluates many states side by side (`advance`). In machine code it is a function on the frame of a
+kernel (`write`).
 """
 
 import math
@@ -23,7 +23,6 @@ from myoquat.kernels.codegen.lower import write_rows
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, take_ports
 from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.control_flow.table_loop import Block, TracedRows
-from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
 from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula
 
@@ -36,7 +35,6 @@ __all__ = [
     "Staged",
     "TableStage",
     "ViewStage",
-    "numbers_or_symbols",
 ]
 
 Buffers = dict[str, Array]
@@ -65,9 +63,6 @@ class Stage:
     def advance(self, buffers: Buffers, shapes: Shapes) -> None:
         """Many states side by side, on buffers (states, *shape) of floats."""
 
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        """One state, on buffers of floats or symbols."""
-
     def identity(self) -> str:
         """Text that two stages share only if they write the same code; empty for a stage without code."""
         return ""
@@ -95,12 +90,6 @@ class FormulaStage(Stage):
         for (key, shape), value in zip(named.items(), _values(result, list(named)), strict=True):
             buffers[key] = np.array(_spread(value, (batch, *shape)), dtype=float)
 
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        names = list(self.formula.signature.outputs)
-        result = self.function(*(numbers_or_symbols(buffers[key]) for key in self.formula.signature.inputs))
-        for key, value in zip(names, _values(result, names), strict=True):
-            buffers[key] = np.asarray(as_array(value)).astype(object)
-
     def identity(self) -> str:
         return self.formula.identity()
 
@@ -117,10 +106,6 @@ class FillStage(Stage):
 
     def advance(self, buffers: Buffers, shapes: Shapes) -> None:
         _filled(buffers, shapes, self.buffers, self.value)
-
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        for key in self.buffers:
-            buffers[key] = np.full(shapes[key], self.value, dtype=object)
 
     def identity(self) -> str:
         return digest("zeros", *self.buffers) if self.value == 0.0 else ""
@@ -145,9 +130,6 @@ class ViewStage(Stage):
     def advance(self, buffers: Buffers, shapes: Shapes) -> None:
         there = buffers[self.buffer]
         buffers[self.name] = there.reshape(len(there), *self.shape)
-
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        buffers[self.name] = buffers[self.buffer].reshape(self.shape)  # of the same memory
 
 
 @dataclass(frozen=True)
@@ -178,21 +160,6 @@ class TableStage(Stage):
         for write_mode, links in self.written.items():
             for key, link in links.items():
                 _scatter_all(buffers[link.buffer], link, values[key], _ACCUMULATION[write_mode])
-
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        for key in self.zeroes:
-            buffers[key] = np.full(shapes[key], 0.0, dtype=object)
-        names = list(self.formula.signature.outputs)
-        for k in range(self.count):
-            inputs = {
-                key: numbers_or_symbols(buffers[link.buffer][link.rows[k]]) for key, link in self.gathered.items()
-            }
-            inputs.update({key: value[k] for key, value in self.parameters.items()})
-            inputs.update({key: numbers_or_symbols(buffers[key]) for key in self.shared})
-            values = dict(zip(names, _values(self.element(**inputs), names), strict=True))
-            for write_mode, links in self.written.items():
-                for key, link in links.items():
-                    _scatter(buffers[link.buffer], link.rows[k], values[key], _ACCUMULATION[write_mode])
 
     def identity(self) -> str:
         parts: list[bytes | str] = ["table", str(self.count), self.formula.identity(), *self.shared, *self.zeroes]
@@ -248,18 +215,6 @@ class RepeatStage(Stage):
             for key, source in self.carry.items():
                 buffers[key] = buffers[source].copy()
 
-    def evaluate(self, buffers: Buffers, shapes: Shapes) -> None:
-        for _ in range(self.count):
-            running = numbers_or_symbols(buffers[self.running])
-            if is_symbolic(running):
-                raise TypeError("stages that repeat run on floats and in kernels, not on symbols")
-            if not running.any():
-                break
-            for stage in self.stages:
-                stage.evaluate(buffers, shapes)
-            for key, source in self.carry.items():
-                buffers[key] = buffers[source].copy()
-
     def identity(self) -> str:
         parts = (str(self.count), self.running, str(dict(self.carry)))
         return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
@@ -306,27 +261,10 @@ def _scatter_all(buffer: Array, link: Link, value: Array, together: np.ufunc | N
         together.at(buffer, selection, given)
 
 
-def _scatter(buffer: np.ndarray, rows: Any, value: Any, together: np.ufunc | None) -> None:
-    array = np.asarray(as_array(value)).astype(object)
-    pairs = zip(rows, array, strict=True) if np.ndim(rows) else [(rows, array)]
-    for row, piece in pairs:
-        if together:
-            piece = np.asarray(together(numbers_or_symbols(buffer[row]), numbers_or_symbols(piece)))
-        buffer[row] = piece if buffer.ndim > 1 else np.asarray(piece).item()
-
-
 def _values(result: Any, names: list[str]) -> list[Any]:
     if isinstance(result, Mapping):
         return [result[key] for key in names] if set(names) == set(result) else list(result.values())
     return list(result) if isinstance(result, tuple) else [result]
-
-
-def numbers_or_symbols(array: Any) -> Any:
-    """An object array as floats where it holds only floats, else as symbols."""
-    array = np.asarray(array)
-    if all(isinstance(x, (float, int, np.floating, np.bool_)) for x in array.flat):
-        return array.astype(float)
-    return array.view(SymbolArray) if array.dtype == object else as_array(array.item())
 
 
 # ---- in machine code -----------------------------------------------------------------------------------------

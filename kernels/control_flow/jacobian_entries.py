@@ -16,7 +16,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
-from myoquat.kernels.tracing.adjoints import gradients, links, push_forward
+from myoquat.kernels.tracing.adjoints import gradients, links, passes, push_forward
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Shape, Signature, Traced, interpret, tape_of
 
 __all__ = ["CompressedJacobian", "Entries", "Evaluation", "entries_of"]
@@ -153,7 +153,7 @@ class _Graph:
         edges = []
         for term in order:
             for x, rule in links(term):
-                if x in columns and _moves(term, rule):
+                if x in columns and passes(term, rule):
                     columns[term] = columns.get(term, 0) | columns[x]
                     edges.append((term, x, rule))
         rows: dict[Term, int] = {}
@@ -163,12 +163,6 @@ class _Graph:
         for term, x, _ in reversed(edges):
             rows[x] = rows.get(x, 0) | rows.get(term, 0)
         return cls(outputs, inputs, order, [edge for edge in edges if rows.get(edge[0])], columns, rows)
-
-
-def _moves(term: Term, rule: Rule) -> bool:
-    """Whether a partial derivative is not zero by its rule."""
-    part = rule(term.tracer, term, 1.0)
-    return type(part) is Term or part != 0.0
 
 
 def _transposed(rows: Sequence[int]) -> list[int]:

@@ -14,9 +14,7 @@
 
 Stages pass values through named buffers, whose first axis is the row that tables gather from and scatter to. A table
 stage is one loop in the machine code, however many elements it has: build time and code size do not grow. Elements run
-in order, each seeing what earlier ones stored, so that a table can walk a chain. A Program is itself a formula: called
-on floats or symbols it evaluates its stages in NumPy, and `myoquat.kernels.compile(program, program.inputs)`
-unrolls it.
+in order, each seeing what earlier ones stored, so that a table can walk a chain.
 """
 
 import math
@@ -28,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked, real_array
+from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
 from myoquat.kernels.codegen.program_stages import (
     FillStage,
@@ -39,11 +37,9 @@ from myoquat.kernels.codegen.program_stages import (
     Staged,
     TableStage,
     ViewStage,
-    numbers_or_symbols,
 )
 from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
-from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import unrolled_constructs
 from myoquat.kernels.tracing.tape import Shape, Signature
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
@@ -261,17 +257,6 @@ class Program:
         """The program as a kernel that returns the named buffers; options as for `myoquat.kernels.compile`."""
         body = self.body(outputs)
         return Compiled(Recipe.of_body(lambda: body), lanes=lanes, threads=threads, cache=cache)
-
-    def __call__(self, *arrays: Any, outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """The stages in NumPy for one state, on floats or symbols: the buffers `outputs` (all but inputs) by name."""
-        buffers: dict[str, np.ndarray] = {}
-        for key, array in zip(self.inputs, arrays, strict=True):
-            check_unmasked(key, array)
-            buffers[key] = np.asarray(as_array(array)).astype(object)
-        for stage in self._stages:
-            stage.evaluate(buffers, self.buffers)
-        wanted = [key for key in buffers if key not in self.inputs] if outputs is None else outputs
-        return {key: numbers_or_symbols(buffers[key]) for key in wanted}
 
     def side_by_side(self, arrays: Mapping[str, Array], outputs: Sequence[str]) -> tuple[Array, ...]:
         """The stages in NumPy for many states at once: inputs (k, *shape) or (1, *shape), buffers (k, *shape). For

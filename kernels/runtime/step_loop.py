@@ -29,7 +29,6 @@ from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.build import Recipe, assembly, build
 from myoquat.kernels.runtime.compiled import count_call
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
-from myoquat.kernels.runtime.program import Program
 from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
 from myoquat.kernels.tracing.context import sharing_traces
 from myoquat.kernels.tracing.tape import Shape, Signature, Traced
@@ -263,8 +262,8 @@ class LoopOptions:
 def step_loop(
     state: int,
     *,
-    rhs: Formula | tuple[Program, str] | None = None,
-    step: Formula | tuple[Program, str] | None = None,
+    rhs: Formula | None = None,
+    step: Formula | None = None,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     method: str | Tableau | ExplicitMethod = "rk4",
@@ -291,7 +290,6 @@ def step_loop(
                 cache is then loaded without running the formulas.
     options     `LoopOptions`: the options from `name` to `cache` in a record instead of singly.
 
-    rhs or step may also be (Program, buffer); the program's inputs are then among t, (h,) x, inputs and parameters.
     Raises ValueError for a formula of the wrong shape, an unknown method or name.
 
     >>> import numpy as np
@@ -330,8 +328,8 @@ class _Wanted:
     state: int
     inputs: dict[str, Shape]
     parameters: dict[str, Shape]
-    rhs: Formula | tuple[Program, str] | None
-    step: Formula | tuple[Program, str] | None
+    rhs: Formula | None
+    step: Formula | None
     stages: ExplicitMethod | None
     node: float
     project: Formula | None
@@ -363,12 +361,12 @@ class _Wanted:
             self.state,
             {key: math.prod(shape) for key, shape in self.inputs.items()},
             {key: math.prod(shape) for key, shape in self.parameters.items()},
-            slope=None if self.rhs is None else _body(f"{name}_rhs", self.rhs, arguments, wanted),
+            slope=None if self.rhs is None else _traced(f"{name}_rhs", self.rhs, arguments, wanted),
             c=() if stages is None else stages.c,
             slope_indices=() if stages is None else stages.slope_indices,
             updates=() if stages is None else _updates(name, self.state, stages),
             project=None if self.project is None else _traced(f"{name}_project", self.project, arguments, wanted),
-            step=None if self.step is None else _body(f"{name}_step", self.step, stepped, wanted),
+            step=None if self.step is None else _traced(f"{name}_step", self.step, stepped, wanted),
             node=self.node,
             bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
         )
@@ -380,17 +378,6 @@ def _stages(name: str, method: str | Tableau | ExplicitMethod) -> ExplicitMethod
             raise ValueError(f"step loop '{name}': method {method!r} is unknown; there are: {', '.join(METHODS)}")
         method = METHODS[method]
     return method if isinstance(method, ExplicitMethod) else ExplicitMethod.of(method)
-
-
-def _body(name: str, given: Any, arguments: Mapping[str, Shape], wanted: Shape) -> Body:
-    if not isinstance(given, tuple):
-        return _traced(name, given, arguments, wanted)
-    program, buffer = given
-    body: Body = program.body([buffer])
-    strange = [key for key, shape in body.signature.inputs.items() if arguments.get(key) != shape]
-    if strange or body.signature.outputs[buffer] != wanted:
-        raise ValueError(f"{name}: {body.signature} does not fit {dict(arguments)} -> {wanted}: {strange or buffer}")
-    return body
 
 
 def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Traced:

@@ -23,6 +23,7 @@ __all__ = [
     "gradients",
     "links",
     "no_derivative",
+    "passes",
     "pull_back",
     "push_forward",
     "released",
@@ -231,12 +232,12 @@ def _spread(moving: dict[Term, str], wanted: Iterable[Scalar]) -> None:
     for term in ordered([x for x in wanted if isinstance(x, Term)]):
         if term in moving:
             continue
-        causes = [moving[x] for x, rule in links(term) if x in moving and _passes(term, rule)]
+        causes = [moving[x] for x, rule in links(term) if x in moving and passes(term, rule)]
         if causes:
             moving[term] = next(filter(None, causes), "")
 
 
-def _passes(term: Term, rule: Any) -> bool:
+def passes(term: Term, rule: Rule) -> bool:
     """Whether a partial derivative is not zero by its rule."""
     part = rule(term.tracer, term, 1.0)
-    return isinstance(part, Term) or part != 0.0
+    return type(part) is Term or part != 0.0

@@ -10,7 +10,6 @@ from myoquat.kernels import (
     ExplicitMethod,
     LinearInterpolation,
     Outcome,
-    Program,
     Tableau,
     ZeroOrderHold,
     step_loop,
@@ -177,21 +176,6 @@ def test_whole_steps_take_inputs_at_their_node():
     held = step_loop(1, step=lambda t, h, x, w: x + h * w, inputs={"w": ()}, node=0.5)
     final = held([0.0], h=0.25, steps=8, w=LinearInterpolation([0.0, 2.0], [0.0, 3.0])).final
     np.testing.assert_allclose(final, [3.0], rtol=1e-15)  # the midpoint rule is exact for a linear input
-
-
-def test_a_program_as_right_hand_side(start):
-    made = Program("springs", {"x": 2, "k": 3})
-    made.formula(lambda x: np.stack([x[1], x[0] * 0.0]), ["x"], {"xdot": 2})
-    made.table(
-        lambda x, k: -k * x[0],
-        3,
-        gather={"k": ("k", [0, 1, 2])},
-        shared=["x"],
-        add={"output0": ("xdot", [1, 1, 1])},
-    )
-    run = step_loop(2, rhs=(made, "xdot"), parameters={"k": 3})(start, h=0.05, steps=40, k=[0.5, 1.0, 0.75])
-    wanted = in_numpy("rk4", start, np.zeros((40, 4)), 1.5, 0.05, 40)
-    np.testing.assert_allclose(run.states, wanted, rtol=1e-12, atol=1e-13)
 
 
 def test_no_steps_and_no_states(start):
