@@ -9,7 +9,10 @@ A center has constant components u and v in the two segments, so that R u + t = 
     minimise  sum_i |R_i u + t_i - S_i v - d_i|^2
 
 This is the symmetrical estimate of a center of rotation, SCoRE [R. M. Ehrig, W. R. Taylor, G. N. Duda, M. O. Heller, A
-survey of formal methods for determining the centre of rotation of ball joints, J. Biomech. 39, 2006].
+survey of formal methods for determining the centre of rotation of ball joints, J. Biomech. 39, 2006]. Noise of the
+markers makes R_i (1 + E_i) of R_i and draws the center towards the markers. The sum of the means of E_i^T E_i, taken
+from the normal equations, takes that away [W. A. Fuller, Measurement Error Models, 1987, sec. 2.2]. The means follow
+from the scatter of the markers on their rigid segments.
 
 About a fixed axis the matrix of [R_i, -S_i] has a null vector. Its halves are the direction of the axis in the two
 segments. This is SARA [the same, A survey of formal methods for determining functional joint axes, J. Biomech. 40,
@@ -38,6 +41,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.vectors import skew
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.model import Model
 
@@ -45,6 +49,8 @@ __all__ = ["JointAxis", "JointCenter", "Segment", "joint_axis", "joint_center"]
 
 METHODS = ("score", "sphere")
 CONVERGED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
+HIDDEN = "which hides the turns about one axis: a center needs larger turns about two axes, or more frames"
+MIN_SIGNAL = 0.3  # of the least eigenvalue of the normal equations: so much is not noise
 MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that falls with the noise
 
 
@@ -54,6 +60,7 @@ class Segment:
 
     names (n,) of the markers; reference (n, 3) [m], where they are in the segment's own axes
     rotations (t, 3, 3), origins (t, 3) [m]: the poses, NaN in frames that show fewer than three of the markers
+    noise [m]: the deviation of the markers from the rigid shape, in each direction
 
     >>> import numpy as np
     >>> from myoquat.analysis.motion import Segment
@@ -66,6 +73,13 @@ class Segment:
     reference: Array
     rotations: Array
     origins: Array
+    noise: float = 0.0
+
+    @property
+    def turn_covariance(self) -> Array:
+        """(3, 3) [rad^2] of the small angles, in the segment's axes, by which noise of the markers turns its poses."""
+        x = self.reference
+        return self.noise**2 * np.linalg.inv(np.sum(x * x) * np.eye(3) - x.T @ x)
 
     @property
     def seen(self) -> Array:
@@ -211,11 +225,13 @@ def joint_center(
     """The center of the ball joint between two segments that are shown by these markers.
 
     method  "score": both segments move, three or more markers on each. "sphere": spheres about the center as the
-            proximal segment sees them, without the bias of noise; one marker of the distal segment is enough.
+            proximal segment sees them; one marker of the distal segment is enough. Both are without the bias that noise
+            of the markers has.
 
     Frames in which a segment shows fewer than three of its markers are left out. Raises ValueError for markers that
     the recording lacks or that both segments have. It is raised for a segment on one line, with too few markers, or
-    without a frame that shows all of them. So it is where the segments turn about one axis only: see `joint_axis`.
+    without a frame that shows all of them. So it is where the segments turn about one axis only (see `joint_axis`), or
+    where noise hides the turns.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -239,11 +255,20 @@ def joint_center(
     if method == "sphere":
         return _by_spheres(markers, first, second, markers.positions[:, columns])
     A, b = _equations(first, second)
-    solution, _, rank, _ = np.linalg.lstsq(A, b)
-    if rank < 6:
+    frames, normal = len(b) // 3, A.T @ A
+    clean = normal.copy()
+    for k, segment in enumerate((first, second)):
+        C = segment.turn_covariance
+        clean[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] -= frames * (np.trace(C) * np.eye(3) - C)
+    if np.linalg.matrix_rank(A) < 6:
         raise ValueError("the segments turn about one axis only, or not at all: a center needs turns about two axes")
+    if np.linalg.eigvalsh(clean)[0] < MIN_SIGNAL * np.linalg.eigvalsh(normal)[0]:
+        raise ValueError(
+            f"the markers scatter by {1e3 * first.noise:.2g} and {1e3 * second.noise:.2g} mm on the segments, {HIDDEN}"
+        )
+    solution = np.linalg.solve(clean, A.T @ b)
     noise = _deviation(A @ solution - b, len(b) - 6)
-    covariance = noise**2 * np.linalg.inv(A.T @ A)
+    covariance = noise**2 * np.linalg.solve(clean, np.linalg.solve(clean, normal).T)
     return JointCenter(markers.time, first, second, solution[:3], solution[3:], covariance, noise)
 
 
@@ -308,6 +333,10 @@ def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions:
             break
     else:
         _warn_of("the center of the spheres", float(np.linalg.norm(center - before)))
+    turned = [np.mean((r := skew(x)) @ proximal.turn_covariance @ r.mT, axis=0) for x in clouds]
+    scatter = 2 * (sum(turned) + len(clouds) * variance * np.eye(3))
+    if np.linalg.eigvalsh(A - scatter)[0] < MIN_SIGNAL * np.linalg.eigvalsh(A)[0]:
+        raise ValueError(f"the markers scatter by {1e3 * np.sqrt(variance):.2g} mm about their spheres, {HIDDEN}")
     rays = [x - center for x in clouds]
     radii = [np.linalg.norm(x, axis=-1) for x in rays]
     normals = [x / r[:, None] for x, r in zip(rays, radii, strict=True)]
@@ -363,7 +392,12 @@ def _segment(which: str, names: tuple[str, ...], x: Array, least: int) -> Segmen
             break
     else:
         _warn_of(f"the shape of the {which} segment", float(np.linalg.norm(shape - before)))
-    return Segment(names, shape, *_poses(shape, x, seen))
+    R, t = _poses(shape, x, seen)
+    left = x - (np.einsum("tij,nj->tni", R, shape) + t[:, None])
+    left = left[np.isfinite(left)]
+    return Segment(
+        names, shape, R, t, _deviation(left, len(left) - 6 * np.isfinite(t[:, 0]).sum() - 3 * len(names) + 6)
+    )
 
 
 def _warn_of(what: str, change: float) -> None:

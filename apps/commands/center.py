@@ -9,6 +9,8 @@ from myoquat.apps.commands import options
 
 __all__ = ["command"]
 
+MAX_SCATTER_M = 0.02  # of markers on skin about rigid segments and a joint
+
 
 @options.command("center")
 @click.argument("markers", type=options.FILE)
@@ -41,6 +43,8 @@ def command(given: Any) -> None:
     )
     click.echo(found.to_dataframe().to_string(float_format=lambda value: f"{value:.4f}"))
     click.echo(f"left over: {1e3 * found.noise:.2f} mm in each direction")
+    if max(found.noise, found.proximal.noise, found.distal.noise) > MAX_SCATTER_M:
+        click.echo("The markers do not move as a joint: check their names and units, and whether they are swapped.")
     other = recorded if given.trial is None else load_markers(given.trial, given.axes)
     added = found.added_to(other, given.name)
     options.store(given, given.output, lambda path: added.save(path, overwrite=given.force))
