@@ -58,9 +58,10 @@ MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that fal
 class Segment:
     """Markers that move as a rigid body.
 
-    names (n,) of the markers; reference (n, 3) [m], where they are in the segment's own axes
-    rotations (t, 3, 3), origins (t, 3) [m]: the poses, NaN in frames that show fewer than three of the markers.
-    noise [m]: the deviation of the markers from the rigid shape, in each direction
+    names               (n,) of the markers
+    reference           (n, 3) [m] where they are in the segment's own axes
+    rotations, origins  (t, 3, 3), (t, 3) [m] the poses, NaN in frames that show fewer than three of the markers
+    noise               [m] the deviation of the markers from the rigid shape, in each direction
 
     >>> import numpy as np
     >>> from myoquat.analysis.motion import Segment
