@@ -25,11 +25,11 @@ from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, fixed_point, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, unknown_start
 from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
-from myoquat.muscle.wrapping.route import Flags, Route, TangentPoints, differs, first_of, passed
+from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, TangentPoints, differs, first_of, passed
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ
 
-__all__ = ["MAX_RESIDUAL", "Found", "Start", "descended"]
+__all__ = ["MAX_RESIDUAL", "Found", "Known", "descended"]
 
 MAX_RESIDUAL = 3e-9  # by which an iteration changes a solved path
 EXACT_CHANGE = 3e-13  # by which it changes one that needs no step of Newton's method more: rounding errors
@@ -44,29 +44,30 @@ MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step
 
 
 @dataclass(frozen=True)
-class Start:
-    """Where a path is sought from.
+class Known:
+    """What is known while a path is sought.
 
-    route  the path
-    known   the tangent points of a path that was found: what comes back to it is given up
-    enough  (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
-            times what the last iteration took off, where each takes off less
-    stays   (...) whether there is one; the path then stays on the side of an ellipsoid on which it starts
-    fixed   (...) whether the order stays
+    segment  the segment
+    points   the tangent points of a path that was found: what comes back to it is given up
+    enough   (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
+             times what the last iteration took off, where each takes off less
+    stays    (...) whether there is such a path; the one sought then stays on the side of an ellipsoid on which it starts
     """
 
-    route: Route
-    known: tuple[TangentPoints, ...]
+    segment: Segment
+    points: tuple[TangentPoints, ...]
     enough: Array
     stays: Array
-    fixed: Array
 
 
 @dataclass(frozen=True)
 class Found:
     """A path that was found from a start.
 
-    route    the path
+    points    where it touches the surfaces
+    order     in which it comes to them
+    opposite  the sides of the surfaces that divide, as in `Segment`
+    length    (...) of the path
     contacts  in the surfaces' frames
     active    (...) each, whether the surface is not passed over
     through   (...) each, whether the path runs through the surface
@@ -76,7 +77,10 @@ class Found:
               over, or that runs past a wrong side
     """
 
-    route: Route
+    points: tuple[TangentPoints, ...]
+    order: Order
+    opposite: Flags
+    length: Array
     contacts: tuple[SolvedContact, ...]
     active: Flags
     through: Flags
@@ -84,14 +88,30 @@ class Found:
     residual: Array
     rank: Array
 
+    @classmethod
+    def none(cls, route: Route) -> "Found":
+        """No path yet, from tangent points where one is sought."""
+        segment, zero = route.segment, 0.0 * route.segment.start[..., 0]
+        never, endless, count = ~always(zero), zero + np.inf, len(route.points)
+        length, contacts = route.length((zero,) * count), (SolvedContact.none(0.0 * segment.start),) * count
+        return cls(
+            route.points, route.order, segment.opposite, length, contacts, segment.acts, (never,) * count, never, endless,
+            endless,
+        )  # fmt: skip
+
+    def route(self, segment: Segment) -> Route:
+        """The path in the segment in which it was found."""
+        return Route(replace(segment, opposite=self.opposite), self.points, self.order)
+
+    @property
+    def on(self) -> list[Array]:
+        """(...) each, whether the path touches a surface."""
+        return [x.on for x in self.points]
+
     @property
     def unsolved(self) -> Array:
         result: Array = np.logical_not(self.residual <= MAX_RESIDUAL)
         return result
-
-    @property
-    def length(self) -> Array:
-        return self.route.length([c.arc for c in self.contacts])
 
 
 @dataclass(frozen=True)
@@ -120,21 +140,19 @@ class _State:
     goes_on: Array
 
 
-def descended(start: Start, where: Array) -> Found:
-    """The path found from a start, `where` (...) it is sought."""
-    route, zero = start.route, 0.0 * start.route.segment.start[..., 0]
-    never, count = ~always(zero), len(route.points)
-    contacts = tuple(SolvedContact.none(0.0 * x.P) for x in route.points)
-    begin = Found(route, contacts, route.segment.acts, (never,) * count, never, zero + np.inf, zero)
-    moves = np.where(start.fixed, 0.0, float(MAX_MOVES))
-    state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, never, ~never)
-    found = while_loop(_goes_on, _stepped, state, start, max_steps=MAX_ITERATIONS, where=where).found
-    return replace(found, rank=_rank(found))
+def descended(route: Route, known: Known, fixed: Array) -> Found:
+    """The path found from a start; where `fixed` (...), its order stays."""
+    zero = 0.0 * known.enough
+    moves = np.where(fixed, 0.0, float(MAX_MOVES))
+    begin = Found.none(route)
+    state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero))
+    found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS).found
+    return replace(found, rank=_rank(found, known.segment))
 
 
-def _rank(found: Found) -> Array:
+def _rank(found: Found, segment: Segment) -> Array:
     """(...) that of a path; a surface that holds an end of the path is passed over by every one."""
-    segment, over = found.route.segment, found.crosses & ~found.crosses
+    over = found.crosses & ~found.crosses
     for placed, c in zip(segment.surfaces, found.contacts, strict=True):
         start, end = placed.seen(segment.start), placed.seen(segment.end)
         over = over | (c.inside & ~placed.wrap.holds(start) & ~placed.wrap.holds(end))
@@ -146,34 +164,35 @@ def _goes_on(state: _State) -> Array:
     return state.goes_on
 
 
-def _stepped(state: _State, start: Start) -> _State:
+def _stepped(state: _State, known: Known) -> _State:
     """Newton's method where it is its turn, and an iteration."""
     was = state.found
-    newton = (state.wait <= 0) & reduce(or_, was.route.on) & ~state.refines
-    tried, near = _by_newton(was, newton)
-    new = _iterated(replace(was, route=choose(newton, tried, was.route)), _starts(state, start, near, newton))
-    changed = _changed(was.route, new.route)
+    newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
+    tried, near = _by_newton(was, known, newton)
+    new = _iterated(replace(was, points=choose(newton, tried, was.points)), known, _starts(state, known, near, newton))
+    changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
     astray = newton & (changed | longer | ~(new.residual < was.residual))
     new = choose(astray, was, new)
     changed = changed & ~astray
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
     # what the path runs through takes its place there
-    passed_by = passed(new.route, new.active, solved)
+    passed_by = passed(new.route(known.segment), new.active, solved)
     through = reduce(or_, passed_by.through)
     moved = solved & through & (state.moves > 0)
-    order = choose(moved, passed_by.order, new.route.order)
-    new = replace(new, route=replace(new.route, order=order), through=passed_by.through, crosses=passed_by.crosses)
+    order = choose(moved, passed_by.order, new.order)
+    new = replace(new, order=order, through=passed_by.through, crosses=passed_by.crosses)
     new = replace(new, residual=np.where(moved, np.inf, new.residual))
     # where the touched surfaces change for ever, one is passed over
     changes = np.where(changed, state.changes + 1.0, state.changes)
     cycles = changes >= MAX_CHANGES
-    new = replace(new, active=call_where(_with_one_less, (was, new), cycles, new.active))
+    turning = _Turning(known.segment, was.points, new.points, new.active)
+    new = replace(new, active=call_where(_with_one_less, turning, cycles, new.active))
     gain = was.length - new.length
     converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
-    hopeless = converges & (new.length - start.enough > MAX_GAINS * gain)
-    known = hopeless | ~differs(new.route.points, start.known, BACK)
-    back = start.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved) & known
+    hopeless = converges & (new.length - known.enough > MAX_GAINS * gain)
+    useless = hopeless | ~differs(new.points, known.points, BACK)
+    back = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved) & useless
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -189,36 +208,37 @@ def _stepped(state: _State, start: Start) -> _State:
     )
 
 
-def _changed(was: Route, now: Route) -> Array:
+def _changed(was: Found, now: Found) -> Array:
     """(...) whether two paths touch different surfaces."""
     return reduce(or_, [differ(a, b) for a, b in zip(was.on, now.on, strict=True)])
 
 
-def _starts(state: _State, start: Start, near: Sequence[Near], newton: Array) -> list[Near]:
+def _starts(state: _State, known: Known, near: Sequence[Near], newton: Array) -> list[Near]:
     """Where the solvers of surfaces begin: where Newton's method leads, or on the side on which the path is."""
-    route, found = start.route, []
-    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in route.segment.types)
+    segment, found = known.segment, []
+    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in segment.types)
     was = state.found
-    for placed, x, c, own in zip(route.segment.surfaces, was.route.points, was.contacts, near, strict=True):
+    for placed, x, c, own in zip(segment.surfaces, was.points, was.contacts, near, strict=True):
         unknown = unknown_start(0.0 * state.wait, rough & ~newton)
-        unknown = replace(unknown, P=placed.seen(x.P), stays=x.on & start.stays)
-        known = Near(c.P, c.Q, c.arc, x.on & (c.arc > 0), newton & ~newton, newton & ~newton)
-        found.append(choose(newton, own, choose(state.refines, known, unknown)))
+        unknown = replace(unknown, P=placed.seen(x.P), stays=x.on & known.stays)
+        last = Near(c.P, c.Q, c.arc, x.on & (c.arc > 0), newton & ~newton, newton & ~newton)
+        found.append(choose(newton, own, choose(state.refines, last, unknown)))
     return found
 
 
-def _iterated(was: Found, near: Sequence[Near]) -> Found:
+def _iterated(was: Found, known: Known, near: Sequence[Near]) -> Found:
     """The path after an iteration."""
-    route, contacts = was.route, []
+    route, contacts = was.route(known.segment), []
     missed = ~always(was.crosses)
-    for i, (placed, active) in enumerate(zip(route.segment.surfaces, was.active, strict=True)):
+    for i, (placed, active) in enumerate(zip(known.segment.surfaces, was.active, strict=True)):
         c = route.contact(i, near[i]).passed_over(~active)
         route = route.touching(i, TangentPoints.of(placed, c))
         contacts.append(c)
         missed = missed | ~(c.missed <= MAX_RESIDUAL)
-    r = joined([x for old, new in zip(was.route.points, route.points, strict=True) for x in _moves(old, new)])
+    r = joined([x for old, new in zip(was.points, route.points, strict=True) for x in _moves(old, new)])
     residual = np.where(missed, np.inf, np.sqrt(np.sum(r * r, axis=-1)))
-    return replace(was, route=route, contacts=tuple(contacts), residual=residual)
+    length = route.length([c.arc for c in contacts])
+    return replace(was, points=route.points, length=length, contacts=tuple(contacts), residual=residual)
 
 
 def _moves(old: TangentPoints, new: TangentPoints) -> list[Array]:
@@ -226,11 +246,11 @@ def _moves(old: TangentPoints, new: TangentPoints) -> list[Array]:
     return [new.P - old.P, new.Q - old.Q, np.where(differ(old.on, new.on), 1.0, 0.0)[..., None]]
 
 
-def _by_newton(found: Found, where: Array) -> tuple[Route, list[Near]]:
-    """The path to which Newton's method leads while the touched surfaces stay; and for each solver where that is."""
-    route, on = found.route, [x & where for x in found.route.on]
-    segment = route.segment
-    problem = NewtonProblem(segment.surfaces, tuple(on), route.order, (segment.start, segment.end))
+def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
+    """The tangent points to which Newton's method leads while the touched surfaces stay; and for each solver where that
+    is."""
+    segment, on = known.segment, [x & where for x in found.on]
+    problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
     begin = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
     end = fixed_point(newton_step, begin, problem, tolerance=NEWTON_TOLERANCE, max_steps=MAX_NEWTON_STEPS, where=where)
     end = choose(end.is_finite(), end, begin)
@@ -239,20 +259,30 @@ def _by_newton(found: Found, where: Array) -> tuple[Route, list[Near]]:
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):
         flag = np.where(x, 1.0, 0.0)[..., None]
         points.append(TangentPoints(flag * placed.in_world(c.P), x, flag * placed.in_world(c.Q)))
-    return replace(route, points=tuple(points)), near
+    return tuple(points), near
 
 
-def _with_one_less(paths: tuple[Found, Found]) -> Flags:
-    """(...) each, which surfaces are not passed over when one more is, from the paths of two iterations.
+@dataclass(frozen=True)
+class _Turning:
+    """The tangent points of two iterations in a segment, and whether (...) each surface is not passed over."""
 
-    It is the first whose contact lies inside another one, or else the first that is touched at one of them.
+    segment: Segment
+    was: tuple[TangentPoints, ...]
+    now: tuple[TangentPoints, ...]
+    active: Flags
+
+
+def _with_one_less(turning: _Turning) -> Flags:
+    """(...) each, which surfaces are not passed over when one more is.
+
+    It is the first whose contact lies inside another one, or else the first that is touched at one of both iterations.
     """
-    was, now = paths
+    segment, active = turning.segment, turning.active
     hidden, changing = [], []
-    for i, (a, b) in enumerate(zip(was.route.points, now.route.points, strict=True)):
-        inside = [x.on & now.route.inside_another(i, x.P, now.active) for x in (a, b)]
-        hidden.append(now.active[i] & (inside[0] | inside[1]))
-        changing.append(now.active[i] & differ(a.on, b.on))
+    for i, (a, b) in enumerate(zip(turning.was, turning.now, strict=True)):
+        inside = [x.on & segment.inside_another(i, x.P, active) for x in (a, b)]
+        hidden.append(active[i] & (inside[0] | inside[1]))
+        changing.append(active[i] & differ(a.on, b.on))
     some = reduce(or_, hidden)
     left = first_of([(some & a) | (~some & b) for a, b in zip(hidden, changing, strict=True)])
-    return tuple(own & ~x for own, x in zip(now.active, left, strict=True))
+    return tuple(own & ~x for own, x in zip(active, left, strict=True))

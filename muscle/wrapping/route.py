@@ -89,6 +89,15 @@ class Segment:
         """The numbers of the surfaces without a side that a path may pass anywhere around: spheres and ellipsoids."""
         return [i for i, own in enumerate(self.types) if own.half_axes is not None]
 
+    def inside_another(self, number: int, x: Array, active: Flags) -> Array:
+        """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
+        others = [
+            placed.wrap.holds(placed.seen(x)) & active[i]
+            for i, placed in enumerate(self.surfaces)
+            if i != number
+        ]
+        return reduce(or_, others, ~always(x[..., 0]))
+
     def line(self, number: int) -> tuple[Array, Array]:
         """Two points (..., 3), in the frame of the surface of this number, whose line tells the side if it divides.
 
@@ -141,15 +150,6 @@ class Route:
             np.where(x.on, arc + size(x.P - a), 0.0) for x, arc, a in zip(self.points, arcs, from_[:count], strict=True)
         ]
         return sum(pieces, size(end - from_[count]))
-
-    def inside_another(self, number: int, x: Array, active: Flags) -> Array:
-        """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
-        others = [
-            placed.wrap.holds(placed.seen(x)) & active[i]
-            for i, placed in enumerate(self.segment.surfaces)
-            if i != number
-        ]
-        return reduce(or_, others, ~always(x[..., 0]))
 
 
 def differs(X: Sequence[TangentPoints], Y: Sequence[TangentPoints], apart: float = SAME_POINT) -> Array:

@@ -24,10 +24,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
-from myoquat.kernels import call_where, choose, static, while_loop
+from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
-from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Start, descended
+from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
@@ -205,13 +205,13 @@ def _solved(problem: _Piecewise) -> _Solved:
     points = tuple(TangentPoints.of(placed, c) for placed, c in zip(segment.surfaces, alone, strict=True))
     lone, clear = _beside_others(replace(route, points=points), alone, one)
     searched = ~(one & clear)
-    begin = _Oriented(_nothing(segment), turned, never, zero + 2.0)
+    begin = _Oriented(Found.none(replace(route, order=(zero,) * len(order))), turned, never, zero + 2.0)
     found = while_loop(_any_way_left, _sought, begin, (segment, problem.given, turned), max_steps=2, where=searched)
     best, turned, there = found.best, found.turned, found.turned[..., None]
     contacts, along = [], []
     lone = _near_planes(replace(route, points=points), lone)
     for c, own, place, guessed, through in zip(
-        _near_planes(best.route, best.contacts), lone, best.route.order, order, best.through, strict=True
+        _near_planes(best.route(segment), best.contacts), lone, best.order, order, best.through, strict=True
     ):
         jump = np.where(there, np.stack([c.jump[..., 1], c.jump[..., 0]], axis=-1), c.jump)
         jump = np.where(found.doubtful[..., None], 0.0 * jump, jump)
@@ -307,23 +307,13 @@ def _sought(state: _Oriented, problem: tuple[Segment, Order, Array]) -> _Oriente
     if _in_given_order(segment):
         order = tuple(np.where(now, last - own, own) for own in given)
     search = _shortest(segment, order)
-    doubtful = _beside_a_jump(search)
+    doubtful = _beside_a_jump(search, segment)
     better = first | _is_better(search.best, state.best)
     again = first & (search.best.rank == 0) & _nearly_as_short(search)
     return _Oriented(
         choose(better, search.best, state.best), np.where(better, now, state.turned) > 0,
         state.doubtful | doubtful, np.where(again & (len(order) > 1), 1.0, 0.0),
     )  # fmt: skip
-
-
-def _nothing(segment: Segment) -> Found:
-    """The straight line, before the search."""
-    zero, never = 0.0 * segment.start[..., 0], ~always(segment.start[..., 0])
-    count = len(segment.surfaces)
-    points = (TangentPoints.none(0.0 * segment.start),) * count
-    contacts = (SolvedContact.none(0.0 * segment.start),) * count
-    route = Route(segment, points, (zero,) * count)
-    return Found(route, contacts, segment.acts, (never,) * count, never, zero + np.inf, zero + np.inf)
 
 
 def _key(wrap: Wrap) -> tuple[bool | str, ...]:
@@ -451,11 +441,11 @@ class _Problem:
 class _Search:
     """The search.
 
-    best      the shortest path so far; its segment tells on which sides
+    best      the shortest path so far
     here      the shortest one on the present selection of sides
     given_up  (...) the length of the shortest one that is not the answer, though it is shorter
     other     (...) the length of the shortest other local minimum
-    guesses   of each bundle of planes (..., PLANES) the lengths of the starts in them
+    guesses   (..., planes) the lengths of the starts in planes, bundle by bundle
     number    (...) of the next start, -1 where there is none
     """
 
@@ -463,7 +453,7 @@ class _Search:
     here: Found
     given_up: Array
     other: Array
-    guesses: tuple[Array, ...]
+    guesses: Array
     number: Array
 
 
@@ -479,8 +469,9 @@ def _shortest(segment: Segment, order: Order) -> _Search:
     turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
     alone = tuple(_over_one(segment, i) for i in range(len(segment.surfaces)))
     problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
-    guesses = tuple(zero[..., None] + np.zeros(PLANES) for _ in _bundles(segment))
-    begin = _Search(_nothing(segment), _nothing(segment), zero + np.inf, zero + np.inf, guesses, zero)
+    guesses = zero[..., None] + np.zeros(PLANES * len(_bundles(segment)))
+    nothing = Found.none(Route(segment, tuple(TangentPoints.none(0.0 * x.points.P) for x in alone), (zero,) * len(alone)))
+    begin = _Search(nothing, nothing, zero + np.inf, zero + np.inf, guesses, zero)
     steps = 2 * problem.block * len(problem.selections)
     return while_loop(_any_start, _tried, begin, problem, max_steps=steps)
 
@@ -514,23 +505,22 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
         wanted = ((within == 0.0) & longest) | (within == float(i + 1))
         points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
     last = never if len(chosen) == 1 else chosen[-1][0]
-    again = problem.last_order if problem.through_ring else search.best.route.order
-    order = choose(in_plane, here.route.order, choose(last, again, problem.order))
-    route, through = Route(segment, tuple(points), order), replace(here, route=replace(here.route, segment=segment))
-    for k, bundle in enumerate(_bundles(segment)):
-        turn = (within - float(problem.singles + k * PLANES)) / PLANES
-        start, _, exists = _in_plane(through, bundle, turn, (turn >= 0.0) & (turn < 1.0))
+    again = problem.last_order if problem.through_ring else search.best.order
+    order = choose(in_plane, here.order, choose(last, again, problem.order))
+    route = Route(segment, tuple(points), order)
+    if segment.round:
+        through = Route(segment, here.points, here.order)
+        start, _, exists = _in_plane(through, here, within - float(problem.singles), in_plane)
         route = choose(exists, start, route)
     route = replace(route, order=_freely_placed(route))
     best = search.best
     enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
-    found = descended(
-        Start(route, best.route.points, enough, search.number > 0, never | _in_given_order(segment)), ~never
-    )
+    known = Known(problem.segment, best.points, enough, search.number > 0)
+    found = descended(route, known, never | _in_given_order(segment))
     first = within == 0.0
     shorter = _is_better(found, here)
     other, given_up = search.other, search.given_up
-    search = _compared(replace(search, here=choose(first | shorter, found, here)), found)
+    search = _compared(replace(search, here=choose(first | shorter, found, here)), found, segment)
     if problem.through_ring:  # in the other order a path that is no better tells nothing
         other, given_up = np.where(last, other, search.other), np.where(last, given_up, search.given_up)
         search = replace(search, other=other, given_up=given_up)
@@ -576,7 +566,7 @@ def _freely_placed(route: Route) -> Order:
 # ---- choice --------------------------------------------------------------------------------------------------
 
 
-def _compared(search: _Search, found: Found) -> _Search:
+def _compared(search: _Search, found: Found, segment: Segment) -> _Search:
     """The search with one path more.
 
     Whether a one-sided surface is touched depends on where a path comes from. Where that is all that decides, the other
@@ -585,10 +575,10 @@ def _compared(search: _Search, found: Found) -> _Search:
     best, first = search.best, search.number == 0
     better = first | _is_better(found, best)
     loser, winner = choose(better, (best, found), (found, best))
-    given_up = found.unsolved & ~differs(found.route.points, best.route.points, BACK)
-    other, length = ~first & differs(found.route.points, best.route.points) & ~given_up, loser.length
+    given_up = found.unsolved & ~differs(found.points, best.points, BACK)
+    other, length = ~first & differs(found.points, best.points) & ~given_up, loser.length
     valid = loser.rank == winner.rank
-    pairs = zip(found.route.segment.types, found.route.on, best.route.on, strict=True)
+    pairs = zip(segment.types, found.on, best.on, strict=True)
     leads = reduce(or_, [differ(a, b) for own, a, b in pairs if _one_sided(own)], first & ~first)
     apart = np.where(leads, winner.length, length)
     return replace(
@@ -625,11 +615,11 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
     for n, turned in enumerate(selections):  # a surface touched on neither side has one
         for i in turned:
             other = problem.opposite[segment.dividing.index(i)].length > 0
-            may[n] = may[n] & ((sure & other) | (problem.alone[i].length > 0) | best.route.on[i])
+            may[n] = may[n] & ((sure & other) | (problem.alone[i].length > 0) | best.on[i])
     if segment.dividing and not problem.through_ring:
-        elsewhere = reduce(or_, [a != b for a, b in zip(best.route.order, problem.order, strict=True)])
-        may[-1] = may[-1] & elsewhere & reduce(or_, best.route.segment.opposite)
-    on = search.here.route.on
+        elsewhere = reduce(or_, [a != b for a, b in zip(best.order, problem.order, strict=True)])
+        may[-1] = may[-1] & elsewhere & reduce(or_, best.opposite)
+    on = search.here.on
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
     asked = [selection == float(n) for n in range(len(may))]
     in_planes = reduce(or_, [x & y for x, y in zip(may, asked, strict=True)])
@@ -640,7 +630,7 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
         planned.append([mine, *(mine & x for x in others)])
     left = reduce(or_, [a & x & (within < float(n)) for a, own in zip(asked, planned, strict=True)
                         for n, x in enumerate(own)])  # fmt: skip
-    guesses = _measured(search, in_planes & ~left & (within < float(problem.singles)))
+    guesses = _measured(search, problem, in_planes & ~left & (within < float(problem.singles)))
     planes = [in_planes & x for x in _valleys(guesses, segment)]
     numbers: list[Array] = []
     for n, (own, here) in enumerate(zip(planned, asked, strict=True)):
@@ -655,25 +645,27 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
 
 @dataclass(frozen=True)
 class _Guesses:
-    """The lengths (..., PLANES) of starts in each bundle of planes, and how many planes (...) are done."""
+    """The lengths (..., planes) of starts in planes, bundle by bundle, and how many planes (...) are done."""
 
-    lengths: tuple[Array, ...]
+    lengths: Array
     done: Array
 
 
-def _measured(search: _Search, where: Array) -> tuple[Array, ...]:
-    """The lengths of the starts in planes, `where` (...) they are asked for."""
-    if not search.here.route.segment.round:
-        return ()
-    begin = _Guesses(search.guesses, 0.0 * search.number)
-    return while_loop(_planes_left, _measured_in_next, begin, search.here, max_steps=PLANES, where=where).lengths
+def _measured(search: _Search, problem: _Problem, where: Array) -> Array:
+    """(..., planes) the lengths of the starts in planes, `where` (...) they are asked for."""
+    segment = problem.segment
+    if not segment.round:
+        return search.guesses
+    begin, here = _Guesses(search.guesses, 0.0 * search.number), (search.here, segment)
+    planes = PLANES * len(_bundles(segment))
+    return while_loop(_planes_left, _measured_in_next, begin, here, max_steps=planes, where=where).lengths
 
 
-def _valleys(guesses: Sequence[Array], segment: Segment) -> list[Array]:
+def _valleys(guesses: Array, segment: Segment) -> list[Array]:
     """(...) each, whether the start in a plane is shorter than those in the planes beside it."""
     found = []
-    for lengths, (_, neighbours) in zip(guesses, _bundles(segment), strict=True):
-        l = [lengths[..., k] for k in range(PLANES)]
+    for i, (_, neighbours) in enumerate(_bundles(segment)):
+        l = [guesses[..., i * PLANES + k] for k in range(PLANES)]
         chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
         if neighbours:  # the first plane is nearly that of the path, which is a saddle point where all are as short
             chosen[0], chosen[PLANES // 2] = l[0] < -np.inf, l[0] >= 0
@@ -684,42 +676,51 @@ def _valleys(guesses: Sequence[Array], segment: Segment) -> list[Array]:
 
 
 def _planes_left(guesses: _Guesses) -> Array:
-    result: Array = guesses.done < PLANES
+    result: Array = guesses.done < guesses.lengths.shape[-1]
     return result
 
 
-def _measured_in_next(guesses: _Guesses, here: Found) -> _Guesses:
-    found, done = [], guesses.done
-    for lengths, bundle in zip(guesses.lengths, _bundles(here.route.segment), strict=True):
-        _, own, exists = _in_plane(here, bundle, done / PLANES, always(done))
-        mine = (done[..., None] == np.arange(float(PLANES))) & exists[..., None]
-        found.append(np.where(mine, own[..., None], lengths))
-    return _Guesses(tuple(found), done + 1.0)
+def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesses:
+    here, segment = path
+    lengths, done = guesses.lengths, guesses.done
+    _, own, exists = _in_plane(here.route(segment), here, done, always(done))
+    mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
+    return _Guesses(np.where(mine, own[..., None], lengths), done + 1.0)
 
 
-def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array) -> tuple[Route, Array, Array]:
-    """A path that passes a surface in a plane of a bundle; its length; and (...) whether there is one.
+def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, Array, Array]:
+    """A path that passes a surface in a plane of a number (...), bundle by bundle; its length; and (...) whether there
+    is one.
 
-    The plane is turned by a part `turn` (...) of a turn from the one through the centre. The path touches the other
-    surfaces where the shortest paths to its tangent points do. On the side opposite to that of the path it touches them
-    as before, since the surface may hold its neighbours there.
+    The plane is turned from the one through the centre. The path touches the other surfaces where the shortest paths to
+    its tangent points do. On the side opposite to that of the path it touches them as before, since the surface may
+    hold its neighbours there.
     """
-    route, (number, neighbours) = found.route, bundle
-    segment = route.segment
-    placed, zero = segment.surfaces[number], 0.0 * turn
-    if not neighbours:
-        route = replace(route, points=tuple(TangentPoints.none(0.0 * segment.start) for _ in route.points))
-    plane = _Plane(*route.neighbours(number), turn, placed.numbers, placed.prototype)
-    where = where & segment.acts[number]
-    guess, arc = call_where(_plane_path, plane, where, (SolvedContact.none(0.0 * segment.start), zero))
-    exists, arcs, near = where & guess.on, [c.arc for c in found.contacts], unknown_start(zero, always(zero))
-    start, arcs[number] = route.touching(number, TangentPoints.of(placed, guess)), arc
-    asked = exists & (turn != OPPOSITE) if neighbours else exists
+    segment, zero = route.segment, 0.0 * plane
+    bundles = [(plane >= float(PLANES * i)) & (plane < float(PLANES * (i + 1))) for i in range(2 * len(segment.round))]
+    mine = {i: bundles[2 * k] | bundles[2 * k + 1] for k, i in enumerate(segment.round)}
+    turn = (plane - sum(np.where(x, float(PLANES * k), 0.0) for k, x in enumerate(bundles))) / PLANES
+    through_ends = reduce(or_, bundles[1::2])
+    none = tuple(TangentPoints.none(0.0 * segment.start) for _ in route.points)
+    route = replace(route, points=choose(through_ends, none, route.points))
+    A, B, axes = segment.start, segment.end, 1.0 + 0.0 * segment.start
+    for i, here in mine.items():
+        own = *route.neighbours(i), segment.surfaces[i].wrap.half_axes
+        A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
+    acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
+    nothing = SolvedContact.none(0.0 * segment.start), zero
+    guess, arc = call_where(_plane_path, _Plane(A, B, turn, axes), where & acts, nothing)
+    exists = where & acts & guess.on
+    arcs, near, start = [c.arc for c in found.contacts], unknown_start(zero, always(zero)), route
+    for i, here in mine.items():
+        points = TangentPoints.of(segment.surfaces[i], guess)
+        start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, arc, arcs[i])
+    asked = exists & (through_ends | (turn != OPPOSITE))
     for j, other in enumerate(segment.surfaces):
-        if j != number:
-            c = start.contact(j, near, asked)
-            points = choose(asked, TangentPoints.of(other, c), start.points[j])
-            start, arcs[j] = start.touching(j, points), np.where(asked, c.arc, arcs[j])
+        moves = asked & ~mine[j] if j in mine else asked
+        c = start.contact(j, near, moves)
+        points = choose(moves, TangentPoints.of(other, c), start.points[j])
+        start, arcs[j] = start.touching(j, points), np.where(moves, c.arc, arcs[j])
     return start, start.length(arcs), exists
 
 
@@ -727,17 +728,15 @@ def _in_plane(found: Found, bundle: tuple[int, bool], turn: Array, where: Array)
 class _Plane:
     """A plane path between two ends.
 
-    A, B     (..., 3) the ends in the surface's frame
-    turn     (...) of the plane from the one through the centre, as a part of a turn
-    numbers  those of the surface
-    surface  the prototype
+    A, B  (..., 3) the ends in the surface's frame
+    turn  (...) of the plane from the one through the centre, as a part of a turn
+    axes  (..., 3) the surface's half axes
     """
 
     A: Array
     B: Array
     turn: Array
-    numbers: Array
-    surface: Wrap = static()
+    axes: Array
 
 
 def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
@@ -745,9 +744,7 @@ def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
 
     It is `on` where the straight line between its ends runs into the surface.
     """
-    axes = plane.surface.shaped(plane.numbers).half_axes
-    if axes is None:
-        raise TypeError(f"a {plane.surface.kind} with a side has no half axes")
+    axes = plane.axes
     a, b, angle = plane.A / axes, plane.B / axes, 2 * np.pi * plane.turn
     x = nearest(a, b)
     through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
@@ -761,16 +758,17 @@ def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
 # ---- flags ---------------------------------------------------------------------------------------------------
 
 
-def _beside_a_jump(search: _Search) -> Array:
+def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     """(...) whether the length may jump nearby. A path past a wrong side is taken where no other was found."""
     best = search.best
-    length, on = best.length, best.route.on
-    curved = reduce(or_, [on[i] for i in best.route.segment.round], ~always(length))
+    length, on = best.length, best.on
+    curved = reduce(or_, [on[i] for i in segment.round], ~always(length))
     clear = best.rank < 2.0
     asked = clear & (touches_several(on) | curved)
     lost = best.crosses | (search.given_up < length - SAME_LENGTH)
-    ways = clear & _passes_around(best.route)
-    return _nearly_as_short(search) | lost | ways | is_saddle_point(best.route, best.contacts, asked)
+    route = best.route(segment)
+    ways = clear & _passes_around(route)
+    return _nearly_as_short(search) | lost | ways | is_saddle_point(route, best.contacts, asked)
 
 
 def _nearly_as_short(search: _Search) -> Array:
