@@ -22,12 +22,12 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
-from myoquat.kernels import call_where, choose, fixed_point, while_loop
+from myoquat.kernels import call_where, choose, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, unknown_start
-from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start, newton_step, start_of_solver
+from myoquat.muscle.wrapping.newton import NewtonIterate, NewtonProblem, newton_start, newton_step, start_of_solver
 from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, TangentPoints, differs, first_of, passed
 from myoquat.muscle.wrapping.surfaces.base import Near
-from myoquat.muscle.wrapping.surfaces.vectors import always, differ
+from myoquat.muscle.wrapping.surfaces.vectors import always, any_exceeds, differ
 
 __all__ = ["MAX_RESIDUAL", "Found", "Known", "descended"]
 
@@ -58,6 +58,10 @@ class Known:
     points: tuple[TangentPoints, ...]
     enough: Array
     stays: Array
+
+    def is_near(self, points: Sequence[TangentPoints]) -> Array:
+        """(...) whether a path is nearly the one that was found, if there is one."""
+        return self.stays & ~differs(points, self.points, BACK)
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class _State:
 
 def descended(route: Route, known: Known, fixed: Array) -> Found:
     """The path found from a start; where `fixed` (...), its order stays."""
-    zero = 0.0 * known.enough
+    zero = 0.0 * known.segment.start[..., 0]
     moves = np.where(fixed, 0.0, float(MAX_MOVES))
     begin = Found.none(route)
     state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero))
@@ -169,12 +173,15 @@ def _stepped(state: _State, known: Known) -> _State:
     was = state.found
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
     tried, near = _by_newton(was, known, newton)
-    new = _iterated(replace(was, points=choose(newton, tried, was.points)), known, _starts(state, known, near, newton))
+    was = replace(was, points=choose(newton, tried, was.points))
+    led_back = newton & known.is_near(was.points)
+    new = _iterated(was, known, _starts(state, known, near, newton), ~led_back)
+    was = replace(was, points=choose(led_back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    astray = newton & (changed | longer | ~(new.residual < was.residual))
-    new = choose(astray, was, new)
-    changed = changed & ~astray
+    astray = newton & ~led_back & (changed | longer | ~(new.residual < was.residual))
+    new = choose(astray | led_back, was, new)
+    changed = changed & ~(astray | led_back)
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
     # what the path runs through takes its place there
     passed_by = passed(new.route(known.segment), new.active, solved)
@@ -191,8 +198,8 @@ def _stepped(state: _State, known: Known) -> _State:
     gain = was.length - new.length
     converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
     hopeless = converges & (new.length - known.enough > MAX_GAINS * gain)
-    useless = hopeless | ~differs(new.points, known.points, BACK)
-    back = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved) & useless
+    late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS)
+    back = late & ~(changed | moved) & (hopeless | known.is_near(new.points))
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -226,12 +233,12 @@ def _starts(state: _State, known: Known, near: Sequence[Near], newton: Array) ->
     return found
 
 
-def _iterated(was: Found, known: Known, near: Sequence[Near]) -> Found:
-    """The path after an iteration."""
+def _iterated(was: Found, known: Known, near: Sequence[Near], where: Array) -> Found:
+    """The path after an iteration, `where` (...) it is asked for."""
     route, contacts = was.route(known.segment), []
     missed = ~always(was.crosses)
     for i, (placed, active) in enumerate(zip(known.segment.surfaces, was.active, strict=True)):
-        c = route.contact(i, near[i]).passed_over(~active)
+        c = route.contact(i, near[i], where).passed_over(~active)
         route = route.touching(i, TangentPoints.of(placed, c))
         contacts.append(c)
         missed = missed | ~(c.missed <= MAX_RESIDUAL)
@@ -246,14 +253,38 @@ def _moves(old: TangentPoints, new: TangentPoints) -> list[Array]:
     return [new.P - old.P, new.Q - old.Q, np.where(differ(old.on, new.on), 1.0, 0.0)[..., None]]
 
 
+@dataclass(frozen=True)
+class _Approach:
+    """Newton's iterate, and whether (...) it converged or leads back to a known path."""
+
+    iterate: NewtonIterate
+    done: Array
+
+
+def _approaches(approach: _Approach) -> Array:
+    return ~approach.done
+
+
+def _approached(approach: _Approach, path: tuple[NewtonProblem, Known]) -> _Approach:
+    problem, known = path
+    new = newton_step(approach.iterate, problem)
+    points = [
+        TangentPoints(placed.in_world(x.P), on, placed.in_world(x.Q))
+        for placed, x, on in zip(problem.surfaces, new.geodesics, problem.on, strict=True)
+    ]
+    converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
+    return _Approach(new, converged | known.is_near(points))
+
+
 def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
     """The tangent points to which Newton's method leads while the touched surfaces stay; and for each solver where that
     is."""
     segment, on = known.segment, [x & where for x in found.on]
     problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
     begin = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
-    end = fixed_point(newton_step, begin, problem, tolerance=NEWTON_TOLERANCE, max_steps=MAX_NEWTON_STEPS, where=where)
-    end = choose(end.is_finite(), end, begin)
+    begin = _Approach(begin, where & ~where)
+    end = while_loop(_approaches, _approached, begin, (problem, known), max_steps=MAX_NEWTON_STEPS, where=where).iterate
+    end = choose(end.is_finite(), end, begin.iterate)
     near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
     points = []
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):

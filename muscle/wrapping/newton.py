@@ -61,10 +61,15 @@ class NewtonIterate:
     geodesics: tuple[Geodesic, ...]
     turn: Array
 
+    @property
+    def numbers(self) -> Array:
+        """(..., n) all of them."""
+        columns = [x for g in self.geodesics for x in (g.P, g.t, g.length[..., None], g.Q)]
+        return joined([*columns, self.turn[..., None]])
+
     def is_finite(self) -> Array:
         """(...) whether all numbers are finite and none is far beyond any length or angle."""
-        columns = [x for g in self.geodesics for x in (g.P, g.t, g.length[..., None], g.Q)]
-        result: Array = np.sum(np.abs(joined([*columns, self.turn[..., None]])), axis=-1) <= 1e9
+        result: Array = np.sum(np.abs(self.numbers), axis=-1) <= 1e9
         return result
 
 
