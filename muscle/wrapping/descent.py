@@ -49,6 +49,7 @@ class Known:
 
     segment  the segment
     points   the tangent points of a path that was found: what comes back to it is given up
+    length   (...) of that path
     enough   (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
              times what the last iteration took off, where each takes off less
     stays    (...) whether there is such a path; the one sought then stays on the side of an ellipsoid on which it starts
@@ -56,12 +57,9 @@ class Known:
 
     segment: Segment
     points: tuple[TangentPoints, ...]
+    length: Array
     enough: Array
     stays: Array
-
-    def is_near(self, points: Sequence[TangentPoints]) -> Array:
-        """(...) whether a path is nearly the one that was found, if there is one."""
-        return self.stays & ~differs(points, self.points, BACK)
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,9 @@ def descended(route: Route, known: Known, fixed: Array) -> Found:
     zero = 0.0 * known.segment.start[..., 0]
     moves = np.where(fixed, 0.0, float(MAX_MOVES))
     begin = Found.none(route)
-    state = _State(begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero))
+    state = _State(
+        begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero)
+    )
     found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS).found
     return replace(found, rank=_rank(found, known.segment))
 
@@ -174,7 +174,7 @@ def _stepped(state: _State, known: Known) -> _State:
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
     tried, near = _by_newton(was, known, newton)
     was = replace(was, points=choose(newton, tried, was.points))
-    led_back = newton & known.is_near(was.points)
+    led_back = newton & known.stays & ~differs(was.points, known.points) & (was.length >= known.length)
     new = _iterated(was, known, _starts(state, known, near, newton), ~led_back)
     was = replace(was, points=choose(led_back, tried, state.found.points))
     changed = _changed(was, new)
@@ -199,7 +199,7 @@ def _stepped(state: _State, known: Known) -> _State:
     converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
     hopeless = converges & (new.length - known.enough > MAX_GAINS * gain)
     late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS)
-    back = late & ~(changed | moved) & (hopeless | known.is_near(new.points))
+    back = late & ~(changed | moved) & (hopeless | ~differs(new.points, known.points, BACK))
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -265,15 +265,15 @@ def _approaches(approach: _Approach) -> Array:
     return ~approach.done
 
 
-def _approached(approach: _Approach, path: tuple[NewtonProblem, Known]) -> _Approach:
-    problem, known = path
+def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoints, ...], Array]) -> _Approach:
+    problem, known, stays = path
     new = newton_step(approach.iterate, problem)
     points = [
         TangentPoints(placed.in_world(x.P), on, placed.in_world(x.Q))
         for placed, x, on in zip(problem.surfaces, new.geodesics, problem.on, strict=True)
     ]
     converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
-    return _Approach(new, converged | known.is_near(points))
+    return _Approach(new, converged | (stays & ~differs(points, known)))
 
 
 def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
@@ -283,7 +283,8 @@ def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentP
     problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
     begin = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
     begin = _Approach(begin, where & ~where)
-    end = while_loop(_approaches, _approached, begin, (problem, known), max_steps=MAX_NEWTON_STEPS, where=where).iterate
+    path = problem, known.points, known.stays
+    end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
     end = choose(end.is_finite(), end, begin.iterate)
     near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
     points = []

@@ -92,9 +92,7 @@ class Segment:
     def inside_another(self, number: int, x: Array, active: Flags) -> Array:
         """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
         others = [
-            placed.wrap.holds(placed.seen(x)) & active[i]
-            for i, placed in enumerate(self.surfaces)
-            if i != number
+            placed.wrap.holds(placed.seen(x)) & active[i] for i, placed in enumerate(self.surfaces) if i != number
         ]
         return reduce(or_, others, ~always(x[..., 0]))
 

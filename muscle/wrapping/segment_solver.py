@@ -80,9 +80,9 @@ def over_surfaces(
 ) -> Piece:
     """The shortest path from `start` over several surfaces to `end`, touching those that it must.
 
-    A straight line that meets none is the path. So is the path over the one surface that it meets if that path clears
-    the others and goes the shorter way round: no path is shorter than the one over a single surface. Elsewhere the path
-    is searched.
+    A straight line that meets none is the path. So is a path over one surface that clears the others and goes the
+    shorter way round, because no path is shorter than the one over a single surface. Where it goes the longer way round
+    a surface that the line meets alone, it is the only start. Elsewhere the path is searched.
 
     If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The list is put
     in a canonical order, and the path starts at the end that is nearer to the middle of the surfaces, so that a path
@@ -99,7 +99,7 @@ def over_surfaces(
     numbered = dict(zip(listed, _numbered(wraps, slots), strict=True))
     problem = _problem([numbered[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
     straight = _Solved.none(problem)
-    asked = always(straight.unsolved) & reduce(or_, touched) & ~_clears_others(meetings, touched, start, end, poses)
+    asked = always(straight.unsolved) & reduce(or_, touched)
     found = call_where(_solved, problem, asked, straight)
     contacts = []
     for i, m in enumerate(meetings):
@@ -108,31 +108,6 @@ def over_surfaces(
         contact = Contact(c.on, P, Q, c.arc, c.inside, c.jump, c.missed, place)
         contacts.append(choose(asked, contact, m.straight))
     return Piece(tuple(m.wrap for m in meetings), tuple(contacts), found.unsolved)
-
-
-def _clears_others(
-    meetings: Sequence[Meeting], touched: Sequence[Array], start: Site, end: Site, poses: Poses
-) -> Array:
-    """(...) whether one surface with a closed form is touched, and the path over it alone clears the others, which have
-    no side."""
-    P, Q = start.world, end.world
-    for m, here in zip(meetings, touched, strict=True):
-        if m.contact is not None:
-            R, p = poses[m.wrap.body]
-            P, Q = (np.where(here[..., None], p + matvec(R, x), y) for x, y in ((m.contact.P, P), (m.contact.Q, Q)))
-    beside = touches_several(touched)
-    for m, here in zip(meetings, touched, strict=True):
-        if m.contact is None:
-            beside = beside | here
-        else:
-            beside = beside | (here & m.wrap.on_longer_way(*m.seen, m.wrap.seen(m.contact.P)))
-        if m.wrap.on_one_piece:
-            beside = beside | (~here & m.acts)
-        else:
-            A, B = m.seen
-            first, last = (m.wrap.seen(Site(x).seen_from(poses, m.wrap.body)) for x in (P, Q))
-            beside = beside | (~here & m.acts & (m.wrap.cut(A, first) | m.wrap.cut(last, B)))
-    return ~beside
 
 
 @dataclass(frozen=True)
@@ -188,39 +163,43 @@ def _problem(
 
 def _solved(problem: _Piecewise) -> _Solved:
     """A piece that meets surfaces."""
-    segment, scale, turned = _segment(problem)
-    zero, never, exact = 0.0 * scale, ~always(scale), unknown_start(0.0 * scale, ~always(scale))
-    order = problem.given if _in_given_order(segment) else _guessed_order(segment)
-    route = Route(segment, tuple(TangentPoints.none(0.0 * segment.start) for _ in segment.surfaces), order)
+    segment, scale, turned, given = _segment(problem)
+    never, exact = ~always(scale), unknown_start(0.0 * scale, ~always(scale))
+    order, none = _first_order(segment, given), TangentPoints.none(0.0 * segment.start)
+    route = Route(segment, (none,) * len(order), order)
     met = [
         x & placed.wrap.meets(*segment.line(i))
         for i, (placed, x) in enumerate(zip(segment.surfaces, segment.acts, strict=True))
     ]
-    one = ~touches_several(met)
-    alone = [route.contact(i, exact, one & (x | ~_is_solved(segment, i))) for i, x in enumerate(met)]
-    one = one & reduce(and_, [c.missed <= MAX_RESIDUAL for c in alone])
-    for placed, c in zip(segment.surfaces, alone, strict=True):
-        A, B = placed.seen(segment.start), placed.seen(segment.end)
-        one = one & ~(c.on & placed.wrap.on_longer_way(A, B, c.P))
-    points = tuple(TangentPoints.of(placed, c) for placed, c in zip(segment.surfaces, alone, strict=True))
-    lone, clear = _beside_others(replace(route, points=points), alone, one)
+    contacts = [route.contact(i, exact, x | ~_is_solved(segment, i)) for i, x in enumerate(met)]
+    alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
+    over = [x & own.points.on for x, own in zip(_longest(alone), alone, strict=True)]
+    one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
+    longer = never
+    for placed, x, c in zip(segment.surfaces, over, contacts, strict=True):
+        longer = longer | (x & placed.wrap.on_longer_way(placed.seen(segment.start), placed.seen(segment.end), c.P))
+    lone = replace(route, points=tuple(choose(x, own.points, none) for x, own in zip(over, alone, strict=True)))
+    if segment.dividing or _in_given_order(segment):
+        one = one & ~longer
+    else:  # there are no other starts where the straight line meets this surface alone
+        one = one & (~longer | ~(touches_several([x.points.on for x in alone]) | _passes_around(lone)))
+    contacts, clear = _beside_others(lone, contacts, one)
     searched = ~(one & clear)
-    begin = _Oriented(Found.none(replace(route, order=(zero,) * len(order))), turned, never, zero + 2.0)
-    found = while_loop(_any_way_left, _sought, begin, (segment, problem.given, turned), max_steps=2, where=searched)
-    best, turned, there = found.best, found.turned, found.turned[..., None]
-    contacts, along = [], []
-    lone = _near_planes(replace(route, points=points), lone)
-    for c, own, place, guessed, through in zip(
-        _near_planes(best.route(segment), best.contacts), lone, best.order, order, best.through, strict=True
-    ):
-        jump = np.where(there, np.stack([c.jump[..., 1], c.jump[..., 0]], axis=-1), c.jump)
-        jump = np.where(found.doubtful[..., None], 0.0 * jump, jump)
-        P, Q = np.where(there, c.Q, c.P), np.where(there, c.P, c.Q)
-        c = choose(searched, SolvedContact(c.on, P, Q, c.arc, c.inside | through, jump, c.missed), own)
-        unit = scale[..., None]
-        contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
-        along.append(np.where(searched, np.where(turned, -place, place), guessed))
-    return _Solved(tuple(contacts), tuple(along), searched & best.unsolved)
+    begin = _Oriented(Found.none(replace(route, order=(0.0 * scale,) * len(order))), never, never, 0.0 * scale + 2.0)
+    found = while_loop(_any_way_left, _sought, begin, (segment, alone, given), max_steps=2, where=searched)
+    best, turned = found.best, differ(found.turned, turned)
+    there, unit = turned[..., None], scale[..., None]
+    pairs = zip(
+        _near_planes(best.route(segment), best.contacts), best.through, _near_planes(lone, contacts), strict=True
+    )
+    contacts = []
+    for c, through, own in pairs:
+        jump = np.where(found.doubtful[..., None], 0.0 * c.jump, c.jump)
+        c = choose(searched, replace(c, inside=c.inside | through, jump=jump), own)
+        P, Q, jump = np.where(there, c.Q, c.P), np.where(there, c.P, c.Q), np.where(there, c.jump[..., ::-1], c.jump)
+        contacts.append(replace(c, P=unit * P, Q=unit * Q, arc=scale * c.arc, jump=unit * jump))
+    along = choose(searched, best.order, order)
+    return _Solved(tuple(contacts), tuple(np.where(turned, -x, x) for x in along), searched & best.unsolved)
 
 
 def _is_solved(segment: Segment, number: int) -> Array:
@@ -290,28 +269,24 @@ def _any_way_left(state: _Oriented) -> Array:
     return result
 
 
-def _sought(state: _Oriented, problem: tuple[Segment, Order, Array]) -> _Oriented:
+def _sought(state: _Oriented, problem: tuple[Segment, tuple["_Alone", ...], Order]) -> _Oriented:
     """The search from one end, and whether it is to be made from the other one: where another path is nearly as
     short.
 
-    The problem is a segment, the given order of its surfaces, and whether the search begins from the end.
+    The problem is a segment, the paths over its surfaces alone, and the given order of these.
     """
-    segment, given, turned = problem
+    segment, alone, given = problem
     first = state.left == 2.0
-    now, last = (turned & first) | (~turned & ~first), float(len(segment.surfaces) - 1)
-    start, end = (
-        np.where(now[..., None], x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end))
-    )
+    turned = ~first[..., None]
+    start, end = (np.where(turned, x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end)))
     segment = replace(segment, start=start, end=end)
-    order = _guessed_order(segment)
-    if _in_given_order(segment):
-        order = tuple(np.where(now, last - own, own) for own in given)
-    search = _shortest(segment, order)
+    order = _first_order(segment, tuple(np.where(first, x, float(len(given) - 1) - x) for x in given))
+    search = _shortest(segment, tuple(choose(first, x, x.turned) for x in alone), order)
     doubtful = _beside_a_jump(search, segment)
     better = first | _is_better(search.best, state.best)
     again = first & (search.best.rank == 0) & _nearly_as_short(search)
     return _Oriented(
-        choose(better, search.best, state.best), np.where(better, now, state.turned) > 0,
+        choose(better, search.best, state.best), np.where(better, ~first, state.turned) > 0,
         state.doubtful | doubtful, np.where(again & (len(order) > 1), 1.0, 0.0),
     )  # fmt: skip
 
@@ -324,9 +299,9 @@ def _key(wrap: Wrap) -> tuple[bool | str, ...]:
 # ---- the segment ---------------------------------------------------------------------------------------------
 
 
-def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array]:
-    """The segment of a piece; its unit of length (...) [m]; and where (...) its end is nearer to the middle of the
-    surfaces than its start.
+def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array, Order]:
+    """The segment of a piece; its unit of length (...) [m]; where (...) it is turned around, since the end of the piece
+    is nearer to the middle of the surfaces than its start; and the given order.
 
     The unit is the way from one end over the middle of the surfaces to the other.
     """
@@ -334,14 +309,16 @@ def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array]:
     count = np.maximum(sum(flags), 1.0)[..., None]
     middle = sum(x[..., None] * p.origin for x, p in zip(flags, problem.surfaces, strict=True)) / count
     before, after = size(A - middle), size(B - middle)
-    scale = before + after
+    scale, turned = before + after, before > after
     scale = np.where(scale > 0, scale, 1.0)
-    unit = 1.0 / scale[..., None]
+    unit, there = 1.0 / scale[..., None], turned[..., None]
     surfaces = tuple(
         PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in problem.surfaces
     )
-    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces, problem.acts)
-    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, before > after
+    A, B = (unit * (np.where(there, x, y) - middle) for x, y in ((B, A), (A, B)))
+    segment = Segment(A, B, surfaces, problem.acts)
+    given = tuple(np.where(turned, float(len(surfaces) - 1) - x, x) for x in problem.given)
+    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, turned, given
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
@@ -373,6 +350,10 @@ def _guessed_order(segment: Segment) -> Order:
     return ranks(along)
 
 
+def _first_order(segment: Segment, given: Order) -> Order:
+    return given if _in_given_order(segment) else _guessed_order(segment)
+
+
 def _in_given_order(segment: Segment) -> bool:
     return any(own.ring or own.hint is not None for own in segment.types)
 
@@ -386,6 +367,19 @@ class _Alone:
 
     points: TangentPoints
     length: Array
+
+    @classmethod
+    def of(cls, segment: Segment, number: int, c: SolvedContact) -> "_Alone":
+        """From the contact of the surface of this number with the straight line between the ends."""
+        placed = segment.surfaces[number]
+        A, B = placed.seen(segment.start), placed.seen(segment.end)
+        return cls(TangentPoints.of(placed, c), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
+
+    @property
+    def turned(self) -> "_Alone":
+        """From the other end."""
+        x = self.points
+        return _Alone(TangentPoints(x.Q, x.on, x.P), self.length)
 
 
 @dataclass(frozen=True)
@@ -463,14 +457,15 @@ def _bundles(segment: Segment) -> list[tuple[int, bool]]:
     return [(i, neighbours) for i in segment.round for neighbours in (True, False)]
 
 
-def _shortest(segment: Segment, order: Order) -> _Search:
+def _shortest(segment: Segment, alone: tuple[_Alone, ...], order: Order) -> _Search:
     """The search after all starts."""
     zero = 0.0 * segment.start[..., 0]
     turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
-    alone = tuple(_over_one(segment, i) for i in range(len(segment.surfaces)))
     problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
     guesses = zero[..., None] + np.zeros(PLANES * len(_bundles(segment)))
-    nothing = Found.none(Route(segment, tuple(TangentPoints.none(0.0 * x.points.P) for x in alone), (zero,) * len(alone)))
+    nothing = Found.none(
+        Route(segment, tuple(TangentPoints.none(0.0 * x.points.P) for x in alone), (zero,) * len(alone))
+    )
     begin = _Search(nothing, nothing, zero + np.inf, zero + np.inf, guesses, zero)
     steps = 2 * problem.block * len(problem.selections)
     return while_loop(_any_start, _tried, begin, problem, max_steps=steps)
@@ -482,13 +477,11 @@ def _any_start(search: _Search) -> Array:
 
 
 def _over_one(segment: Segment, number: int) -> _Alone:
-    """The path over the surface of this number alone; plane paths stand for those over ellipsoids."""
-    placed, zero = segment.surfaces[number], 0.0 * segment.start[..., 0]
-    A, B = placed.seen(segment.start), placed.seen(segment.end)
-    near = unknown_start(zero, always(zero))
-    c = solve_contact(placed.prototype, placed.numbers, (A, B), segment.line(number), near, segment.acts[number])
-    length = np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0)
-    return _Alone(TangentPoints.of(placed, c), length)
+    """The path over the surface of this number alone, which has a closed form."""
+    placed = segment.surfaces[number]
+    ends = placed.seen(segment.start), placed.seen(segment.end)
+    c = solve_contact(placed.prototype, placed.numbers, ends, segment.line(number), where=segment.acts[number])
+    return _Alone.of(segment, number, c)
 
 
 def _tried(search: _Search, problem: _Problem) -> _Search:
@@ -515,7 +508,7 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     route = replace(route, order=_freely_placed(route))
     best = search.best
     enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
-    known = Known(problem.segment, best.points, enough, search.number > 0)
+    known = Known(problem.segment, best.points, best.length, enough, search.number > 0)
     found = descended(route, known, never | _in_given_order(segment))
     first = within == 0.0
     shorter = _is_better(found, here)
