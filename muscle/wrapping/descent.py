@@ -52,7 +52,7 @@ class Known:
     length   (...) of that path
     enough   (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
              times what the last iteration took off, where each takes off less
-    stays    (...) whether there is such a path; the one sought then stays on the side of an ellipsoid on which it starts
+    stays    (...) whether there is such a path; one then stays on the side of an ellipsoid on which it starts
     """
 
     segment: Segment
@@ -96,10 +96,8 @@ class Found:
         segment, zero = route.segment, 0.0 * route.segment.start[..., 0]
         never, endless, count = ~always(zero), zero + np.inf, len(route.points)
         length, contacts = route.length((zero,) * count), (SolvedContact.none(0.0 * segment.start),) * count
-        return cls(
-            route.points, route.order, segment.opposite, length, contacts, segment.acts, (never,) * count, never, endless,
-            endless,
-        )  # fmt: skip
+        points, order, opposite, acts = route.points, route.order, segment.opposite, segment.acts
+        return cls(points, order, opposite, length, contacts, acts, (never,) * count, never, endless, endless)
 
     def route(self, segment: Segment) -> Route:
         """The path in the segment in which it was found."""
@@ -155,12 +153,9 @@ def descended(route: Route, known: Known, fixed: Array) -> Found:
 
 
 def _rank(found: Found, segment: Segment) -> Array:
-    """(...) that of a path; a surface that holds an end of the path is passed over by every one."""
-    over = found.crosses & ~found.crosses
-    for placed, c in zip(segment.surfaces, found.contacts, strict=True):
-        start, end = placed.seen(segment.start), placed.seen(segment.end)
-        over = over | (c.inside & ~placed.wrap.holds(start) & ~placed.wrap.holds(end))
-    flags = (8.0, found.unsolved), (4.0, reduce(or_, found.through)), (2.0, over), (1.0, found.crosses)
+    """(...) that of a path."""
+    through, over = reduce(or_, found.through), segment.passes_over([c.inside for c in found.contacts])
+    flags = (8.0, found.unsolved), (4.0, through), (2.0, over), (1.0, found.crosses)
     return sum((np.where(flag, x, 0.0) for x, flag in flags), 0.0 * segment.start[..., 0])
 
 

@@ -89,6 +89,15 @@ class Segment:
         """The numbers of the surfaces without a side that a path may pass anywhere around: spheres and ellipsoids."""
         return [i for i, own in enumerate(self.types) if own.half_axes is not None]
 
+    def passes_over(self, inside: Sequence[Array]) -> Array:
+        """(...) whether a path passes a surface over, since its neighbours on the path lie `inside` (...), not the
+        ends, as for every path."""
+        over = ~always(self.start[..., 0])
+        for placed, x in zip(self.surfaces, inside, strict=True):
+            start, end = placed.seen(self.start), placed.seen(self.end)
+            over = over | (x & ~placed.wrap.holds(start) & ~placed.wrap.holds(end))
+        return over
+
     def inside_another(self, number: int, x: Array, active: Flags) -> Array:
         """(...) whether a point (..., 3) lies inside an `active` (...) surface other than the one of this number."""
         others = [

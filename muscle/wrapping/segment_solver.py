@@ -213,7 +213,7 @@ def _beside_others(route: Route, alone: Sequence[SolvedContact], where: Array) -
     here, on = always(where), route.on
     some, near = where & reduce(or_, on), unknown_start(0.0 * route.segment.start[..., 0], here)
     beside = [route.contact(i, near, some & ~x) for i, x in enumerate(on)]
-    touched = reduce(or_, [c.on for c in beside])
+    touched = reduce(or_, [c.on for c in beside]) | route.segment.passes_over([c.inside for c in beside])
     found = passed(route, route.segment.acts, some & ~touched)
     contacts = [choose(some & ~x, c, own) for x, c, own in zip(on, beside, alone, strict=True)]
     return contacts, ~(touched | reduce(or_, found.through) | found.crosses)
