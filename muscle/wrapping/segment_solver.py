@@ -163,9 +163,9 @@ def _problem(
 
 def _solved(problem: _Piecewise) -> _Solved:
     """A piece that meets surfaces."""
-    segment, scale, turned, given = _segment(problem)
+    segment, scale, turned = _segment(problem)
     never, exact = ~always(scale), unknown_start(0.0 * scale, ~always(scale))
-    order, none = _first_order(segment, given), TangentPoints.none(0.0 * segment.start)
+    order, none = _first_order(segment, problem.given), TangentPoints.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
     met = [
         x & placed.wrap.meets(*segment.line(i))
@@ -185,21 +185,21 @@ def _solved(problem: _Piecewise) -> _Solved:
         one = one & (~longer | ~(touches_several([x.points.on for x in alone]) | _passes_around(lone)))
     contacts, clear = _beside_others(lone, contacts, one)
     searched = ~(one & clear)
-    begin = _Oriented(Found.none(replace(route, order=(0.0 * scale,) * len(order))), never, never, 0.0 * scale + 2.0)
-    found = while_loop(_any_way_left, _sought, begin, (segment, alone, given), max_steps=2, where=searched)
-    best, turned = found.best, differ(found.turned, turned)
-    there, unit = turned[..., None], scale[..., None]
+    begin = _Oriented(Found.none(replace(route, order=(0.0 * scale,) * len(order))), turned, never, 0.0 * scale + 2.0)
+    search = segment, alone, problem.given, turned
+    found = while_loop(_any_way_left, _sought, begin, search, max_steps=2, where=searched)
+    best, there, unit = found.best, found.turned[..., None], scale[..., None]
     pairs = zip(
         _near_planes(best.route(segment), best.contacts), best.through, _near_planes(lone, contacts), strict=True
     )
     contacts = []
     for c, through, own in pairs:
-        jump = np.where(found.doubtful[..., None], 0.0 * c.jump, c.jump)
-        c = choose(searched, replace(c, inside=c.inside | through, jump=jump), own)
-        P, Q, jump = np.where(there, c.Q, c.P), np.where(there, c.P, c.Q), np.where(there, c.jump[..., ::-1], c.jump)
-        contacts.append(replace(c, P=unit * P, Q=unit * Q, arc=scale * c.arc, jump=unit * jump))
-    along = choose(searched, best.order, order)
-    return _Solved(tuple(contacts), tuple(np.where(turned, -x, x) for x in along), searched & best.unsolved)
+        jump = np.where(found.doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
+        c = replace(c, P=np.where(there, c.Q, c.P), Q=np.where(there, c.P, c.Q), inside=c.inside | through, jump=jump)
+        c = choose(searched, c, own)
+        contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
+    along = choose(searched, tuple(np.where(found.turned, -x, x) for x in best.order), order)
+    return _Solved(tuple(contacts), along, searched & best.unsolved)
 
 
 def _is_solved(segment: Segment, number: int) -> Array:
@@ -269,24 +269,27 @@ def _any_way_left(state: _Oriented) -> Array:
     return result
 
 
-def _sought(state: _Oriented, problem: tuple[Segment, tuple["_Alone", ...], Order]) -> _Oriented:
+def _sought(state: _Oriented, problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> _Oriented:
     """The search from one end, and whether it is to be made from the other one: where another path is nearly as
     short.
 
-    The problem is a segment, the paths over its surfaces alone, and the given order of these.
+    The problem is a segment, the paths over its surfaces alone, the given order of these, and whether the search begins
+    from the end.
     """
-    segment, alone, given = problem
+    segment, alone, given, turned = problem
     first = state.left == 2.0
-    turned = ~first[..., None]
-    start, end = (np.where(turned, x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end)))
+    now = (turned & first) | (~turned & ~first)
+    start, end = (
+        np.where(now[..., None], x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end))
+    )
     segment = replace(segment, start=start, end=end)
-    order = _first_order(segment, tuple(np.where(first, x, float(len(given) - 1) - x) for x in given))
-    search = _shortest(segment, tuple(choose(first, x, x.turned) for x in alone), order)
+    order = _first_order(segment, tuple(np.where(now, float(len(given) - 1) - x, x) for x in given))
+    search = _shortest(segment, tuple(choose(now, x.turned, x) for x in alone), order)
     doubtful = _beside_a_jump(search, segment)
     better = first | _is_better(search.best, state.best)
     again = first & (search.best.rank == 0) & _nearly_as_short(search)
     return _Oriented(
-        choose(better, search.best, state.best), np.where(better, ~first, state.turned) > 0,
+        choose(better, search.best, state.best), np.where(better, now, state.turned) > 0,
         state.doubtful | doubtful, np.where(again & (len(order) > 1), 1.0, 0.0),
     )  # fmt: skip
 
@@ -299,9 +302,9 @@ def _key(wrap: Wrap) -> tuple[bool | str, ...]:
 # ---- the segment ---------------------------------------------------------------------------------------------
 
 
-def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array, Order]:
-    """The segment of a piece; its unit of length (...) [m]; where (...) it is turned around, since the end of the piece
-    is nearer to the middle of the surfaces than its start; and the given order.
+def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array]:
+    """The segment of a piece; its unit of length (...) [m]; and where (...) its end is nearer to the middle of the
+    surfaces than its start.
 
     The unit is the way from one end over the middle of the surfaces to the other.
     """
@@ -309,16 +312,14 @@ def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array, Order]:
     count = np.maximum(sum(flags), 1.0)[..., None]
     middle = sum(x[..., None] * p.origin for x, p in zip(flags, problem.surfaces, strict=True)) / count
     before, after = size(A - middle), size(B - middle)
-    scale, turned = before + after, before > after
+    scale = before + after
     scale = np.where(scale > 0, scale, 1.0)
-    unit, there = 1.0 / scale[..., None], turned[..., None]
+    unit = 1.0 / scale[..., None]
     surfaces = tuple(
         PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in problem.surfaces
     )
-    A, B = (unit * (np.where(there, x, y) - middle) for x, y in ((B, A), (A, B)))
-    segment = Segment(A, B, surfaces, problem.acts)
-    given = tuple(np.where(turned, float(len(surfaces) - 1) - x, x) for x in problem.given)
-    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, turned, given
+    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces, problem.acts)
+    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, before > after
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
