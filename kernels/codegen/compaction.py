@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-BLOCKS_PER_CALL = 32  # of W states that go together: of 256 enough need a rare step to fill the registers with them
+BLOCKS_PER_CALL = 64  # of W states that go together: of 512 enough need a rare step to fill the registers with them
 _NUMBERS_PER_ITERATION = 4  # numbers of a lane that are moved in one turn of a loop
 
 
