@@ -163,8 +163,8 @@ def _check_axes(constraint: PointLoop) -> None:
 
 def _add_driving(entry: Element, tag: str, function: AxisFunction) -> None:
     """A Constant as a line: beside a Constant, OpenSim holds the independent coordinate and leaves the other free."""
-    constant = isinstance(function, Constant)
-    add_function(add(entry, tag), Linear(0.0, function.constant) if constant else function, described(entry))
+    line = Linear(0.0, function.constant) if isinstance(function, Constant) else function
+    add_function(add(entry, tag), line, described(entry))
 
 
 DRIVING = FUNCTION._replace(write=_add_driving)
