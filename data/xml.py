@@ -21,6 +21,7 @@ __all__ = [
     "IncludedFiles",
     "add",
     "add_set",
+    "add_with",
     "body_fixed",
     "boolean",
     "checked_name",
@@ -380,6 +381,12 @@ def add(parent: Element, tag: str, content: Any = None, name: str = "") -> Eleme
     if content is not None:
         element.text = written(content)
     return element
+
+
+def add_with(parent: Element, tag: str, **attributes: Any) -> Element:
+    """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
+    texts = {key: written(value) for key, value in attributes.items() if value is not None}
+    return etree.SubElement(parent, tag, **texts)
 
 
 def add_set(parent: Element, tag: str) -> Element:

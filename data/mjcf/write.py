@@ -17,9 +17,9 @@ from myoquat.data.mjcf.writing.actuators import (
     combination_of,
     file_pose,
 )
-from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, add, why_no_tendon
+from myoquat.data.mjcf.writing.bodies import Bodies, Joints, Sites, why_no_tendon
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, document_text, written
+from myoquat.data.xml import Element, add_with, document_text, written
 from myoquat.joints import ArticulatedSystem, ModelError, convert_velocities
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
 from myoquat.muscle import Model, Muscle
@@ -89,8 +89,8 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             raise ModelError("MuJoCo's files have no constraint of this type", element=constraint.label)
     for given in model.inputs:
         unwritten.count("inputs over time", given.name)
-    add(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
-    add(root, "option", gravity=system.gravity)
+    add_with(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
+    add_with(root, "option", gravity=system.gravity)
     fixed = {muscle.name for muscle in model.muscles if combination_of(muscle) is not None}
     spatial = [m for m in model.muscles if m.name not in fixed and _has_tendon(m, unwritten)]
     u = np.zeros(system.nu) if model.start_u is None else np.array(model.start_u)
@@ -102,7 +102,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         if isinstance(actuator, (PointActuator, TorqueActuator)):
             sites.of_actuator(actuator)
     ends = [sites.of_constraint(loop, number) for number, loop in enumerate(loops, start=1)]
-    Bodies(system, (model.start, u), joints, sites, unwritten).add(add(root, "worldbody"))
+    Bodies(system, (model.start, u), joints, sites, unwritten).add(add_with(root, "worldbody"))
     for element in root.iter("body"):
         if fraction := carried.get(str(element.get("name"))):
             element.set("gravcomp", written(fraction))
@@ -128,17 +128,17 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
     start = dict(zip(system.coordinate_names, map(float, model.start), strict=True))
     held |= {name: start[name] for name, c in coordinates.items() if c.locked and name in start}
     add_equalities(root, joints, coordinates, held, unwritten)
-    holder = add(root, "equality") if loops else root
+    holder = add_with(root, "equality") if loops else root
     for loop, (first, second) in zip(loops, ends, strict=True):
         tag = "weld" if isinstance(loop, Weld) else "connect"
-        add(holder, tag, name=loop.name or None, site1=first, site2=second)
+        add_with(holder, tag, name=loop.name or None, site1=first, site2=second)
     add_limits(root, model, joints, unwritten)
     for group in model.groups:
         unwritten.count("groups of muscles", group.name)
     if joints.qpos:
         ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
-        keyframe = add(root, "keyframe")
-        add(keyframe, "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl, act=act)
+        keyframe = add_with(root, "keyframe")
+        add_with(keyframe, "key", name="start", qpos=tuple(joints.qpos), qvel=tuple(joints.qvel), ctrl=ctrl, act=act)
 
 
 def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateFriction]]:

@@ -48,6 +48,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 
 __all__ = [
     "CHANGES",
+    "MOMENTS",
     "UNLIMITED",
     "Inertial",
     "load_urdf",
@@ -64,7 +65,7 @@ __all__ = [
 
 Pose = tuple[tuple[float, ...], tuple[float, ...]]
 ZERO = (0.0, 0.0, 0.0)
-_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}
 
 
@@ -96,14 +97,14 @@ def read_inertial(link: Element) -> Inertial:
     value = xml.number(mass, "value")
     if value < 0:
         xml.complain(mass, f"mass must not be negative, not {value:g}")
-    moments = [xml.number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in _MOMENTS]
+    moments = [xml.number(inertia, key, 0.0 if key in ("ixy", "ixz", "iyz") else None) for key in MOMENTS]
     turned = congruent(np.asarray(rotation_matrix(np.array(Q))), np.array(moments))
     return Inertial(value, center, tuple(map(float, turned)))
 
 
 def materials(robot: Element) -> dict[str, Any]:
     """Colours (or None) of the materials declared at the top."""
-    return {xml.name_of(element): _color(element) for element in xml.children(robot, "material")}
+    return {xml.text_of(element, "name"): _color(element) for element in robot.findall("material")}
 
 
 def _color(material: Element) -> Any:
@@ -218,15 +219,15 @@ def read_couplers(joints: Joints) -> tuple[Coupler, ...]:
 
 def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
     """Note what is not read: friction and greatest speeds of joints, and the elements of other tools."""
-    for joint in xml.children(robot, "joint"):
+    for joint in robot.findall("joint"):
         for tag, key in (("dynamics", "friction"), ("limit", "velocity")):
             element = xml.child(joint, tag)
             if 0 < xml.not_negative(element, key) < UNLIMITED:
                 unsupported.count(element, key)
-        for element in xml.children(joint, "safety_controller"):
+        for element in joint.findall("safety_controller"):
             unsupported.count(element, "of a joint")
     for tag in ("transmission", "gazebo"):
-        for element in xml.children(robot, tag):
+        for element in robot.findall(tag):
             unsupported.count(element, "of another tool")
 
 
@@ -253,7 +254,7 @@ def read_model(path: str | Path, strict: bool = False, **options: Any) -> Model:
     robot, unsupported, implausible = xml.parse(path), UnsupportedElements(), ImplausibleValues()
     system = _system(robot, path, implausible, **options)
     names = set(system.coordinate_names)
-    joints = {xml.name_of(j): j for j in xml.children(robot, "joint") if j.get("name", "").strip() in names}
+    joints = {xml.text_of(j, "name"): j for j in robot.findall("joint") if j.get("name", "").strip() in names}
     with located(path, robot):
         couplers = read_couplers(joints)
         tell_left_out(robot, unsupported)
@@ -314,7 +315,7 @@ def load_urdf(
     options: dict[str, Any] = {"joint_order": joint_order, "velocity_frame": velocity_frame, "gravity": gravity}
     system = _system(robot, path, implausible, base, **options)
     implausible.report(path, strict=False)
-    for joint in xml.children(robot, "joint"):
+    for joint in robot.findall("joint"):
         if xml.child(joint, "mimic") is not None:
             message = f"joint {joint.get('name')!r} mimics another, which a system cannot hold: `load_model` reads it"
             warnings.warn(message, stacklevel=2)
@@ -336,8 +337,8 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
     """Bodies of all links, and the name of the ground."""
     if robot.tag != "robot":
         xml.complain(robot, f"a URDF file begins with <robot>, not <{robot.tag}>")
-    links = _by_name(xml.children(robot, "link"), "link")
-    joints = _by_name(xml.children(robot, "joint"), "joint")
+    links = _by_name(robot.findall("link"), "link")
+    joints = _by_name(robot.findall("joint"), "joint")
     if not links:
         xml.complain(robot, "there is no <link>")
     carrying = _carrying(joints, links)
@@ -363,7 +364,7 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
 def _by_name(elements: list[Element], tag: str) -> dict[str, Element]:
     found: dict[str, Element] = {}
     for element in elements:
-        name = xml.name_of(element)
+        name = xml.text_of(element, "name")
         if name in found:
             xml.complain(element, f"the name {name!r} is taken by the {tag} in line {found[name].sourceline}")
         found[name] = element
@@ -410,7 +411,7 @@ def _root(links: dict[str, Element], joints: dict[str, Element], carrying: dict[
 def _body(link: Element, colors: dict[str, Element], parent: str, joint: Joint, **fields: Any) -> Body:
     inertial = read_inertial(link)
     body = Body(
-        xml.name_of(link),
+        xml.text_of(link, "name"),
         parent,
         joint,
         mass=inertial.mass,
@@ -448,10 +449,10 @@ def _carried(link: Element, colors: dict[str, Element], parent: str, joint: Elem
         "stiffness": xml.not_negative(dynamics, "stiffness"),
         "rotor_inertia": _rotor(joint, dynamics),
         "spring_mount": _mount(dynamics, joint_type),
-        "joint_name": xml.name_of(joint),
+        "joint_name": xml.text_of(joint, "name"),
     }
     if joint_type.nq == 1:
-        facts["coordinate_names"] = (xml.name_of(joint),)
+        facts["coordinate_names"] = (xml.text_of(joint, "name"),)
     return _body(link, colors, parent, joint_type, **facts)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from lxml import etree
@@ -11,8 +12,8 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.urdf.read import UNLIMITED
-from myoquat.data.xml import Element, document_text, written
+from myoquat.data.urdf.read import MOMENTS, UNLIMITED
+from myoquat.data.xml import Element, add_with, document_text
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -39,8 +40,8 @@ __all__ = ["Drive", "joint_name", "write_model", "write_urdf"]
 class Drive:
     """The attributes of a joint's <limit> and <mimic>."""
 
-    limit: dict[str, str] = field(default_factory=dict)
-    mimic: dict[str, str] = field(default_factory=dict)
+    limit: dict[str, Any] = field(default_factory=dict)
+    mimic: dict[str, float | str] = field(default_factory=dict)
 
 
 NO_DRIVE = Drive()
@@ -59,10 +60,10 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
         if coordinate.range is None or coordinate.name not in joints or coordinate.prescribed or coordinate.clamped:
             unwritten.count("what is said of coordinates", coordinate.name)
         if coordinate.range is not None and coordinate.name in joints and not coordinate.locked:
-            drives[coordinate.name].limit.update(_ends(coordinate.range))
+            drives[coordinate.name].limit.update(zip(("lower", "upper"), coordinate.range, strict=True))
     for actuator in model.actuators:
         if type(actuator) is CoordinateActuator and actuator.coordinate in joints and _is_effort(actuator):
-            drives[actuator.coordinate].limit["effort"] = repr(float(actuator.upper))
+            drives[actuator.coordinate].limit["effort"] = actuator.upper
         else:
             unwritten.count("actuators", actuator.name)
     for given in model.inputs:
@@ -78,22 +79,18 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
     return drives
 
 
-def _ends(ends: tuple[float, float]) -> dict[str, str]:
-    return {key: repr(float(end)) for key, end in zip(("lower", "upper"), ends, strict=True)}
-
-
 def _is_effort(actuator: CoordinateActuator) -> bool:
     """Whether the control is the force itself, bounded alike on both sides."""
     return actuator.optimal_force == 1.0 and actuator.lower == -actuator.upper
 
 
-def _line(coupler: Coupler) -> dict[str, str] | None:
+def _line(coupler: Coupler) -> dict[str, float] | None:
     """multiplier and offset of a coupler by a line; None for another function."""
     found = coefficients_of(coupler.function)
     if found is None or any(found[2:]):
         return None
     offset, multiplier = (*found, 0.0)[:2]
-    return {"multiplier": repr(coupler.scale * multiplier), "offset": repr(coupler.scale * offset)}
+    return {"multiplier": coupler.scale * multiplier, "offset": coupler.scale * offset}
 
 
 def _without_place(model: Model) -> Iterator[tuple[str, str]]:
@@ -116,7 +113,7 @@ def _without_place(model: Model) -> Iterator[tuple[str, str]]:
 
 SHAPE_TYPES = {"box", "sphere", "cylinder", "capsule", "mesh"}
 JOINT_TYPES = {"fixed", "revolute", "prismatic", "planar", "spherical", "floating"}
-_NO_LIMITS = {"lower": repr(-UNLIMITED)} | dict.fromkeys(("upper", "effort", "velocity"), repr(UNLIMITED))
+_NO_LIMITS = {"lower": -UNLIMITED} | dict.fromkeys(("upper", "effort", "velocity"), UNLIMITED)
 _DYNAMICS = ("damping", "stiffness", "rotor_inertia")
 _PLACED = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
@@ -165,7 +162,7 @@ def _write_system(system: ArticulatedSystem, path: str | Path, overwrite: bool, 
     robot = etree.Element("robot", name=system.name or "system")
     base = _base(system)
     if base is None:
-        ground = etree.SubElement(robot, "link", name=system.ground)
+        ground = add_with(robot, "link", name=system.ground)
         for shape in system.shapes:
             _add_shape(ground, shape)
     for body in system.bodies:
@@ -223,37 +220,34 @@ def _base(system: ArticulatedSystem) -> Body | None:
 
 
 def _add_link(robot: Element, body: Body) -> None:
-    link = etree.SubElement(robot, "link", name=body.name)
+    link = add_with(robot, "link", name=body.name)
     if body.mass or any(body.inertia):
-        inertial = etree.SubElement(link, "inertial")
+        inertial = add_with(link, "inertial")
         _add_origin(inertial, body.center_of_mass)
-        etree.SubElement(inertial, "mass", value=repr(float(body.mass)))
-        keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-        moments = {key: repr(float(x)) for key, x in zip(keys, body.inertia, strict=True)}
-        etree.SubElement(inertial, "inertia", **moments)
+        add_with(inertial, "mass", value=body.mass)
+        add_with(inertial, "inertia", **dict(zip(MOMENTS, body.inertia, strict=True)))
     for shape in body.shapes:
         _add_shape(link, shape)
 
 
 def _add_shape(link: Element, shape: Shape) -> None:
-    element = etree.SubElement(link, shape.purpose, **({"name": shape.name} if shape.name else {}))
+    element = add_with(link, shape.purpose, name=shape.name or None)
     _add_origin(element, shape.position, shape.orientation)
-    geometry = etree.SubElement(element, "geometry")
+    geometry = add_with(element, "geometry")
     if shape.kind == "box":
-        etree.SubElement(geometry, "box", size=written(shape.sizes))
+        add_with(geometry, "box", size=shape.sizes)
     elif shape.kind == "mesh":
-        etree.SubElement(geometry, "mesh", filename=shape.file, scale=written(shape.sizes))
+        add_with(geometry, "mesh", filename=shape.file, scale=shape.sizes)
     else:
         if shape.kind not in SHAPE_TYPES:
             raise ModelError(
                 f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SHAPE_TYPES))}", element=shape.name
             )
-        sizes = {key: repr(float(x)) for key, x in zip(SHAPES[shape.kind], shape.sizes, strict=True)}
-        etree.SubElement(geometry, shape.kind, **sizes)
+        add_with(geometry, shape.kind, **dict(zip(SHAPES[shape.kind], shape.sizes, strict=True)))
     if shape.material or shape.color:
-        material = etree.SubElement(element, "material", name=shape.material)
+        material = add_with(element, "material", name=shape.material)
         if shape.color:
-            etree.SubElement(material, "color", rgba=written(shape.color))
+            add_with(material, "color", rgba=shape.color)
 
 
 def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
@@ -263,21 +257,19 @@ def _add_joint(robot: Element, body: Body, drives: Mapping[str, Drive]) -> None:
             element=f"body {body.name!r}",
         )
     drive = drives.get(body.names_of_coordinates[0], NO_DRIVE) if body.joint.nq == 1 else NO_DRIVE
-    joint = etree.SubElement(robot, "joint", name=joint_name(body), type=_type(body, drive))
+    joint = add_with(robot, "joint", name=joint_name(body), type=_type(body, drive))
     _add_origin(joint, body.position, body.orientation)
-    etree.SubElement(joint, "parent", link=body.parent)
-    etree.SubElement(joint, "child", link=body.name)
+    add_with(joint, "parent", link=body.parent)
+    add_with(joint, "child", link=body.name)
     if hasattr(body.joint, "axis"):
-        etree.SubElement(joint, "axis", xyz=written(body.joint.axis))
+        add_with(joint, "axis", xyz=body.joint.axis)
     if body.joint.kind == "prismatic" or drive.limit:  # other readers refuse a slider without limits, or half of them
-        etree.SubElement(joint, "limit", **{**_NO_LIMITS, **drive.limit})
+        add_with(joint, "limit", **{**_NO_LIMITS, **drive.limit})
     if drive.mimic:
-        etree.SubElement(joint, "mimic", **drive.mimic)
-    facts = {key: repr(float(getattr(body, key))) for key in _DYNAMICS if getattr(body, key)}
-    if body.spring_mount is not None:
-        facts["spring_mount"] = written(body.spring_mount)
-    if facts:  # urdfdom refuses a <dynamics> without damping or friction
-        etree.SubElement(joint, "dynamics", **{"damping": "0.0", **facts})
+        add_with(joint, "mimic", **drive.mimic)
+    facts = {key: getattr(body, key) for key in _DYNAMICS if getattr(body, key)}
+    if facts or body.spring_mount is not None:  # urdfdom refuses a <dynamics> without damping or friction
+        add_with(joint, "dynamics", **{"damping": 0.0, **facts}, spring_mount=body.spring_mount)
 
 
 def _type(body: Body, drive: Drive) -> str:
@@ -287,4 +279,4 @@ def _type(body: Body, drive: Drive) -> str:
 
 def _add_origin(element: Element, position: Vector, orientation: Vector = _PLACED[1]) -> None:
     yaw, pitch, roll = euler_from_quaternion(np.array(orientation), "ZYX")
-    etree.SubElement(element, "origin", xyz=written(position), rpy=written((roll, pitch, yaw)))
+    add_with(element, "origin", xyz=position, rpy=(roll, pitch, yaw))

@@ -6,7 +6,7 @@ from pathlib import Path
 from myoquat.data.xml import Element, checked_numbers, complain
 from myoquat.data.xml import parse as parse_xml
 
-__all__ = ["child", "children", "complain", "name_of", "not_negative", "number", "numbers", "parse", "text_of"]
+__all__ = ["child", "complain", "not_negative", "number", "numbers", "parse", "text_of"]
 
 # The source of the extensions spells the attribute 'rotor inertia', which is no XML: joined before parsing.
 _SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
@@ -17,14 +17,9 @@ def parse(path: Path) -> Element:
     return parse_xml(path, lambda text: _SPACED.sub("rotor_inertia", text))
 
 
-def children(element: Element, tag: str) -> list[Element]:
-    """The children of a tag, in order."""
-    return list(element.findall(tag))
-
-
 def child(element: Element, tag: str) -> Element | None:
     """The only child of a tag, None if there is none; ModelError if there are several."""
-    found = children(element, tag)
+    found = element.findall(tag)
     if len(found) > 1:
         complain(found[1], f"<{element.tag}> has more than one <{tag}>")
     return found[0] if found else None
@@ -36,11 +31,6 @@ def text_of(element: Element, attribute: str) -> str:
     if value is None or not value.strip():
         complain(element, f"<{element.tag}> needs the attribute {attribute!r}")
     return str(value).strip()
-
-
-def name_of(element: Element) -> str:
-    """The attribute 'name'."""
-    return text_of(element, "name")
 
 
 def numbers(

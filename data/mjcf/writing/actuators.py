@@ -13,9 +13,9 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.mjcf.reading.softness import SOLIMP, Softness
 from myoquat.data.mjcf.reading.tendons import SLIP_SPEED, Combination, on_offset_path
-from myoquat.data.mjcf.writing.bodies import Joints, Sites, add
+from myoquat.data.mjcf.writing.bodies import Joints, Sites
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, written
+from myoquat.data.xml import Element, add_with, written
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import AxisFunction, coefficients_of
 from myoquat.joints.multibody.system import Poses
@@ -204,7 +204,7 @@ def add_equalities(
     fixed = {name: x for name, x in held.items() if name in joints.refs and name not in driven}
     if not followers and not fixed:
         return
-    holder = add(root, "equality")
+    holder = add_with(root, "equality")
     for follower in followers:
         known = coordinates.get(follower.driver)
         low, high = DEFAULT_RANGE if known is None or known.range is None else known.range
@@ -214,9 +214,9 @@ def add_equalities(
         around = polynomial(Polynomial([joints.refs[follower.driver], 1.0])) - joints.refs[follower.name]
         given = np.zeros(MAX_DEGREE + 1)
         given[: len(around.coef)] = around.coef
-        add(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
+        add_with(holder, "joint", joint1=follower.name, joint2=follower.driver, polycoef=tuple(given))
     for name, x in fixed.items():
-        add(holder, "joint", joint1=name, polycoef=(x - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
+        add_with(holder, "joint", joint1=name, polycoef=(x - joints.refs[name], 0.0, 0.0, 0.0, 0.0))
 
 
 def _fitted(functions: Sequence[AxisFunction], low: float, high: float) -> tuple[Any, float]:
@@ -263,8 +263,8 @@ class Actuators:
 
     def _add(self, tag: str, name: str, **attributes: Any) -> None:
         if self._section is None:
-            self._section = add(self.root, "actuator")
-        add(self._section, tag, name=name, **attributes)
+            self._section = add_with(self.root, "actuator")
+        add_with(self._section, tag, name=name, **attributes)
 
     def add_muscle(self, muscle: Muscle, law: Mapping[str, Any], tendon: str) -> None:
         """The actuator of a muscle on a tendon."""
@@ -392,7 +392,7 @@ def add_tendons(
     Other laws are noted: their tendons pull nothing. mobility: J M^-1 J^T of a path in the pose of the file."""
     if not muscles:
         return
-    holder = add(root, "tendon")
+    holder = add_with(root, "tendon")
     tendons: dict[MusclePath, tuple[Element, int, int]] = {}  # how many forces each has, and the rank of the last
     for muscle in muscles:
         combination, law = combination_of(muscle), muscle.law
@@ -419,19 +419,19 @@ def _add_tendon(
     holder: Element, muscle: Muscle, combination: tuple[Combination, float] | None, sites: Sites
 ) -> Element:
     if combination is not None:
-        fixed = add(holder, "fixed", name=muscle.name)
+        fixed = add_with(holder, "fixed", name=muscle.name)
         for name, coefficient in combination[0].items():
-            add(fixed, "joint", joint=name, coef=coefficient)
+            add_with(fixed, "joint", joint=name, coef=coefficient)
         return fixed
-    path, tendon = muscle.path, add(holder, "spatial", name=muscle.name)
+    path, tendon = muscle.path, add_with(holder, "spatial", name=muscle.name)
     divisors = {pulley.point: pulley.divisor for pulley in path.pulleys}
     for k in range(len(path.points)):
         if k in divisors:
-            add(tendon, "pulley", divisor=divisors[k])
+            add_with(tendon, "pulley", divisor=divisors[k])
         for wrap in path.acting[k - 1] if k else ():
             geom, side = sites.surface(wrap)
-            add(tendon, "geom", geom=geom, sidesite=side)
-        add(tendon, "site", site=sites.of(path, k))
+            add_with(tendon, "geom", geom=geom, sidesite=side)
+        add_with(tendon, "site", site=sites.of(path, k))
     return tendon
 
 

@@ -6,12 +6,11 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
-from myoquat.data.xml import Element, written
+from myoquat.data.xml import Element, add_with
 from myoquat.joints import (
     ArticulatedSystem,
     Axis,
@@ -32,13 +31,7 @@ from myoquat.muscle import Muscle, MusclePath, PathPoint, Wrap
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 
-__all__ = ["Bodies", "Joints", "Sites", "add", "why_no_tendon"]
-
-
-def add(parent: Element, tag: str, **attributes: Any) -> Element:
-    """A new child of an element, with the attributes that are not None: text, a number or numbers, a truth."""
-    texts = {key: written(value) for key, value in attributes.items() if value is not None}
-    return etree.SubElement(parent, tag, **texts)
+__all__ = ["Bodies", "Joints", "Sites", "why_no_tendon"]
 
 
 # ---- Our joints as MuJoCo's: balls, free joints, and rows of slides and hinges on one body ------------------------
@@ -101,7 +94,7 @@ class Joints:
 
     def _add(self, parent: Element, joint_type: str, name: str, q: Any, u: Any, **attributes: Any) -> None:
         at = tuple(self._anchor) if joint_type != "free" and self._anchor.any() else None
-        add(parent, "joint", name=name, type=joint_type, pos=at, **attributes)
+        add_with(parent, "joint", name=name, type=joint_type, pos=at, **attributes)
         self.qpos += [float(x) for x in np.ravel(q)]
         self.qvel += [float(x) for x in np.ravel(u)]
 
@@ -309,7 +302,7 @@ class Sites:
     def add(self, parent: Element, body: str) -> None:
         """What a body has."""
         for tag, attributes in self._bodies.get(body, ()):
-            add(parent, tag, **attributes)
+            add_with(parent, tag, **attributes)
 
     def _put(self, body: str, tag: str, **attributes: Any) -> None:
         self._bodies.setdefault(body, []).append((tag, attributes))
@@ -375,7 +368,7 @@ class Bodies:
         anchors = [-steps[k:].sum(axis=0) for k in range(len(chain))]
         place = np.array(body.position) + self._joints.offset(body)
         place = place - rotation_matrix(np.array(body.orientation)) @ anchors[0]
-        element = add(parent, "body", name=chain[-1].name, pos=tuple(place), quat=body.orientation)
+        element = add_with(parent, "body", name=chain[-1].name, pos=tuple(place), quat=body.orientation)
         (q, u), body = self._start, chain[-1]
         for member, anchor in zip(chain, anchors, strict=True):
             i = self._indices[member.name]
@@ -414,7 +407,7 @@ class Bodies:
         visual = {} if shape.purpose == "collision" else {"contype": "0", "conaffinity": "0"}
         visual |= {"group": str(FIRST_HIDDEN_GROUP)} if shape.purpose == "hidden" else {}
         sizes = tuple(x / 2 if half else x for x, half in zip(shape.sizes, HALVED[shape.kind], strict=True))
-        add(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
+        add_with(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
 
 
@@ -426,4 +419,4 @@ def _add_inertial(parent: Element, body: Body) -> None:
         moments, axes = np.linalg.eigh(full(np.array(body.inertia)))
         axes = axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))])
         given = {"diaginertia": tuple(np.maximum(moments, 0.0)), "quat": tuple(quaternion_from_matrix(axes))}
-    add(parent, "inertial", pos=body.center_of_mass, mass=body.mass, **given)
+    add_with(parent, "inertial", pos=body.center_of_mass, mass=body.mass, **given)
