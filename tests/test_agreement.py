@@ -252,10 +252,11 @@ def test_formulas_of_systems(function, rng):
 
 
 @pytest.mark.parametrize("joint_type", sorted(KINDS))
-@pytest.mark.parametrize("function", [p for p in _evaluators() if p.id.endswith("_derivatives")])
-def test_derivatives_of_systems(function, joint_type, rng):
-    """On two bodies, one of them on a joint of each type: their code grows with the square of the bodies."""
-    _agree_on(function, joints.random_system(2, np.random.default_rng(1), (joint_type, "revolute"), passive=True), rng)
+def test_derivatives_of_systems(joint_type, rng):
+    """On two bodies, one of them on a joint of each type: their code grows with the square of the bodies. Those of
+    forward dynamics are products with those of inverse dynamics."""
+    system = joints.random_system(2, np.random.default_rng(1), (joint_type, "revolute"), passive=True)
+    _agree_on(dynamics.forward_dynamics_derivatives, system, rng)
 
 
 def _skeleton_arguments(function, count, rng):

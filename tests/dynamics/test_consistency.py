@@ -1,14 +1,12 @@
 """Theorems of mechanics on random trees of all joint types."""
 
 import numpy as np
-import pytest
 from volume import draws
 
 from myoquat.dynamics import (
     articulated,
     bias_force,
     composite,
-    energy,
     external_force,
     inverse,
     inverse_dynamics,
@@ -17,9 +15,6 @@ from myoquat.dynamics import (
 from myoquat.joints import RevoluteJoint
 from myoquat.joints.kinematics import frame_jacobian, frame_pose
 from myoquat.joints.multibody.sampling import random_system
-
-STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # sixth-order central difference
-STEP = 2e-3
 
 
 def _case(seed, largest=12, batch=(), passive=True):
@@ -52,19 +47,6 @@ def test_forward_dynamics_inverts_inverse_dynamics_on_many_trees():
             assert error < 1e-10 * max(1.0, condition / 1e6), f"seed {seed}: {error:.3g}, cond {condition:.3g}"
             ill += 1
     assert ill <= count // 100
-
-
-@pytest.mark.parametrize("seed", range(draws(6, 12)))
-def test_gravity_is_the_gradient_of_its_energy(seed):
-    system, q, u, _, _ = _case(seed, passive=False)
-
-    def height(t):
-        return energy.potential(system, system.integrate(q, t * u))
-
-    rate = sum(c * (height(k * STEP) - height(-k * STEP)) for k, c in STENCIL) / STEP
-    load = inverse.gravity_load(system, q)
-    np.testing.assert_allclose(load @ u, rate, atol=1e-8)
-    np.testing.assert_allclose(load, inverse.bias(system, q, np.zeros(system.nu)), atol=1e-12)
 
 
 def test_batches_broadcast_and_out_is_filled():

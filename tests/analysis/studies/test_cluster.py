@@ -41,7 +41,7 @@ def test_a_cluster_gives_the_same_bits(cluster, whole, tmp_path):
         assert client.status == "running"  # left as it was
 
 
-LONG = replace(STUDY, samples=400, duration=4.0)  # about half a second of work, in blocks of 8
+LONG = replace(STUDY, samples=200, duration=4.0)  # about a quarter of a second of work, in blocks of 8
 
 
 @pytest.fixture(scope="module")
