@@ -187,6 +187,8 @@ def forward_dynamics_hvp(
     array([19.62])
     """
     call = _forward_call(model, (q, u, tau, f_ext), inputs, "forward_dynamics_hvp")
+    if inputs is not None:
+        check_curved_paths(model, 3)
     return _Request.of(model, call, "tau", inputs, constraints, parameters).hessian_product(
         "forward_dynamics_hvp", weights, direction
     )
@@ -208,6 +210,8 @@ def inverse_dynamics_hvp(
     array([-9.81])
     """
     call = _inverse_call(model, (q, u, udot, f_ext), "inverse_dynamics_hvp")
+    if inputs is not None:
+        check_curved_paths(model, 3)
     return _Request.of(model, call, "udot", inputs, constraints, parameters).hessian_product(
         "inverse_dynamics_hvp", weights, direction
     )
@@ -269,7 +273,7 @@ class _Request:
         else:
             if inputs.torque is not None or inputs.parameters:
                 raise ValueError("inputs: torque and parameters are arguments of their own: tau, parameters")
-            check_curved_paths(model)
+            check_curved_paths(model, parameters=names.names)
             point = StatePoint.of(model, (call.inputs["q"].array, call.inputs["u"].array), inputs, constraints,
                                   external_torque=False)  # fmt: skip
             equations = point.equations

@@ -1,4 +1,5 @@
 from .codegen.step_loop import Outcome as Outcome
+from .control_flow.implicit import after_newton_step as after_newton_step
 from .control_flow.implicit import root as root
 from .control_flow.while_loop import call_where as call_where
 from .control_flow.while_loop import fixed_point as fixed_point

@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control.conditions import Periodic, periodic_pairs
 from myoquat.analysis.control.discretization import Discretization, Sites, Statement
-from myoquat.analysis.control.plants import Plant
+from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.core.arguments import check_type
@@ -16,6 +16,8 @@ from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.muscle import Model
+from myoquat.muscle.constraints.path_length import solved_surface
 
 __all__ = [
     "MAX_INTERVALS",
@@ -29,6 +31,7 @@ __all__ = [
     "check_periodic_ends",
     "check_same_unknowns",
     "check_scales",
+    "check_third_derivatives",
     "independent_limits",
 ]
 
@@ -132,6 +135,18 @@ def _at(statement: Statement, fraction: float) -> str:
     place = f"node {node}" if abs(statement.mesh[node] - fraction) < 1e-12 else ""
     inside = f"interval {int(np.searchsorted(statement.mesh, fraction))}"
     return f" at {fraction:.3g} of the duration ({place or inside})"
+
+
+def check_third_derivatives(plant: Plant) -> None:
+    """ValueError for a muscle of a moving model whose moment arms have no second derivatives, which the exact Hessian
+    needs."""
+    for muscle in plant.model.muscles if isinstance(plant, ModelPlant) and isinstance(plant.model, Model) else ():
+        if (surface := solved_surface(muscle.path)) is not None:
+            raise ValueError(
+                f"muscle {muscle.name!r}: a solver finds its path around {surface}. Its moment arms have first "
+                'derivatives, which Ipopt(hessian="limited-memory") takes. Exact Hessians need second ones, which '
+                "fitted paths have: model.with_fitted_paths(fit_paths(model, poses)) replaces the path"
+            )
 
 
 def check_loads(loads: Forces | None, system: ArticulatedSystem) -> None:

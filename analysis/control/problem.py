@@ -22,6 +22,7 @@ from myoquat.analysis.control.checks import (
     check_periodic_ends,
     check_same_unknowns,
     check_scales,
+    check_third_derivatives,
     independent_limits,
 )
 from myoquat.analysis.control.conditions import (
@@ -309,9 +310,12 @@ class Problem:
         """The solution on the mesh."""
         check_types(guess=(guess, (Motion, Solution, MocoTrajectory, Mapping, NoneType)))
         check_types(solver=(solver, (Ipopt, NoneType)))
+        solver = solver or Ipopt()
+        if solver.hessian == "exact":
+            check_third_derivatives(self.plant)
         posed = self.posed(guess)
         program, motion = posed.discretization.program, partial(self._motion, posed)
-        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver or Ipopt(), watch, motion)
+        found = run_ipopt(program, posed.x, posed.bounds, posed.limits, solver, watch, motion)
         explanation = explanation_of(posed.discretization, posed.bounds, posed.limits, found)
         return solution_of(self.statement, posed.discretization, found, explanation)
 

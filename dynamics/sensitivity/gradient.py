@@ -295,7 +295,7 @@ def simulation_gradient(
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
     check_no_feedback(given)
-    check_curved_paths(model)
+    check_curved_paths(model, parameters=given.parameters)
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )

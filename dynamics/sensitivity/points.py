@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 
+WRAP_FRAME = ("position", "orientation")  # what derivatives are known by, of surfaces past which a solver finds paths
 ONE_SIDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT | PathFlag.LOCKED
 
 
@@ -46,16 +47,24 @@ def one_sided_paths(model: SystemLike, q: ArrayLike) -> Array:
     return (path_flags(model, q) & int(ONE_SIDED)) != 0
 
 
-def check_curved_paths(model: SystemLike) -> None:
-    """ValueError for a muscle whose path a solver finds: it has first derivatives, and a motion's need second ones."""
+def check_curved_paths(model: SystemLike, derivatives: int = 2, parameters: Iterable[str] = ()) -> None:
+    """ValueError for a muscle whose path a solver finds, if its length has fewer `derivatives` than are needed: two for
+    the derivatives of forces, three for their Hessians. So for `parameters` that are sizes of its surfaces."""
     for muscle in model.muscles if isinstance(model, Model) else ():
-        if (surface := solved_surface(muscle.path)) is not None:
+        if (surface := solved_surface(muscle.path, derivatives)) is not None:
+            wanted = ("derivatives of forces need second", "Hessians of forces need third")[derivatives - 2]
             raise ValueError(
                 f"muscle {muscle.name!r}: a solver finds its path around {surface}. Lengths and moment arms have exact "
-                "values there, but derivatives of forces need second derivatives of lengths, which only points, one "
-                "sphere or cylinder between two points, and fitted paths have: "
+                f"values there, but {wanted} derivatives of lengths. Fitted paths have them: "
                 "model.with_fitted_paths(fit_paths(model, poses)) replaces the path"
             )
+        if (surface := solved_surface(muscle.path)) is not None:
+            for name in parameters:
+                if name.startswith(f"muscles.{muscle.name}.wraps.") and name.split(".")[-2] not in WRAP_FRAME:
+                    raise ValueError(
+                        f"parameters: {name!r} is a size of a surface. A solver finds the path around {surface}, and "
+                        "derivatives by sizes are not known there"
+                    )
 
 
 def checked_start(

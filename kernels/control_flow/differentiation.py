@@ -60,10 +60,10 @@ class _Opened:
     outputs: Flat
     loops: list[_Placed]
 
-    def check(self, rows: Sequence[str], columns: Sequence[str]) -> None:
-        """ValueError if the derivative of the outputs by the inputs passes through a loop."""
+    def check(self, values: Sequence[Scalar], columns: Sequence[str]) -> None:
+        """ValueError if the derivative of values by the inputs passes through a loop."""
         try:
-            check_differentiable(_joined(self.inputs, columns), _joined(self.outputs, rows), self.loops)
+            check_differentiable(_joined(self.inputs, columns), values, self.loops)
         except ValueError as error:
             raise ValueError(f"kernel '{self.signature.name}': {error}") from None
 
@@ -189,7 +189,7 @@ def _matrix(
     """The formula, the entries that are not structurally zero by output, input and index, and where they are from."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
-    open_.check(rows, columns)
+    open_.check(_joined(open_.outputs, rows), columns)
     symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
     sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
     entries = entries_of(open_.tracer, *sides, symmetric)
@@ -207,7 +207,7 @@ def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
-    open_.check(rows, columns)
+    open_.check(_joined(open_.outputs, rows), columns)
     dots = open_.seeds(columns, "dot", formula.signature.inputs)
     moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
     outputs = {
@@ -220,7 +220,7 @@ def vjp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
-    open_.check(rows, columns)
+    open_.check(_joined(open_.outputs, rows), columns)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
     body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
@@ -234,11 +234,12 @@ def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """
     rows, columns = _sides(formula.signature, of, wrt)
     open_ = _opened(formula)
-    open_.check(rows, columns)
+    open_.check(_joined(open_.outputs, rows), columns)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
     scalar = len(weights) == 1
     gradient = open_.gradient(rows, columns, [1.0] if scalar else weights)
+    open_.check(gradient, columns)
     dots = open_.seeds(columns, "dot", formula.signature.inputs)
     product = open_.along(gradient, columns, [x for terms, _ in dots.values() for x in terms])
     return open_.body("hvp", dots if scalar else {**bars, **dots}, open_.split(columns, product, "hvp"))

@@ -9,7 +9,8 @@ that they have derivatives again.
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,10 +21,17 @@ from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Tracer
 from myoquat.kernels.tracing.adjoints import gradients, substituted
-from myoquat.kernels.tracing.context import pending_constructs, unrolled_constructs
+from myoquat.kernels.tracing.context import (
+    moves_solutions,
+    pending_constructs,
+    unmoved_solutions,
+    unrolled_constructs,
+)
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["root"]
+__all__ = ["after_newton_step", "root"]
+
+Record = TypeVar("Record")
 
 
 def root(
@@ -57,6 +65,50 @@ def root(
         real = structure_of(parameters).record([np.real(array) for array in arrays[1:]])
         return _complex(residual, solve(np.real(guess), real), parameters, real)
     return solve(guess, parameters)
+
+
+def after_newton_step(step: Callable[[Record, Any], Record], found: Record, there: Callable[[], Any] = tuple) -> Record:
+    """A solution, a record of arrays that a loop found, with the derivative of a step of Newton's method from there.
+
+    Such a step leads to the solution from wherever it begins nearby, to first order. So its derivative by all that
+    `step` closes over, while its beginning stays, is that of the implicit function. What loops have computed at the
+    solution, the record `there()`, stays as well. In a second derivative both move, which raises these loops' error.
+    A formula that is not differentiated does not compute any of this.
+    On numbers, and on symbols of SymPy and CasADi, the result is the solution itself.
+
+    >>> import numpy as np
+    >>> from myoquat.kernels import after_newton_step, compile, while_loop
+    >>> def square_root(a):
+    ...     step = lambda x, a: x - (x**2 - a) / (2 * x)
+    ...     x = while_loop(lambda x: np.abs(x * x - 9.0)[..., 0] > 1e-12, step, 0 * a + 1, a, max_steps=30)
+    ...     return after_newton_step(lambda x, _: step(x, a), x)
+    >>> compile(square_root, {"a": 1}, ["x"]).jacobian()([9.0])
+    array([[0.16666667]])
+    """
+    arrays = arrays_of(found)
+    tracer = next((x.tracer for array in arrays for x in np.asarray(array).flat if is_term(x)), None)
+    if tracer is None:
+        return found
+    if not moves_solutions.get():
+        unmoved = unmoved_solutions.get()
+        assert unmoved is not None  # `trace` tells it
+        unmoved.append(found)
+        return found
+    implicit = partial(tracer.call, "implicit")
+    new = arrays_of(step(_unmoved(tracer, found), _unmoved(tracer, there())))
+    return structure_of(found).record([_of_terms(implicit, x, y) for x, y in zip(arrays, new, strict=True)])
+
+
+def _unmoved(tracer: Tracer, record: Any) -> Any:
+    """A record of the same values, which stay in the next derivative."""
+    return structure_of(record).record([_of_terms(partial(_still, tracer), x) for x in arrays_of(record)])
+
+
+def _of_terms(function: Callable[..., Scalar], *arrays: Array) -> SymbolArray:
+    """The results of a function of the elements of arrays."""
+    results = np.empty(arrays[0].size, dtype=object)
+    results[:] = [function(*each) for each in zip(*(np.asarray(x).flat for x in arrays), strict=True)]
+    return results.reshape(arrays[0].shape).view(SymbolArray)
 
 
 def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any, real: Any) -> Array:

@@ -50,6 +50,11 @@ class Recipe:
         """The plan itself, such as a traced formula."""
         return self._make()
 
+    @property
+    def is_planned(self) -> bool:
+        """Whether the plan is made."""
+        return "plan" in vars(self)
+
     def identity(self) -> str:
         """Text that two recipes share only if they write the same code."""
         found: str = self.plan.identity() if self.key is None else digest("deferred", self.key)

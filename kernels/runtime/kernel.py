@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from myoquat.kernels.control_flow.differentiation import Derivative, Names
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
-from myoquat.kernels.tracing.context import sharing_traces
+from myoquat.kernels.tracing.context import differentiated, sharing_traces
 from myoquat.kernels.tracing.tape import Pattern, Traced
 from myoquat.kernels.tracing.trace import Formula, as_list, name_of, trace
 
@@ -62,8 +62,8 @@ def compile(
     start = time.perf_counter()
     formulas = as_list(function)
     with waiting(f"compiling {name or name_of(formulas[0])}"), uncollected():
-        recipe = _recipe(function, inputs, outputs, name, content)
-        kernel = Kernel(recipe, lanes=lanes, threads=threads, cache=cache, formulas=formulas)
+        recipe, again = _recipe(function, inputs, outputs, name, content)
+        kernel = Kernel(recipe, lanes=lanes, threads=threads, cache=cache, formulas=formulas, again=again)
     kernel.build_seconds = time.perf_counter() - start
     return kernel
 
@@ -74,8 +74,8 @@ def _recipe(
     outputs: Sequence[str] | Mapping[str, Any] | None,
     name: str | None,
     content: str | None,
-) -> Recipe:
-    """The formula, traced now, or, where the content says what it is, when it is needed."""
+) -> tuple[Recipe, Callable[[], Traced]]:
+    """The formula, traced now, or, where the content says what it is, when it is needed; and how it is traced."""
 
     def traced() -> Traced:
         with sharing_traces(content):
@@ -83,9 +83,10 @@ def _recipe(
 
     if content is None:
         formula = traced()
-        return Recipe.of_body(lambda: formula)
+        return Recipe.of_body(lambda: formula), traced
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
-    return Recipe.of_body(traced, digest("formula", content, str(name), str(dict(inputs)), str(wanted)))
+    key = digest("formula", content, str(name), str(dict(inputs)), str(wanted))
+    return Recipe.of_body(traced, key), traced
 
 
 class Kernel(Compiled):
@@ -107,10 +108,11 @@ class Kernel(Compiled):
         recipe: Recipe,
         *,
         formulas: Sequence[Formula] | None = None,
+        again: Callable[[], Traced] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(recipe, **options)
-        self._formulas = formulas
+        self._formulas, self._again = formulas, again
         self.patterns = codegen.patterns_of(self._code.notes)
 
     # ---- derivatives ----------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ class Kernel(Compiled):
     def _derived(self, derivative: Derivative, of: Names, wrt: Names) -> "Kernel":
         """The kernel of a derivative, made only where the cache has no machine code for it."""
         key = digest("derivative", self.program, derivative.__name__, str(of), str(wrt))
-        recipe = Recipe.of_body(lambda: derivative(self._traced, of, wrt), key)
+        recipe = Recipe.of_body(lambda: derivative(self._moving, of, wrt), key)
         with waiting(f"differentiating {self.name}"), uncollected():
             return Kernel(recipe, **self._options)
 
@@ -188,6 +190,14 @@ class Kernel(Compiled):
         """The formula."""
         found: Traced = self._recipe.plan
         return found
+
+    @property
+    def _moving(self) -> Traced:
+        """The formula to be differentiated: solutions that loops find have derivatives."""
+        if self._again is None or (self._recipe.is_planned and self._traced.moves):
+            return self._traced
+        with differentiated():
+            return self._again()
 
     def numpy(self, *arrays: ArrayLike, **named: ArrayLike) -> Array | tuple[Array, ...]:
         """The formula itself in NumPy, state after state: slow, the reference for the compiled one.

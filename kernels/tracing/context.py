@@ -16,14 +16,17 @@ from myoquat.kernels.symbolic.terms import Tracer
 __all__ = [
     "becomes_loops",
     "code_kept",
+    "differentiated",
     "entered",
     "keeps_code",
     "memoize",
     "memoized_results",
+    "moves_solutions",
     "pending_constructs",
     "shared_trace",
     "sharing",
     "sharing_traces",
+    "unmoved_solutions",
     "unrolled_constructs",
     "unrolls_constructs",
 ]
@@ -39,6 +42,13 @@ memoized_results: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVa
 unrolls_constructs: ContextVar[bool] = ContextVar("differentiated", default=False)
 
 
+# True while a formula is traced that is differentiated afterwards: solutions that loops find then have derivatives.
+moves_solutions: ContextVar[bool] = ContextVar("moves_solutions", default=False)
+
+# The solutions of a tracing that have no derivatives, since the formula is not differentiated.
+unmoved_solutions: ContextVar[list[Any] | None] = ContextVar("unmoved_solutions", default=None)
+
+
 # True where code that this process has linked is used again for the same recipe, without the cache folder.
 keeps_code: ContextVar[bool] = ContextVar("keeps_code", default=False)
 
@@ -51,6 +61,16 @@ def code_kept() -> Iterator[None]:
         yield
     finally:
         keeps_code.reset(token)
+
+
+@contextmanager
+def differentiated() -> Iterator[None]:
+    """Formulas that are traced inside are differentiated, so that solutions that loops find have derivatives."""
+    token = moves_solutions.set(True)
+    try:
+        yield
+    finally:
+        moves_solutions.reset(token)
 
 
 @contextmanager
@@ -104,7 +124,7 @@ def shared_trace(
     tables = _kept.get()
     assert tables is not None  # `trace` shares
     kept: BoundedTable[T] = tables.setdefault(table, BoundedTable(limit))
-    return kept.get(key, make, lasts)
+    return kept.get((key, moves_solutions.get()), make, lasts)
 
 
 # ---- Within one tracing, what a formula asks for again of the same symbols is not computed again ---------------
@@ -127,7 +147,7 @@ def memoize(function: Function) -> Function:
         if known is None:
             return function(*arguments, **named)
         given = (*arguments, *named.values())
-        key = (function, tuple(named), *map(_identity, given))
+        key = (function, moves_solutions.get(), tuple(named), *map(_identity, given))
         if key not in known:
             known[key] = function(*arguments, **named), given
         return known[key][0]

@@ -20,7 +20,7 @@ from myoquat.kernels.symbolic.arrays import (
 from myoquat.kernels.symbolic.elements import is_casadi, is_term
 from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.adjoints import check_differentiable, gradients, released, substituted
-from myoquat.kernels.tracing.context import pending_constructs, unrolled_constructs
+from myoquat.kernels.tracing.context import differentiated, pending_constructs, unrolled_constructs
 
 __all__ = ["jacobian_at", "partial_derivatives"]
 
@@ -139,7 +139,7 @@ def _recorded(tracer: Tracer, function: Callable[[Any], Any], point: np.ndarray)
     met = pending_constructs.get()
     pending = [] if met is None else met
     before = len(pending)
-    with unrolled_constructs():
+    with unrolled_constructs(), differentiated():
         y = as_array(function(x))
     inputs, outputs = list(np.asarray(x).flat), list(np.asarray(y).flat)
     check_differentiable(inputs, outputs, pending[before:])

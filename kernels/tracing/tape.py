@@ -328,6 +328,7 @@ class Traced:
     patterns   of an output that holds some entries of a matrix, which ones
     gradients  of an output that is the derivative of one number by an input, that input; its derivative by it is
                symmetric
+    moves      whether solutions that loops find have derivatives (`kernels.tracing.context.differentiated`)
     """
 
     tape: Tape
@@ -335,6 +336,7 @@ class Traced:
     inner: tuple[Construct, ...] = ()
     patterns: Mapping[str, Pattern] = field(default_factory=dict)
     gradients: Mapping[str, str] = field(default_factory=dict)
+    moves: bool = True
 
     @property
     def operations(self) -> int:

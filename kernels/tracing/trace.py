@@ -11,7 +11,13 @@ import numpy as np
 
 from myoquat.kernels.symbolic.arrays import as_array, symbols_of
 from myoquat.kernels.symbolic.terms import Term, Tracer
-from myoquat.kernels.tracing.context import memoized_results, pending_constructs, sharing, unrolled_constructs
+from myoquat.kernels.tracing.context import (
+    memoized_results,
+    pending_constructs,
+    sharing,
+    unmoved_solutions,
+    unrolled_constructs,
+)
 from myoquat.kernels.tracing.tape import PendingConstruct, Shape, Signature, Tape, Traced, closed_over, tape_of
 
 __all__ = ["Formula", "as_list", "name_of", "needed_constructs", "shape_of", "tape_inside_loop", "trace"]
@@ -54,13 +60,16 @@ def trace(
     tracer = Tracer()
     symbols = {key: symbols_of(tracer, shape) for key, shape in shapes.items()}
     pending: list[PendingConstruct] = []
-    tokens = pending_constructs.set(pending), memoized_results.set({})
+    around = unmoved_solutions.get()
+    unmoved = [] if around is None else around
+    tokens = pending_constructs.set(pending), memoized_results.set({}), unmoved_solutions.set(unmoved)
     try:
         with sharing():
             named = _named_results(name, [_run(name, f, symbols) for f in formulas], outputs)
     finally:
         pending_constructs.reset(tokens[0])
         memoized_results.reset(tokens[1])
+        unmoved_solutions.reset(tokens[2])
     signature = Signature(name, shapes, {key: value.shape for key, value in named.items()})
     operands = [x for array in symbols.values() for x in np.asarray(array).flat]
     results = [x for value in named.values() for x in np.asarray(value).flat]
@@ -74,7 +83,7 @@ def trace(
     except ValueError as error:
         raise ValueError(f"kernel '{name}': {error}") from None
     with sharing():
-        return Traced(tape, signature, tuple(construct.traced() for construct in needed))
+        return Traced(tape, signature, tuple(construct.traced() for construct in needed), moves=not unmoved)
 
 
 def needed_constructs(results: Sequence[Any], pending: Sequence[Met]) -> list[Met]:

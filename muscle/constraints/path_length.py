@@ -85,10 +85,15 @@ class PathLengthConstraint(Holonomic):
         return phi - value, slope
 
 
-def solved_surface(path: MusclePath) -> str | None:
-    """The name of a surface whose contact a solver finds: of another form, or one of several between two points."""
+def solved_surface(path: MusclePath, derivatives: int = 3) -> str | None:
+    """The name of a surface past which the length of a path has fewer `derivatives`; None where it has all of them.
+
+    Where a solver finds the contact, of another form than a sphere or cylinder or of one of several surfaces between
+    two points, the length has two derivatives, and past a torus one.
+    """
     for acting in path.acting:
         for wrap in acting:
-            if wrap.solved or len(acting) > 1:
+            fewer = derivatives > 2 or any(other.ring for other in acting)
+            if fewer and (wrap.solved or len(acting) > 1):
                 return wrap.name or f"{'an' if wrap.kind[0] in 'aeiou' else 'a'} {wrap.kind}"
     return None

@@ -1,5 +1,7 @@
 """Geodesics on surfaces that have a pose in the world: functions that a kernel holds once for each surface type."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from myoquat.core.records import dataclass
@@ -53,7 +55,7 @@ class Geodesic:
 
 @dataclass(frozen=True)
 class GeodesicEnd:
-    """An end of a geodesic, in the world.
+    """An end of a geodesic.
 
     x        the point
     t        the direction
@@ -70,10 +72,15 @@ class GeodesicEnd:
     curved: Array
     twisted: Array
 
+    def in_world(self, placed: PlacedSurface) -> "GeodesicEnd":
+        """The end in the world, of one in its surface's frame."""
+        t, n, b = (placed.turned(v) for v in (self.t, self.n, self.b))
+        return GeodesicEnd(placed.in_world(self.x), t, n, b, self.curved, self.twisted)
+
 
 @dataclass(frozen=True)
 class GeodesicSegment:
-    """A geodesic in the world, with its Jacobi fields a, r and their rates at the end."""
+    """A geodesic, with its Jacobi fields a, r and their rates at the end."""
 
     P: GeodesicEnd
     Q: GeodesicEnd
@@ -81,6 +88,10 @@ class GeodesicSegment:
     da: Array
     r: Array
     dr: Array
+
+    def in_world(self, placed: PlacedSurface) -> "GeodesicSegment":
+        """The geodesic in the world, of one in its surface's frame."""
+        return replace(self, P=self.P.in_world(placed), Q=self.Q.in_world(placed))
 
     @classmethod
     def none(cls, zero: Array) -> "GeodesicSegment":
@@ -92,34 +103,34 @@ class GeodesicSegment:
 
 @dataclass(frozen=True)
 class _Start:
-    """A geodesic from P in the direction t (..., 3), `length` (..., 1) [m] long, in its surface's frame; and the step
-    (...) [rad] of the iteration before."""
+    """A geodesic from P in the direction t (..., 3), `length` (..., 1) [m] long, on a surface of `numbers` (..., n);
+    and the step (...) [rad] of the iteration before."""
 
     P: Array
     t: Array
     length: Array
     step: Array
-    placed: PlacedSurface
+    numbers: Array
+    surface: Wrap = static()
 
 
 def followed(placed: PlacedSurface, geodesic: Geodesic, on: Array, step: Array) -> GeodesicSegment:
-    """A geodesic, followed from its start, where the path is `on` (...) its surface."""
-    start = _Start(geodesic.P, geodesic.t, geodesic.length[..., None], step, placed)
+    """A geodesic in its surface's frame, followed from its start, where the path is `on` (...) the surface."""
+    start = _Start(geodesic.P, geodesic.t, geodesic.length[..., None], step, placed.numbers, placed.prototype)
     return call_where(_followed, start, on, GeodesicSegment.none(0.0 * geodesic.P))
 
 
 def _followed(start: _Start) -> GeodesicSegment:
-    placed, P, t = start.placed, start.P, start.t
-    end = placed.wrap.geodesic(P, t, start.length, step=start.step)
-    return GeodesicSegment(_end(placed, P, t), _end(placed, end.x, end.t), end.a, end.da, end.r, end.dr)
+    wrap = start.surface.shaped(start.numbers)
+    end = wrap.geodesic(start.P, start.t, start.length, step=start.step)
+    return GeodesicSegment(_end(wrap, start.P, start.t), _end(wrap, end.x, end.t), end.a, end.da, end.r, end.dr)
 
 
-def _end(placed: PlacedSurface, x: Array, t: Array) -> GeodesicEnd:
-    n = unit(placed.wrap.normal(x))
+def _end(wrap: Wrap, x: Array, t: Array) -> GeodesicEnd:
+    n = unit(wrap.normal(x))
     b = cross(n, t)
-    bent = placed.wrap.bent(x, t)
-    turned = placed.turned
-    return GeodesicEnd(placed.in_world(x), turned(t), turned(n), turned(b), dot(t, bent), dot(b, bent))
+    bent = wrap.bent(x, t)
+    return GeodesicEnd(x, t, n, b, dot(t, bent), dot(b, bent))
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,16 @@ that are left out are of second order near the solution, as those are that Newto
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
-from myoquat.kernels import choose
+from myoquat.kernels import after_newton_step, choose
+from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
 from myoquat.muscle.wrapping.geodesic_segments import (
     Geodesic,
@@ -37,7 +40,7 @@ from myoquat.muscle.wrapping.surfaces.base import Line, Near
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
-__all__ = ["NewtonIterate", "NewtonProblem", "newton_start", "newton_step", "start_of_solver"]
+__all__ = ["NewtonIterate", "NewtonProblem", "moving_contacts", "newton_start", "newton_step", "start_of_solver"]
 
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
@@ -156,23 +159,66 @@ def start_of_solver(iterate: NewtonIterate, number: int, on: Array) -> Near:
 def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:
     """The iterate after a step of Newton's method; surfaces that are not touched stay."""
     surfaces, on = problem.surfaces, problem.on
-    given = [
-        _OnSurface(followed(placed, geodesic, here, iterate.turn), here)
+    segments = [
+        followed(placed, geodesic, here, iterate.turn)
         for placed, geodesic, here in zip(surfaces, iterate.geodesics, on, strict=True)
     ]
-    along, put_back = in_order(problem.order, given)
-    moves = put_back(_moves(along, problem.ends))
-    turns = [np.where(c.on, move.turn(c.segment), 0.0) for c, move in zip(given, moves, strict=True)]
+    segments, moves = _moves(problem, segments)
+    turns = [np.where(here, move.turn(c), 0.0) for c, here, move in zip(segments, on, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
     share = (MAX_TURN / np.maximum(turn, MAX_TURN))[..., None]
     found = [
-        choose(c.on, _moved(placed, x, c, move, share), x)
-        for placed, x, c, move in zip(surfaces, iterate.geodesics, given, moves, strict=True)
+        choose(here, _moved(placed, x, c, here, move, share), x)
+        for placed, x, c, here, move in zip(surfaces, iterate.geodesics, segments, on, moves, strict=True)
     ]
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
 
-def _moves(segments: Sequence[_OnSurface], ends: Line) -> list[_Move]:
+class _Touched(NamedTuple):
+    """Where a solved path comes onto a surface and leaves it, P and Q (..., 3) in the surface's frame, and the length
+    (...) of its geodesic."""
+
+    P: Array
+    Q: Array
+    arc: Array
+
+
+def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
+    """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
+    surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
+    through it may leave in between, and none where sizes of surfaces vary."""
+    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in problem.surfaces):
+        return list(contacts)
+
+    def geodesics() -> list[GeodesicSegment]:
+        start = newton_start(problem, contacts)
+        return [
+            followed(placed, geodesic, on, MIN_STEP_RAD + 0.0 * start.turn)
+            for placed, geodesic, on in zip(problem.surfaces, start.geodesics, problem.on, strict=True)
+        ]
+
+    def step(touched: list[_Touched], segments: list[GeodesicSegment]) -> list[_Touched]:
+        world, moves = _moves(problem, segments)
+        moved = []
+        for x, placed, on, c, move in zip(touched, problem.surfaces, problem.on, world, moves, strict=True):
+            alpha, beta, epsilon, eta = (k[..., None] for k in (move.alpha, move.beta, move.epsilon, move.eta))
+            P, Q = c.P.x + alpha * c.P.t + beta * c.P.b, c.Q.x + epsilon * c.Q.t + eta * c.Q.b
+            after = _Touched(placed.seen(P), placed.seen(Q), x.arc + move.epsilon - move.alpha)
+            moved.append(choose(on, after, x))
+        return moved
+
+    found = after_newton_step(step, [_Touched(c.P, c.Q, c.arc) for c in contacts], geodesics)
+    return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
+
+
+def _moves(problem: NewtonProblem, segments: Sequence[GeodesicSegment]) -> tuple[list[GeodesicSegment], list[_Move]]:
+    """Geodesics in their surfaces' frames in the world, and Newton's step for each."""
+    segments = [c.in_world(placed) for c, placed in zip(segments, problem.surfaces, strict=True)]
+    along, put_back = in_order(problem.order, [_OnSurface(c, on) for c, on in zip(segments, problem.on, strict=True)])
+    return segments, put_back(_moves_along(along, problem.ends))
+
+
+def _moves_along(segments: Sequence[_OnSurface], ends: Line) -> list[_Move]:
     """Newton's step, of the surfaces in the order of the path."""
     rays = _rays(segments, ends[0])
     straight, behind = _behind(segments, rays, ends[1])
@@ -219,7 +265,9 @@ def _behind(segments: Sequence[_OnSurface], rays: Sequence[_Ray], end: Array) ->
     return straight[::-1], lines[::-1]
 
 
-def _moved(placed: PlacedSurface, geodesic: Geodesic, c: _OnSurface, move: _Move, share: Array) -> Geodesic:
+def _moved(
+    placed: PlacedSurface, geodesic: Geodesic, c: GeodesicSegment, on: Array, move: _Move, share: Array
+) -> Geodesic:
     """The geodesic of a surface after as much of a move."""
     P, Q = c.P, c.Q
     alpha, beta, gamma, epsilon, eta = (
@@ -227,7 +275,7 @@ def _moved(placed: PlacedSurface, geodesic: Geodesic, c: _OnSurface, move: _Move
     )
     length = geodesic.length[..., None] + epsilon - alpha
     at_P, at_Q = P.x + alpha * P.t + beta * P.b, Q.x + epsilon * Q.t + eta * Q.b
-    return moved_geodesic(placed, at_P, P.t + gamma * P.b, length[..., 0], at_Q, c.on)
+    return moved_geodesic(placed, at_P, P.t + gamma * P.b, length[..., 0], at_Q, on)
 
 
 def _row(x: Array, row: Array) -> Array:

@@ -53,7 +53,7 @@ def _is_saddle_point(path: _Path) -> Array:
     problem = path.problem
     begin = newton_start(problem, path.contacts)
     given = [
-        _OnSurface(followed(placed, geodesic, on, begin.turn), on)
+        _OnSurface(followed(placed, geodesic, on, begin.turn).in_world(placed), on)
         for placed, geodesic, on in zip(problem.surfaces, begin.geodesics, problem.on, strict=True)
     ]
     x, end = problem.ends

@@ -29,6 +29,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
+from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
     Flags,
@@ -101,9 +102,11 @@ def over_surfaces(
     straight = _Solved.none(problem)
     asked = always(straight.unsolved) & reduce(or_, touched)
     found = call_where(_solved, problem, asked, straight)
+    on, ends = tuple(c.on for c in found.contacts), (problem.start, problem.end)
+    moving = moving_contacts(NewtonProblem(problem.surfaces, on, found.place, ends), found.contacts)
     contacts = []
     for i, m in enumerate(meetings):
-        c, place, rows = found.contacts[numbered[i]], found.place[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
+        c, place, rows = moving[numbered[i]], found.place[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
         contact = Contact(c.on, P, Q, c.arc, c.inside, c.jump, c.missed, place)
         contacts.append(choose(asked, contact, m.straight))

@@ -127,8 +127,8 @@ def test_what_is_wrong_is_named():
 def test_a_path_that_a_solver_finds_is_named():
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.3))
     path = (mq.muscle.PathPoint("ground", (0.2, 0.0, 0.2)), mq.muscle.PathPoint("rod", (0.1, 0.0, -0.6)))
-    egg = mq.muscle.WrapEllipsoid(body="ground", position=(0.0, 0.0, -0.2), radii=(0.1, 0.2, 0.2))
-    muscle = mq.Muscle("biceps", mq.muscle.MusclePath(path, wraps=(egg,)), mq.muscle.laws.PathActuator(50.0))
+    ring = mq.muscle.WrapTorus(body="ground", position=(0.0, 0.0, -0.2), ring_radius=0.2, tube_radius=0.05)
+    muscle = mq.Muscle("biceps", mq.muscle.MusclePath(path, wraps=(ring,)), mq.muscle.laws.PathActuator(50.0))
     model = mq.Model(mq.ArticulatedSystem((rod,)), (muscle,))
     inputs = Inputs([0.5])
     for call in (
@@ -136,7 +136,7 @@ def test_a_path_that_a_solver_finds_is_named():
         lambda: step_derivatives(model, [0.0], [0.0], inputs=inputs),
         lambda: forward_dynamics_derivatives(model, [0.0], [0.0], [0.0], inputs=inputs),
     ):
-        with pytest.raises(ValueError, match=r"muscle 'biceps': .* around an ellipsoid.*with_fitted_paths"):
+        with pytest.raises(ValueError, match=r"muscle 'biceps': .* around a torus.*with_fitted_paths"):
             call()
     with pytest.raises(ValueError, match=r"'start_q.rod.angle' is an input of its own"):
         forward_dynamics_derivatives(model, [0.0], [0.0], [0.0], parameters="start_q.rod.angle")

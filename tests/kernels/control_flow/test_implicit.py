@@ -107,6 +107,26 @@ def test_several_unknowns_and_a_pivot_that_is_zero(rng):
     np.testing.assert_allclose(jacobian_at(formula, given), expected, rtol=1e-10, atol=1e-12)
 
 
+def test_a_newton_step_gives_a_solution_its_first_derivative(points):
+    """Where a formula has the step and no equation; the step's own loops are not in kernels that nobody derives."""
+
+    def stepped(E, M_e):
+        M, e = M_e
+        return E - (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+
+    def solved(x):
+        given = x[..., :1], x[..., 1:2]
+        return kernels.after_newton_step(lambda E, _: stepped(E, given), newton(given[0], given))
+
+    kernel, expected = kernels.compile(solved, {"x": 2}, ["E"]), gradient(points)
+    np.testing.assert_allclose(kernel(points), kernels.compile(anomaly, {"x": 2})(points), rtol=1e-15)
+    np.testing.assert_allclose(kernel.jacobian()(points)[:, 0], expected, rtol=1e-12, atol=1e-14)
+    inside = kernels.compile(lambda x: jacobian_at(solved, x), {"x": 2})
+    np.testing.assert_allclose(inside(points)[:, 0], expected, rtol=1e-12, atol=1e-14)
+    again = kernels.compile(lambda x: jacobian_at(lambda x: jacobian_at(solved, x)[..., 0, :], x), {"x": 2})
+    np.testing.assert_allclose(again(points), hessian(points), rtol=1e-6, atol=1e-6)
+
+
 def test_only_what_depends_on_a_loop_has_no_derivative(points):
     def both(x):
         M, e = x[..., :1], x[..., 1:2]
