@@ -108,7 +108,7 @@ def test_several_unknowns_and_a_pivot_that_is_zero(rng):
 
 
 def test_a_newton_step_gives_a_solution_its_first_derivative(points):
-    """Where a formula has the step and no equation; the step's own loops are not in kernels that nobody derives."""
+    """Where a formula has the step and no equation; kernels that are not differentiated do not hold the step."""
 
     def stepped(E, M_e):
         M, e = M_e
