@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.loops import FormulaPorts, shared, suffix, write_lanes, write_loop
+from myoquat.kernels.codegen.loops import FormulaPorts, called_behind, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.codegen.lower import write_rows
 from myoquat.kernels.codegen.parts import (
     NANOSECONDS_PER_OPERATION,
@@ -23,7 +23,7 @@ from myoquat.kernels.codegen.parts import (
     slots_of,
     take_ports,
 )
-from myoquat.kernels.codegen.slots import Behind, Frame
+from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.control_flow.jacobian_entries import CompressedJacobian
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
@@ -190,28 +190,10 @@ def _write_call(
     function = f"function_{formula.identity()[:16]}" + suffix(module)
     cost, size = shared(module, function, formula, FormulaPorts(("given",), "result"), write)
     own = take_ports(frame, sizes)
+    way = CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND
+    arrays = own["given"].slot, own["result"].slot
     operands, results = slots_of([own["given"]]), slots_of([own["result"]])
-    if frame.blocks > 1:
-        frame.call(size)
-        arrays = own["given"].slot, own["result"].slot
-        return InnerCall(
-            function,
-            operands,
-            results,
-            cost,
-            CallForm.TOGETHER_BEHIND if formula.multi_block else CallForm.BEHIND,
-            arrays,
-        )
-
-    def write_reached(behind: Behind) -> None:
-        b = module.builder()
-        ends = (b.slot("%frame", own[key].slot) for key in sizes)
-        b.line(f"call void @{function}({', '.join(f'ptr {x}' for x in (behind(b), *ends))})")
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-
-    frame.call(size, write_reached)
-    return InnerCall(module.expect(name), operands, results, cost)
+    return called_behind(module, name, frame, size, InnerCall(function, operands, results, cost, way, arrays))
 
 
 _EMITTERS: dict[type, Emitter] = {

@@ -15,12 +15,12 @@ from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.parts import CallForm, Cost, InnerCall, WriteFormula, slots_of, take_ports
+from myoquat.kernels.codegen.parts import CallForm, Cost, InnerCall, WriteFormula, listed, slots_of, take_ports
 from myoquat.kernels.codegen.slots import Behind, Frame
 from myoquat.kernels.control_flow.while_loop import WhileLoop
 from myoquat.kernels.tracing.tape import Traced
 
-__all__ = ["FormulaPorts", "shared", "suffix", "write_lanes", "write_loop"]
+__all__ = ["FormulaPorts", "called_behind", "shared", "suffix", "write_lanes", "write_loop"]
 
 _ALIGNMENT_BYTES = 64  # bytes
 
@@ -65,19 +65,27 @@ def write_loop(
     operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
     together = frame.blocks > 1 and part.multi_block
     function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
+    way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
+    call = InnerCall(function, operands, results, cost.times(part.count), way, (own["start"].slot,))
+    return called_behind(module, name, frame, size, call)
+
+
+def called_behind(module: Module, name: str, frame: Frame, size: int, call: InnerCall) -> InnerCall:
+    """The call of a function on a frame of so many bytes behind the caller's, with the addresses of the call's arrays;
+    by `void name(ptr frame)` where the caller takes one block of states."""
     if frame.blocks > 1:
         frame.call(size)
-        way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
-        return InnerCall(function, operands, results, cost.times(part.count), way, (own["start"].slot,))
+        return call
 
-    def write_reached(behind: Behind) -> None:
+    def write(behind: Behind) -> None:
         b = module.builder()
-        b.line(f"call void @{function}(ptr {behind(b)}, ptr {b.slot('%frame', own['start'].slot)})")
+        pointers = behind(b), *(b.slot("%frame", slot) for slot in call.arrays)
+        b.line(f"call void @{call.name}({listed(pointers)})")
         b.line("ret void")
         module.define(name, "void", "ptr %frame", b)
 
-    frame.call(size, write_reached)
-    return InnerCall(module.expect(name), operands, results, cost.times(part.count))
+    frame.call(size, write)
+    return InnerCall(module.expect(name), call.operands, call.results, call.cost)
 
 
 def suffix(module: Module) -> str:

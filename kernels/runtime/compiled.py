@@ -233,16 +233,16 @@ class Compiled:
         return assembly(self._recipe, self._target, self.lanes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self._recipe, self._options)
+        return _rebuilt, (type(self), self._recipe, self._options)
 
     def __repr__(self) -> str:
         type_name = type(self).__name__
         return f"<{type_name} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
 
 
-def _rebuilt(recipe: Recipe, options: dict[str, Any]) -> Compiled:
+def _rebuilt(kernel_type: type[Compiled], recipe: Recipe, options: dict[str, Any]) -> Compiled:
     """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Compiled(recipe, **options)
+    return kernel_type(recipe, **options)
 
 
 class ProgramLike(Protocol):

@@ -228,11 +228,3 @@ class Kernel(Compiled):
             else:
                 values += result if isinstance(result, tuple) else (result,)
         return values
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._recipe, self._options)
-
-
-def _restored(recipe: Recipe, options: dict[str, Any]) -> Kernel:
-    """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return Kernel(recipe, **options)

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.lazy_imports import casadi
 from myoquat.core.records import dataclass
 
-__all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling"]
+__all__ = ["MARKS", "OPERATIONS", "Operation", "Rule", "Spelling", "plain"]
 
 # (tracer, term, its adjoint) -> that of an argument; a tracer has the arithmetic of `terms.Tracer`.
 Rule: TypeAlias = Callable[[Any, Any, Any], Any]
@@ -72,14 +72,15 @@ class Operation:
 
 
 def _a(term: Any) -> Any:
-    return _plain(term.a)
+    return plain(term.a)
 
 
 def _b(term: Any) -> Any:
-    return _plain(term.b)
+    return plain(term.b)
 
 
-def _plain(term: Any) -> Any:
+def plain(term: Any) -> Any:
+    """The number of a constant, any other term itself."""
     return term.number if term.operation == "const" else term
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
 from myoquat.kernels.symbolic.elements import is_number, is_term
-from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
+from myoquat.kernels.symbolic.operations import OPERATIONS, Rule, plain
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 
@@ -108,7 +108,7 @@ def substituted(tracer: Tracer, wanted: Sequence[Scalar], values: dict[Term, Sca
     new: dict[Term | None, Scalar] = dict(values)  # type: ignore[arg-type]
     for term in ordered([x for x in wanted if type(x) is Term], behind=values):
         if term not in new and (term.a in new or term.b in new or term.c in new):
-            new[term] = tracer.again(term.operation, *(new.get(x, _plain(x)) for x in term.arguments))
+            new[term] = tracer.again(term.operation, *(new.get(x, plain(x)) for x in term.arguments))
     return [new.get(x, x) if isinstance(x, Term) else x for x in wanted]
 
 
@@ -139,10 +139,6 @@ def _outside(wanted: Sequence[Scalar], solutions: dict[Term, Scalar]) -> list[Te
             waiting.append((term, True))
             waiting += [(x, False) for x in term.arguments]
     return list(found)
-
-
-def _plain(term: Term) -> Scalar:
-    return term.number if term.operation == "const" else term
 
 
 def _gradient(

@@ -12,15 +12,6 @@ from myoquat.core.lazy_imports import html
 __all__: list[str] = []
 
 
-# --------------------------------------------------------------------------------------------------------------
-#
-# Names from model files as text elsewhere: terminals, figures, pages, comments and identifiers of generated code.
-#
-# A name may hold anything: line breaks, markup, mathematics, the end of a comment. Each function here makes it
-# harmless
-# for one place and leaves ordinary names as they are.
-
-
 MAX_IDENTIFIER_CHARACTERS = 40  # MATLAB distinguishes names by their first 63, prefixes included
 FULL_WIDTH = str.maketrans({"$": "\uff04", "\\": "\uff3c"})  # full-width: they start no mathematics
 
