@@ -62,6 +62,9 @@ def command(given: Any) -> None:
     """
     if given.cycles is not None and not given.curves:
         raise click.BadParameter("--cycles stores what --curves gives; give both")
+    placed = given.right and given.left and (given.markers or given.motion)
+    if not placed and (given.belt_speed is not None or given.direction is not None):
+        raise click.BadParameter("--belt-speed and --direction need --right, --left, and --markers or --motion")
     feet = {side: names for side, names in (("right", given.right), ("left", given.left)) if names is not None}
     seen = _recorded(given, [*(name for pair in feet.values() for name in pair), *(given.pelvis or ())])
     events = _events(given, seen, feet)

@@ -37,6 +37,7 @@ from myoquat.joints import ModelError
 __all__ = ["Markers", "load_markers"]
 
 COMPONENT = re.compile(r"(.+?)(?:[_.:][tv]?)?([xyz1-3])", re.IGNORECASE)  # of a column: the marker and its axis
+MAX_SPREAD_M = 100.0  # between markers of one frame: more are other units than the file says
 MIN_JUMP_M, JUMP_STEPS = 1e-3, 10.0  # a jump is longer than both: a distance, and so many usual steps of the marker
 
 
@@ -164,6 +165,7 @@ def load_markers(
         raise ModelError(f"markers are read from {', '.join(readers)} files", file=path)
     frame = readers[path.suffix.lower()](existing(path))  # whose names and times the readers checked
     markers = Markers.from_dataframe(frame)
+    _check_spread(markers, path, strict)
     if at_origin == "missing":
         markers = _without_jumps_to_origin(markers, path, strict)
     return markers if axes is None else markers.turned(axes)
@@ -179,6 +181,16 @@ def _read_table(path: Path, strict: bool) -> "pd.DataFrame":
         odd = next((label for label, a, b in zip_longest(table, found, wanted) if a != b), "nothing")
         raise ModelError(f"three columns for each marker are needed, such as A_x, A_y and A_z, not {odd!r}", file=path)
     return pd.DataFrame(table.to_numpy(float), table.index, pd.MultiIndex.from_tuples(found, names=["marker", "axis"]))
+
+
+def _check_spread(markers: Markers, path: Path, strict: bool) -> None:
+    """Report markers that are too far from each other."""
+    low, high = (np.where(markers.missing[..., None], end, markers.positions) for end in (np.inf, -np.inf))
+    spread = float(np.max(high.max(axis=1) - low.min(axis=1), initial=0.0))
+    if spread > MAX_SPREAD_M:
+        implausible = ImplausibleValues()
+        implausible.count("markers of one frame that are too far from each other: check the units", f"{spread:.3g} m")
+        implausible.report(path, strict)
 
 
 def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:

@@ -636,6 +636,16 @@ def test_markers_are_read_from_tables_of_components(tmp_path, rng, endings):
         load_markers(tmp_path / "m.sto")
 
 
+def test_markers_in_other_units_than_the_file_says_are_reported(tmp_path, rng):
+    Markers(TIME, ("a", "b"), 1000 * rng.normal(size=(4, 2, 3))).save(tmp_path / "m.trc")
+    with pytest.warns(ImplausibleWarning, match="too far from each other: check the units"):
+        load_markers(tmp_path / "m.trc")
+    Markers(TIME, ("a", "b"), np.full((4, 2, 3), 5000.0)).save(
+        tmp_path / "m.trc", overwrite=True
+    )  # far from the origin
+    load_markers(tmp_path / "m.trc")
+
+
 def test_wrong_forces(tmp_path, rng):
     write_loads(tmp_path, rng, {"torque": "none"})
     with pytest.raises(ModelError, match=r"loads.xml:1: load 'R': the data file grf.mot has 0 columns 'none'"):

@@ -312,6 +312,7 @@ def test_wrong_options_of_the_command_are_one_sentence(tmp_path, capsys):
     for wrong, sentence in (
         (["--right", "RHEE"], "--right is HEEL,TOE, not 'RHEE'"),
         (["--direction", "x"], "--direction is X,Y,Z with numbers, not 'x'"),
+        (["--right", "RHEE,RTOE", "--belt-speed", "1.3"], "need --right, --left, and --markers or --motion"),
         (["--cycles", str(tmp_path / "c.csv")], "give both"),
         (["--motion", str(tmp_path / "walk.trc")], "not from both"),
         ([], "a heel, a toe and a marker of the pelvis are needed"),
