@@ -4,47 +4,26 @@ Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, t
 moment and rotational inertia about the link's origin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.inverse import rotor_inertia
-from myoquat.joints.motion import Motion, Pair, kinematics
+from myoquat.joints.motion import Motion, carried_sums, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
-from myoquat.joints.vectors import (
-    congruent,
-    dot,
-    full,
-    joined,
-    joined_matrices,
-    matvec,
-    mirrored,
-    row_cross,
-    transpose,
-)
+from myoquat.joints.vectors import congruent, dot, full, joined, joined_matrices, matvec, mirrored, row_cross, transpose
 from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
-    "Inertia",
-    "branch_poses",
-    "composites",
-    "dense",
-    "force_columns",
-    "mass",
-    "matrix",
-    "moving_pairs",
-    "pair_products",
-    "to_branch_forces",
-    "to_branch_motions",
-    "to_parent_columns",
-    "work",
-]
+    "Block", "Inertia", "add_blocks", "composites", "dense", "force_columns", "mass", "matrix", "moving_pairs",
+    "pair_products", "to_branch_forces", "to_branch_motions", "work"
+]  # fmt: skip
 
 
 Inertia = tuple[Any, Any, Any]  # mass, a number or (..., 1), first moment (..., 3), rotational inertia (..., 6)
@@ -73,7 +52,7 @@ def matrix(
     products = sum(6 * motion.subspaces[j][0].shape[-1] * motion.subspaces[i][0].shape[-1] for j, i in pairs)
     plain = wrenches is None and not any(link.follows for link in links)
     if plain and _pays_in_loops(products, [R for R, _ in motion.transforms]):
-        poses, forces = branch_poses(tree, motion), list(map(force_columns, inertias, motion.subspaces))
+        poses, forces = world_poses(tree, motion, in_branch=True), list(map(force_columns, inertias, motion.subspaces))
         found = pair_products(pairs, list(map(to_branch_motions, poses, motion.subspaces)),
                               list(map(to_branch_forces, poses, forces)))  # fmt: skip
         blocks = {(links[j].u.start, links[i].u.start): block for (j, i), block in found.items()}
@@ -90,14 +69,7 @@ def matrix(
 
 def composites(tree: Tree, motion: Motion, own: list[Inertia]) -> list[Inertia]:
     """Inertia of every link and all that it carries, as if welded together, from the inertias of the links."""
-    total = list(own)
-    for i in reversed(range(len(tree.links))):
-        parent = tree.links[i].parent
-        if parent != WORLD:
-            m, h, I = total[parent]
-            m_child, h_child, I_child = inertia_to_parent(motion.transforms[i], total[i])
-            total[parent] = m + m_child, h + h_child, I + I_child
-    return total
+    return carried_sums(tree, motion, own, inertia_to_parent)
 
 
 def inertia_to_parent(transform: Pair, inertia: Inertia) -> Inertia:
@@ -155,23 +127,18 @@ def to_parent_columns(transform: Pair, force: Pair) -> Pair:
 
 def work(motions: Pair, forces: Pair) -> Array:
     """(..., k, l) of columns of motions and of forces, such as S^T I S."""
-    return np.swapaxes(motions[0], -1, -2) @ forces[0] + np.swapaxes(motions[1], -1, -2) @ forces[1]
+    return transpose(motions[0]) @ forces[0] + transpose(motions[1]) @ forces[1]
 
 
 def dense(system: ArticulatedSystem, blocks: dict[tuple[int, int], Any]) -> Array:
     """(..., nu, nu) matrix of its blocks, by their first indices in u; zero elsewhere."""
     if not blocks:
         return np.zeros((system.nu, system.nu))
-    batch = np.broadcast_shapes(*(block.shape[:-2] for block in blocks.values()))
     moving = sorted((s for s in system.u_slices if s.stop > s.start), key=lambda s: s.start)
-    rows = []
-    for a in moving:
-        row = []
-        for b in moving:
-            block = blocks.get((a.start, b.start), np.zeros((a.stop - a.start, b.stop - b.start)))
-            row.append(np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True))
-        rows.append(np.concatenate(row, axis=-1))
-    return np.concatenate(rows, axis=-2)
+    rows = [
+        [blocks.get((a.start, b.start), np.zeros((a.stop - a.start, b.stop - b.start))) for b in moving] for a in moving
+    ]
+    return joined_matrices(list(map(joined_matrices, rows)), -2)
 
 
 # ---- Blocks of joints that carry each other, in the axes of the first link of their branch ------------------------
@@ -187,18 +154,6 @@ def moving_pairs(tree: Tree) -> list[tuple[int, int]]:
     """(j, i) of every link i and link j that carries it, where the joints of both move."""
     moving = {i for i, link in enumerate(tree.links) if link.u.stop > link.u.start}
     return [(j, i) for i in sorted(moving) for j in tree.path(i)[:-1] if j in moving]
-
-
-def branch_poses(tree: Tree, motion: Motion) -> list[Pair]:
-    """(R, p) of every link in the axes and about the origin of the first link of its branch."""
-    found: list[Pair] = []
-    for link, (R, p) in zip(tree.links, motion.transforms, strict=True):
-        if link.parent == WORLD:
-            found.append((np.eye(3), np.zeros(3)))
-            continue
-        R_parent, p_parent = found[link.parent]
-        found.append((R_parent @ R, p_parent + matvec(R_parent, p)))
-    return found
 
 
 def to_branch_motions(pose: Pair, columns: Pair) -> Array:
@@ -217,29 +172,44 @@ def pair_products(
     pairs: Sequence[tuple[int, int]], left: Sequence[Array], right: Sequence[Array]
 ) -> dict[tuple[int, int], Array]:
     """left[j]^T right[i] (..., a, b) by the pair (j, i), of matrices (..., r, a) and (..., r, b)."""
-    shapes = {pair: (*left[pair[0]].shape[-2:], right[pair[1]].shape[-1]) for pair in pairs}
-    if not _pays_in_loops(sum(r * a * b for r, a, b in shapes.values()), left):
+    shapes = {(j, i): (left[j].shape[-1], right[i].shape[-1]) for j, i in pairs}
+    if not _pays_in_loops(sum(left[j].shape[-2] * a * b for (j, _), (a, b) in shapes.items()), left):
         return {(j, i): transpose(left[j]) @ right[i] for j, i in pairs}
-    size = sum(a * b for _, a, b in shapes.values())
-    rows, cells, firsts = Rows(), [0.0] * size, []
-    for matrices in (left, right):
-        firsts.append(np.cumsum([len(cells), *(x.size for x in matrices)]))
-        cells += [entry for x in matrices for entry in np.asarray(x).flat]
-    edges = np.cumsum([0, *(a * b for _, a, b in shapes.values())])
-    for (pair, (r, a, b)), edge in zip(shapes.items(), edges, strict=False):
-        takes, gives = [np.arange(r * a), np.arange(r * b)], [np.arange(a * b)]
-        rows.types.setdefault((r, a, b), (partial(_product, r), takes, gives))
-        rows.add((r, a, b), [(*(int(place[k]) for place, k in zip(firsts, pair, strict=True)), int(edge))])
-    found = rows.looped(cells, size)
-    return {pair: found[edge : edge + a * b].reshape(a, b)
-            for (pair, (_, a, b)), edge in zip(shapes.items(), edges, strict=False)}  # fmt: skip
+    size = sum(a * b for a, b in shapes.values())
+    rows, cells, blocks, found = Rows(), [0.0] * size, list[Block](), dict[tuple[int, int], Block]()
+    for x in (*left, *right):
+        blocks.append((len(cells), x.shape[-1], *x.shape[-2:]))
+        cells += np.asarray(x).ravel().tolist()
+    start = 0
+    for (j, i), (a, b) in shapes.items():
+        found[j, i] = start, b, a, b
+        add_blocks(rows, _product, [blocks[j], blocks[len(left) + i]], found[j, i])
+        start += a * b
+    values = rows.looped(cells, size)
+    return {pair: values[first : first + a * b].reshape(a, b) for pair, (first, _, a, b) in found.items()}
+
+
+Block = tuple[int, int, int, int]  # of cells: the first one, the step from row to row, the numbers of rows and columns
+
+
+def add_blocks(rows: Rows, formula: Callable[..., Array], takes: Sequence[Block], gives: Block) -> None:
+    """A row of a loop next: the formula of matrices `takes` gives a matrix."""
+    key, blocks = (formula, tuple(block[2:] for block in takes)), (*takes, gives)
+    if key not in rows.types:
+        *own, last = ((step * np.arange(h)[:, None] + np.arange(w)).ravel() for _, step, h, w in blocks)
+        rows.types[key] = partial(_of_blocks, *key), own, [last]
+    rows.add(key, [tuple(block[0] for block in blocks)])
+
+
+def _of_blocks(formula: Callable[..., Array], shapes: Sequence[tuple[int, int]], *entries: Array) -> Array:
+    """A formula of matrices on their entries."""
+    return formula(*(x.reshape(shape) for x, shape in zip(entries, shapes, strict=True))).reshape(-1)
+
+
+def _product(A: Array, B: Array) -> Array:
+    return A.T @ B
 
 
 def _pays_in_loops(products: int, arrays: Sequence[Array]) -> bool:
     """Whether so many multiplications are done in a loop: in a kernel, where arrays are symbols of its tracing."""
     return products >= MIN_LOOPED_PRODUCTS and any(map(becomes_loops, arrays))
-
-
-def _product(r: int, left: Array, right: Array) -> Array:
-    """The entries of A^T B from those of A and B, of r rows each."""
-    return (left.reshape(r, -1).T @ right.reshape(r, -1)).reshape(-1)

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.regularity import check_massive, check_regular
+from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
 from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.joints.evaluation import Call, SystemLike, kernel_for
+from myoquat.joints.evaluation import Call, SystemLike, compiled
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
@@ -30,14 +29,9 @@ from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.parameters import Parameters
 
 __all__ = [
-    "DynamicsHessianProduct",
-    "ForwardDynamicsDerivatives",
-    "InverseDynamicsDerivatives",
-    "forward_dynamics_derivatives",
-    "forward_dynamics_hvp",
-    "inverse_dynamics_derivatives",
-    "inverse_dynamics_hvp",
-]
+    "DynamicsHessianProduct", "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives",
+    "forward_dynamics_derivatives", "forward_dynamics_hvp", "inverse_dynamics_derivatives", "inverse_dynamics_hvp"
+]  # fmt: skip
 
 NOTHING: Mapping[str, Array] = MappingProxyType({})
 
@@ -135,11 +129,9 @@ def forward_dynamics_derivatives(
     >>> found.q.round(3), found.parameters  # -g / l, and -tau / (m l)^2
     (array([[-19.62]]), {'bodies.bob.mass': array([-1.])})
     """
-    call = _forward_call(model, (q, u, tau, f_ext), inputs, "forward_dynamics_derivatives")
-    asked = _Request.of(model, call, "tau", inputs, constraints, parameters)
-    found = asked.evaluated("forward_dynamics_derivatives", backend)
-    record: ForwardDynamicsDerivatives = asked.split(ForwardDynamicsDerivatives, found)
-    return record._replace(one_sided=_sides(model, call, inputs, one_sided))
+    name, given = "forward_dynamics_derivatives", (q, u, tau, f_ext)
+    request = _Request.of(name, model, given, inputs, constraints, parameters)
+    return request.derivatives(ForwardDynamicsDerivatives, one_sided, backend)
 
 
 def inverse_dynamics_derivatives(
@@ -159,11 +151,9 @@ def inverse_dynamics_derivatives(
     >>> inverse_dynamics_derivatives(mq.ArticulatedSystem((bob,)), [0.0], [0.0], [0.0]).q.round(3)  # m g l
     array([[9.81]])
     """
-    call = _inverse_call(model, (q, u, udot, f_ext), "inverse_dynamics_derivatives")
-    asked = _Request.of(model, call, "udot", inputs, constraints, parameters)
-    found = asked.evaluated("inverse_dynamics_derivatives", backend)
-    record: InverseDynamicsDerivatives = asked.split(InverseDynamicsDerivatives, found)
-    return record._replace(one_sided=_sides(model, call, inputs, one_sided))
+    name, given = "inverse_dynamics_derivatives", (q, u, udot, f_ext)
+    request = _Request.of(name, model, given, inputs, constraints, parameters)
+    return request.derivatives(InverseDynamicsDerivatives, one_sided, backend)
 
 
 def forward_dynamics_hvp(
@@ -186,12 +176,10 @@ def forward_dynamics_hvp(
     >>> forward_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # g sin(q) / l
     array([19.62])
     """
-    call = _forward_call(model, (q, u, tau, f_ext), inputs, "forward_dynamics_hvp")
     if inputs is not None:
         check_curved_paths(model, 3)
-    return _Request.of(model, call, "tau", inputs, constraints, parameters).hessian_product(
-        "forward_dynamics_hvp", weights, direction
-    )
+    request = _Request.of("forward_dynamics_hvp", model, (q, u, tau, f_ext), inputs, constraints, parameters)
+    return request.hessian_product(weights, direction)
 
 
 def inverse_dynamics_hvp(
@@ -209,100 +197,102 @@ def inverse_dynamics_hvp(
     >>> inverse_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # -m g l sin(q)
     array([-9.81])
     """
-    call = _inverse_call(model, (q, u, udot, f_ext), "inverse_dynamics_hvp")
     if inputs is not None:
         check_curved_paths(model, 3)
-    return _Request.of(model, call, "udot", inputs, constraints, parameters).hessian_product(
-        "inverse_dynamics_hvp", weights, direction
-    )
-
-
-def _forward_call(
-    model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None], inputs: Inputs | None, name: str
-) -> Call:
-    """The checked arguments (q, u, tau, f_ext) of forward dynamics."""
-    q, u, tau, f_ext = given
-    call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    if inputs is None:
-        check_regular(call.system)
-        check_locks(call.system, call.inputs["q"].array, name)
-    return call
-
-
-def _inverse_call(
-    model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None], name: str
-) -> Call:
-    """The checked arguments (q, u, udot, f_ext) of inverse dynamics."""
-    q, u, udot, f_ext = given
-    call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_followed_locks(call.system, call.inputs["q"].array, name)
-    check_massive(call.system, bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ())))
-    return call
-
-
-def _sides(model: SystemLike, call: Call, inputs: Inputs | None, asked: bool) -> Array | None:
-    if not asked:
-        return None
-    if inputs is None:
-        raise ValueError("one_sided: it tells of the paths of muscles, which act with inputs=Inputs(...)")
-    return one_sided_paths(model, call.inputs["q"].array)
+    request = _Request.of("inverse_dynamics_hvp", model, (q, u, udot, f_ext), inputs, constraints, parameters)
+    return request.hessian_product(weights, direction)
 
 
 @dataclass(frozen=True)
 class _Request:
-    """Checked values of all variables, in order, and the function of which derivatives are asked for."""
+    """Checked values of all variables, in order, and the public function that asks for derivatives."""
 
+    name: str
+    model: SystemLike
+    inputs: Inputs | None
     variables: DynamicsVariables
     call: Call
-    time: float
     values: Mapping[str, Array]
 
     @classmethod
     def of(
-        cls, model: SystemLike, call: Call, last: str, inputs: Inputs | None, constraints: Sequence[Constraint],
-        parameters: str | Iterable[str],
+        cls, name: str, model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike | None],
+        inputs: Inputs | None, constraints: Sequence[Constraint], parameters: str | Iterable[str],
     ) -> "_Request":  # fmt: skip
-        """From the arguments of the public functions."""
+        """From the arguments of the public function; `given` are q, u, tau or udot, and f_ext."""
+        forward = name.startswith("forward")
+        call = Call(model).q(given[0]).u(given[1]).velocities("tau" if forward else "udot", given[2]).wrenches(given[3])
+        system, values = call.system, {key: x.array for key, x in call.inputs.items()}
+        if not forward:
+            check_followed_locks(system, values["q"], name)
+            check_massive(system, is_constrained(model))
+        elif inputs is None:
+            check_regular(system)
+            check_locks(system, values["q"], name)
         names = Parameters.of(model, parameters).acting("q, u, inputs", states=True)
-        varied = names if names.names else None
-        values = {name: x.array for name, x in call.inputs.items()}
+        varied, own = names if names.names else None, list[str]()  # own: inputs that the model's functions give
         if inputs is None:
             if constraints:
                 raise ValueError("constraints: they act with the model's forces; give inputs=Inputs(...) too")
-            equations = StateEquations(call.system)
+            equations = StateEquations(system)
         else:
             if inputs.torque is not None or inputs.parameters:
                 raise ValueError("inputs: torque and parameters are arguments of their own: tau, parameters")
             check_curved_paths(model, parameters=names.names)
-            point = StatePoint.of(model, (call.inputs["q"].array, call.inputs["u"].array), inputs, constraints,
-                                  external_torque=False)  # fmt: skip
+            point = StatePoint.of(model, (values["q"], values["u"]), inputs, constraints, external_torque=False)
             equations = point.equations
             values |= dict(zip(equations.inputs, point.values, strict=True))
             if equations.own:
                 values["muscle_states"] = equations.rest(point.x)
-        variables = DynamicsVariables(equations, last == "tau", inputs is not None, "f_ext" in call.inputs, varied,
-                                      _left_to_model(inputs))  # fmt: skip
+            if inputs.excitation is None:
+                own += ["excitation"] if inputs.activation is not None else ["excitation", "activation"]
+            own += ["controls"] if inputs.controls is None else []
         if varied is not None:
-            values["parameters"] = _known(varied)
-        return cls(variables, call, 0.0, {name: values[name] for name in variables.shapes})
+            values["parameters"] = varied.defaults
+            if missing := [name for name, x in zip(varied.names, varied.defaults, strict=True) if np.isnan(x)]:
+                raise ValueError(f"parameters: the model has no value for {', '.join(missing)}")
+        variables = DynamicsVariables(equations, forward, inputs is not None, "f_ext" in values, varied, tuple(own))
+        return cls(name, model, inputs, variables, call, {key: values[key] for key in variables.shapes})
 
-    def evaluated(self, name: str, backend: str) -> Array:
-        """(..., rows, directions) all derivatives."""
-        variables = self.variables
+    def derivatives(self, record: Any, one_sided: bool, backend: str) -> Any:
+        """The record of the derivatives in columns, its multipliers those of the rows beyond nu."""
+        variables, nu = self.variables, self.call.system.nu
+        sides = None
+        if one_sided:
+            if self.inputs is None:
+                raise ValueError("one_sided: it tells of the paths of muscles, which act with inputs=Inputs(...)")
+            sides = one_sided_paths(self.model, self.values["q"])
         if not variables.acting and variables.varied is None:
-            return self.call.run(
-                name, _by_name(self.values, lambda v: variables.derivatives(0.0, v)), 2, backend=backend
-            )
-        if backend != "kernel":
+            formula = _by_name(self.values, lambda values: variables.derivatives(0.0, values))
+            found = self.call.run(self.name, formula, 2, backend=backend)
+        elif backend != "kernel":
             raise ValueError(f"backend={backend!r}: with inputs or parameters derivatives are compiled")
-        return self._compiled(name, variables.derivatives, {})
+        else:
+            found = self._compiled(variables.derivatives, {})
+        rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
+        parts, start = {}, 0
+        for name, size in variables.sizes.items():
+            parts[name] = found[rows, start : start + size]
+            start += size
+        if not variables.constrained:
+            return self._recorded(record, parts)._replace(one_sided=sides)
+        first, multipliers = (self._recorded(record, {name: part[..., s, :] for name, part in parts.items()})
+                              for s in (slice(nu), slice(nu, None)))  # fmt: skip
+        return first._replace(multipliers=multipliers, one_sided=sides)
 
-    def hessian_product(
-        self, name: str, weights: ArrayLike, direction: tuple[ArrayLike, ...]
-    ) -> DynamicsHessianProduct:
+    def _recorded(self, record: Any, parts: dict[str, Array]) -> Any:
+        names = self.variables.varied.names if self.variables.varied is not None else ()
+        by_parameter, f_ext = (parts.pop(name, None) for name in ("parameters", "f_ext"))
+        if isinstance(f_ext, np.ndarray):
+            f_ext = f_ext.reshape((*f_ext.shape[:-1], *self.variables.shapes["f_ext"]))
+        joints = [parts.pop(name) for name in list(parts)[:3]]
+        numbers = {name: by_parameter[..., i] for i, name in enumerate(names)} if by_parameter is not None else {}
+        return record(*joints, f_ext, parts, numbers)
+
+    def hessian_product(self, weights: ArrayLike, direction: tuple[ArrayLike, ...]) -> DynamicsHessianProduct:
         """The Hessian of weights . value times a direction, by the first three variables and the parameters."""
-        nu, velocities = self.call.system.nu, self.call.system.velocity_names
-        names = () if self.variables.varied is None else self.variables.varied.names
+        nu, velocities, variables = self.call.system.nu, self.call.system.velocity_names, self.variables
+        names = () if variables.varied is None else variables.varied.names
         wanted = 4 if names else 3
         if not isinstance(direction, tuple) or len(direction) != wanted:
             raise ValueError(f"direction must be a tuple of {wanted} arrays, not {direction!r}: three (..., {nu})"
@@ -310,63 +300,40 @@ class _Request:
         parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction[:3])]
         parts += [check_state("direction[3]", part, len(names), names) for part in direction[3:]]
         given = {"weights": check_state("weights", weights, nu, velocities), "direction": joined(parts)}
-        found = self._compiled(name, self._hessian_product, given)
-        numbers = {key: found[..., 3 * nu + k] for k, key in enumerate(names)}
-        return DynamicsHessianProduct(found[..., :nu], found[..., nu : 2 * nu], found[..., 2 * nu : 3 * nu], numbers)
-
-    def _hessian_product(self, t: Any, values: dict[str, Any]) -> Array:
-        variables, nu = self.variables, self.call.system.nu
-        weights, direction = values["weights"], values["direction"]
-        first, size = 3 * nu, direction.shape[-1]
+        first, size = 3 * nu, given["direction"].shape[-1]
         between = np.zeros(sum(variables.sizes.values()) - size)
 
-        def number(d: Array) -> Array:
-            whole = joined([d[..., :first], between, d[..., first:]])
-            changed = variables.changed(t, values, whole, second_order_displaced)
-            return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
+        def formula(t: Any, values: dict[str, Any]) -> Array:
+            weights, direction = values["weights"], values["direction"]
 
-        def slope(d: Array) -> Array:
-            found: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
-            return found[..., 0]
+            def number(d: Array) -> Array:
+                whole = joined([d[..., :first], between, d[..., first:]])
+                changed = variables.changed(t, values, whole, second_order_displaced)
+                return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
 
-        result: Array = jacobian_at(slope, np.zeros(size), like=direction)
-        return result[..., 0, :]
+            def slope(d: Array) -> Array:
+                along: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
+                return along[..., 0]
 
-    def _compiled(self, name: str, formula: Callable[[Any, dict[str, Any]], Array], more: Mapping[str, Array]) -> Array:
+            result: Array = jacobian_at(slope, np.zeros(size), like=direction)
+            return result[..., 0, :]
+
+        found = self._compiled(formula, given)
+        by_q, by_u, by_force, numbers = np.split(found, [nu, 2 * nu, first], axis=-1)
+        return DynamicsHessianProduct(by_q, by_u, by_force, {name: numbers[..., k] for k, name in enumerate(names)})
+
+    def _compiled(self, formula: Callable[[Any, dict[str, Any]], Array], more: Mapping[str, Array]) -> Array:
         """The formula of (time, values) and more arguments, through its kernel."""
         sizes = {**self.variables.shapes, **{key: (x.shape[-1],) for key, x in more.items()}}
-
-        def function(t: Array, *arrays: Array) -> Array:
-            return formula(t, dict(zip(sizes, arrays, strict=True)))
-
-        kernel: kernels.Kernel = kernel_for(
-            (name, self.variables.key),
-            lambda content: kernels.compile(function, {"t": (), **sizes}, ["derivatives"], name=name, content=content),
+        key = self.name, self.variables.key
+        kernel = compiled(
+            key,
+            lambda t, *arrays: formula(t, dict(zip(sizes, arrays, strict=True))),
+            {"t": (), **sizes},
+            ["derivatives"],
+            name=self.name,
         )
-        return kernel(self.time, *self.values.values(), *more.values())
-
-    def split(self, record: Any, found: Array) -> Any:
-        """The record of the derivatives in columns, its multipliers those of the rows beyond nu."""
-        rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
-        nu, parts, start = self.call.system.nu, {}, 0
-        for name, size in self.variables.sizes.items():
-            parts[name] = found[rows, start : start + size]
-            start += size
-        if not self.variables.constrained:
-            return self._recorded(record, parts)
-        first, multipliers = ({name: part[..., s, :] for name, part in parts.items()}
-                              for s in (slice(nu), slice(nu, None)))  # fmt: skip
-        return self._recorded(record, first)._replace(multipliers=self._recorded(record, multipliers))
-
-    def _recorded(self, record: Any, parts: dict[str, Array]) -> Any:
-        names = self.variables.varied.names if self.variables.varied is not None else ()
-        by_parameter = parts.pop("parameters", None)
-        f_ext = parts.pop("f_ext", None)
-        if isinstance(f_ext, np.ndarray):
-            f_ext = f_ext.reshape((*f_ext.shape[:-1], *self.variables.shapes["f_ext"]))
-        joints = [parts.pop(name) for name in list(parts)[:3]]
-        numbers = {name: by_parameter[..., i] for i, name in enumerate(names)} if by_parameter is not None else {}
-        return record(*joints, f_ext, parts, numbers)
+        return kernel(0.0, *self.values.values(), *more.values())
 
 
 def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Array]) -> Callable[..., Array]:
@@ -378,19 +345,3 @@ def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Ar
 
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
-
-
-def _left_to_model(inputs: Inputs | None) -> tuple[str, ...]:
-    """The inputs that the model's own functions give, where there are any, since the call does not."""
-    if inputs is None:
-        return ()
-    muscles = () if inputs.excitation is not None else ("excitation",) + ("activation",) * (inputs.activation is None)
-    return muscles if inputs.controls is not None else (*muscles, "controls")
-
-
-def _known(varied: Parameters) -> Array:
-    """(n,) the model's own values; ValueError for one that it leaves open."""
-    missing = [name for name, value in zip(varied.names, varied.defaults, strict=True) if np.isnan(value)]
-    if missing:
-        raise ValueError(f"parameters: the model has no value for {', '.join(missing)}")
-    return varied.defaults

@@ -3,10 +3,10 @@
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.inverse import damping_force, rotor_inertia, spring_energy
+from myoquat.dynamics.inverse import damping_force, link_wrenches, rotor_inertia, spring_energy
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import cross, dot, matvec, vecmat
+from myoquat.joints.vectors import dot, matvec
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
@@ -26,20 +26,14 @@ def potential(system: ArticulatedSystem, q: Array) -> Array:
     """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
     motion = kinematics(system.tree, q)
     gravity = as_array(system.gravity)
-    energy: Array = spring_energy(system, q) - _welded_moment(system) @ gravity
+    energy: Array = spring_energy(system, q)
+    for body in system.bodies:
+        frame = system.tree.frames[body.name]
+        if frame.link < 0:  # welded to the ground
+            energy = energy - body.mass * (frame.p + frame.R @ as_array(body.center_of_mass)) @ gravity
     for link, (R, p) in zip(system.tree.links, world_poses(system.tree, motion), strict=True):
         energy = energy - dot(matvec(R, link.moment) + link.mass * p, gravity)
     return energy
-
-
-def _welded_moment(system: ArticulatedSystem) -> Array:
-    """(3,) mass times center of mass of the bodies that are welded to the ground."""
-    moment = np.zeros(3)
-    for body in system.bodies:
-        frame = system.tree.frames[body.name]
-        if frame.link < 0:
-            moment = moment + body.mass * (frame.p + frame.R @ as_array(body.center_of_mass))
-    return moment
 
 
 def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -48,12 +42,7 @@ def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: 
     if f_ext is None:
         return power
     motion = kinematics(system.tree, q, u)
-    poses = world_poses(system.tree, motion)
-    for i, name in enumerate(system.body_names):
-        link, _, origin = system.tree.frames[name]
-        if link < 0:
-            continue
-        (R, _), (omega, v) = poses[link], motion.velocities[link]
-        f, n = vecmat(f_ext[..., i, :3], R), vecmat(f_ext[..., i, 3:], R)
-        power = power + dot(f, v + cross(omega, origin)) + dot(n, omega)
+    wrenches = link_wrenches(system, system.tree, motion, f_ext)
+    for (n, f), (omega, v) in zip(wrenches, motion.velocities, strict=True):
+        power = power + dot(n, omega) + dot(f, v)
     return power

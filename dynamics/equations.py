@@ -21,7 +21,7 @@ import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, energy, factor, inverse
-from myoquat.dynamics.regularity import check_massive, check_regular
+from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
@@ -29,41 +29,18 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, joined, matvec
 
 __all__ = [
-    "SparseMassMatrix",
-    "bias_force",
-    "external_force",
-    "forward_dynamics",
-    "gravity_force",
-    "inverse_dynamics",
-    "inverse_mass_matrix",
-    "joint_reactions",
-    "kinetic_energy",
-    "mass_matrix",
-    "potential_energy",
-    "power",
-    "sparse_mass_matrix",
-    "wrench_at",
-]
+    "SparseMassMatrix", "bias_force", "external_force", "forward_dynamics", "gravity_force", "inverse_dynamics",
+    "inverse_mass_matrix", "joint_reactions", "kinetic_energy", "mass_matrix", "potential_energy", "power",
+    "sparse_mass_matrix", "wrench_at"
+]  # fmt: skip
 
 METHODS = ("aba", "crba")
 
 
-def _is_constrained(model: SystemLike) -> bool:
-    """Whether a model has couplers or constraints, which may determine the motion of bodies without mass."""
-    return bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ()))
-
-
 def _of_motion(
-    call: Call,
-    quantity: str,
-    formula: Callable[..., Array],
-    axes: int,
-    out: Array | None,
-    backend: str,
-    *,
-    locks: Callable[[ArticulatedSystem, Array, str], None] = check_followed_locks,
-    variant: str | None = None,
-) -> Array:
+    call: Call, quantity: str, formula: Callable[..., Array], axes: int, out: Array | None, backend: str, *,
+    locks: Callable[[ArticulatedSystem, Array, str], None] = check_followed_locks, variant: str | None = None,
+) -> Array:  # fmt: skip
     """The formula of the system and the arguments, outside the locks where it fails."""
     locks(call.system, call.inputs["q"].array, quantity)
     return call.run(quantity, partial(formula, call.system), axes, variant=variant, out=out, backend=backend)
@@ -82,7 +59,7 @@ def mass_matrix(model: SystemLike, q: ArrayLike, *, out: Array | None = None, ba
     ((6, 6), True)
     """
     call = Call(model).q(q)
-    check_massive(call.system, _is_constrained(model))
+    check_massive(call.system, is_constrained(model))
     return _of_motion(call, "mass_matrix", composite.mass, 2, out, backend)
 
 
@@ -171,15 +148,9 @@ def gravity_force(model: SystemLike, q: ArrayLike, *, out: Array | None = None, 
 
 
 def inverse_dynamics(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    udot: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    out: Array | None = None,
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, f_ext: ArrayLike | None = None, *,
+    out: Array | None = None, backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., nu) tau = M udot + b - J^T f_ext, by the recursive Newton-Euler algorithm.
 
     >>> import numpy as np
@@ -191,21 +162,14 @@ def inverse_dynamics(
     True
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).wrenches(f_ext)
-    check_massive(call.system, _is_constrained(model))
+    check_massive(call.system, is_constrained(model))
     return _of_motion(call, "inverse_dynamics", inverse.inverse, 1, out, backend)
 
 
 def forward_dynamics(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    method: str = "aba",
-    out: Array | None = None,
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, *,
+    method: str = "aba", out: Array | None = None, backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., nu) udot with M udot + b = tau + J^T f_ext.
 
     method: "aba", the articulated-body algorithm, whose cost is linear in the number of bodies. Or "crba", with M and
@@ -256,15 +220,9 @@ def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = Non
 
 
 def power(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    tau: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    out: Array | None = None,
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, *,
+    out: Array | None = None, backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(...) rate of kinetic plus potential energy [W]: what tau and f_ext do, less what damping takes.
 
     >>> import myoquat as mq
@@ -277,15 +235,9 @@ def power(
 
 
 def joint_reactions(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    udot: ArrayLike,
-    f_ext: ArrayLike | None = None,
-    *,
-    out: Array | None = None,
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, f_ext: ArrayLike | None = None, *,
+    out: Array | None = None, backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., bodies, 6) the wrench (force [N], torque [N m]) that each body gets through its joint, at the body's origin
     in world axes. It has everything that passes there, actuation, damping and springs included, welds too.
 

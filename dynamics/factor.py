@@ -6,14 +6,12 @@ Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, s
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.dynamics.composite import mass
+from myoquat.dynamics.composite import add_blocks, mass
 from myoquat.dynamics.inverse import inverse
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
@@ -23,21 +21,9 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
-    "Factors",
-    "ancestors",
-    "ascended",
-    "columns_solved",
-    "descended",
-    "factor",
-    "forward",
-    "inverse3",
-    "inverse_mass",
-    "mass_factor",
-    "pattern",
-    "solve",
-    "solve_small",
-    "sparse_entries",
-]
+    "Factors", "ancestors", "ascended", "columns_solved", "descended", "factor", "forward", "inverse3", "inverse_mass",
+    "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
+]  # fmt: skip
 
 
 # entries of L from which its code is long beside a call: 30 for ten four-bar loops, 356 for Rajagopal2016
@@ -92,9 +78,8 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
 
 def _entries(system: ArticulatedSystem, q: Array) -> Array:
     """(..., n) the entries of the factor of M(q) that are not zero."""
-    order = ancestors(system)
-    rows, columns = pattern(order)
-    return factor(order, mass(system, q))[..., rows, columns]
+    both = sparse_entries(system, q)
+    return both[..., both.shape[-1] // 2 :]
 
 
 def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
@@ -122,39 +107,26 @@ def columns_solved(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Ar
     nu, n = B.shape[-2:]
     if sum(len(above) + 1 for _, above in order) < MIN_BLOCKED_ENTRIES or not becomes_loops(F):
         return solve(order, F, B)
-    groups, above, rows = _groups(order), dict(order), Rows()
-
-    def add(formula: Callable[..., Array], takes: Sequence[_Block], gives: Sequence[_Block]) -> None:
-        key = formula, tuple(block[2:] for block in takes)
-        if key not in rows.types:
-            offsets = ([(step * np.arange(h)[:, None] + np.arange(w)).ravel() for _, step, h, w in blocks]
-                       for blocks in (takes, gives))  # fmt: skip
-            rows.types[key] = (partial(_of_blocks, *key), *offsets)
-        rows.add(key, [tuple(block[0] for block in (*takes, *gives))])
+    # With L = diag(L_KK) (1 + N) over groups K of velocities, M = (1 + N)^T diag(M_KK) (1 + N)
+    groups, above, rows, N = _groups(order), dict(order), Rows(), F.copy()
+    for K in groups:
+        for a in range(1, len(K)):
+            N[K[a], : K[0]] = N[K[a], : K[0]] - F[K[a], K[0] : K[a]] @ N[K[0] : K[a], : K[0]]
 
     for first in range(0, n, PANEL_COLUMNS):
         size = min(PANEL_COLUMNS, n - first)
         found = {K: (first + n * K[0], n, len(K), size) for K in groups}
         x = {K: (nu * n + start, *others) for K, (start, *others) in found.items()}  # from B, behind the result
-        f = {(K, I): (2 * nu * n + nu * K[0] + I[0], nu, len(K), len(I))
-             for K in groups for I in groups if I == K or I[0] in above[K[0]]}  # fmt: skip
-        for K, I in reversed(f):
-            if I == K:
-                add(_descended_block, [f[K, K], x[K]], [x[K]])
-            else:
-                add(_less_transposed, [f[K, I], x[K], x[I]], [x[I]])
+        f = {(K, I): (2 * nu * n + nu * K[0] + I[0], nu, len(K), len(I)) for K in groups for I in groups}
+        pairs = [(K, I) for K, I in f if I[0] in above[K[0]]]
+        for K, I in reversed(pairs):
+            add_blocks(rows, _less_transposed, [f[K, I], x[K], x[I]], x[I])
         for K in groups:
-            add(_scaled, [f[K, K], x[K]], [x[K]])
-        for K, I in f:
-            if I == K:
-                add(_ascended_block, [f[K, K], x[K]], [x[K], found[K]])
-            else:
-                add(_less, [f[K, I], x[I], x[K]], [x[K]])
-    cells = [0.0] * (nu * n) + list(np.asarray(B).flat) + list(np.asarray(F).flat)
+            add_blocks(rows, _solved, [f[K, K], x[K]], found[K])
+        for K, I in pairs:
+            add_blocks(rows, _less, [f[K, I], found[I], found[K]], found[K])
+    cells = [0.0] * (nu * n) + list(np.asarray(B).flat) + list(np.asarray(N).flat)
     return rows.looped(cells, nu * n).reshape(nu, n)
-
-
-_Block = tuple[int, int, int, int]  # of cells: the first one, the step from row to row, the numbers of rows and columns
 
 
 def _groups(order: list[tuple[int, list[int]]]) -> list[tuple[int, ...]]:
@@ -167,11 +139,6 @@ def _groups(order: list[tuple[int, list[int]]]) -> list[tuple[int, ...]]:
     return groups
 
 
-def _of_blocks(formula: Callable[..., Array], shapes: Sequence[tuple[int, int]], *entries: Array) -> Array:
-    """A formula of matrices on their entries."""
-    return formula(*(x.reshape(shape) for x, shape in zip(entries, shapes, strict=True))).reshape(-1)
-
-
 def _less(F: Array, X: Array, Y: Array) -> Array:
     return Y - F @ X
 
@@ -180,20 +147,8 @@ def _less_transposed(F: Array, X: Array, Y: Array) -> Array:
     return Y - F.T @ X
 
 
-def _scaled(F: Array, X: Array) -> Array:
-    return np.diagonal(F)[:, None] * X
-
-
-def _descended_block(F: Array, X: Array) -> Array:
-    return descended([(k, list(range(k))) for k in range(len(F))], F, X)
-
-
-def _ascended_block(F: Array, X: Array) -> Array:
-    """L^-1 X, twice."""
-    X = X.copy()
-    for k in range(1, len(X)):
-        X[k] = X[k] - F[k, :k] @ X[:k]
-    return np.concatenate([X, X])
+def _solved(F: Array, X: Array) -> Array:
+    return solve([(k, list(range(k))) for k in range(len(F))], F, X)
 
 
 def ascended(order: list[tuple[int, list[int]]], F: Array, X: Array) -> Array:

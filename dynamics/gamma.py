@@ -19,11 +19,11 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import Call, Input, SystemLike, evaluate, system_of
+from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import check_array, check_state
-from myoquat.joints.vectors import matvec
+from myoquat.joints.ranges import check_array
+from myoquat.joints.vectors import matvec, transpose
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -92,20 +92,15 @@ def forward_dynamics_gamma(
     >>> forward_dynamics_gamma(mq.ArticulatedSystem(tuple(bodies)), double, [0.0, 0.0], [0.0, 0.0], [5.0, 0.0])
     array([1., 2.])
     """
-    system = system_of(model)
-    given = q, qd
-    q = check_state("q", q, system.nq, system.coordinate_names)
-    qd = check_state("qd", qd, system.nq, system.coordinate_names)
-    if not any(is_symbolic(x) for x in (q, qd)):
-        gamma.check(q)
-    acting = Call(model).velocities("tau", tau).wrenches(f_ext).inputs
-    inputs = {"q": Input(given[0], q, (system.nq,)), "qd": Input(given[1], qd, (system.nq,)), **acting}
+    call = Call(model).coordinates("q", q).coordinates("qd", qd).velocities("tau", tau).wrenches(f_ext)
+    checked = [call.inputs[name].array for name in ("q", "qd")]
+    if not any(map(is_symbolic, checked)):
+        gamma.check(checked[0])
 
     def formula(q: Array, qd: Array, tau: Array, f_ext: Array | None = None) -> Array:
-        return _acceleration(system, gamma, q, qd, tau, f_ext)
+        return _acceleration(call.system, gamma, q, qd, tau, f_ext)
 
-    content = (system.content_key, content_key(gamma), tuple(inputs))
-    return evaluate("forward_dynamics_gamma", content, formula, inputs, 1)
+    return call.run("forward_dynamics_gamma", formula, 1, variant=content_key(gamma))
 
 
 def _acceleration(
@@ -118,30 +113,18 @@ def _acceleration(
     back = jacobian_at(gamma.gamma_inverse, q0)
     yd = matvec(back, qd0)
     qd = matvec(G, yd)
-    drift = _along(lambda s: gamma.gamma(y + s * yd, q0), q0)  # Gdot_y ydot
-    g = drift
+    g = jacobian_at(
+        lambda s: jacobian_at(lambda s: gamma.gamma(y + s * yd, q0), s, like=q0)[..., 0], np.zeros(1), like=q0
+    )[..., 0]  # Gdot_y ydot
     if gamma.time_constant is not None:
         Ts = gamma.time_constant
         g = g + 2 / Ts * (qd - qd0) + (q - q0) / (Ts * Ts)
     W = state.rate_inverse(system, q) @ G
     u = matvec(state.rate_inverse(system, q), qd)
-    w = _velocity_rate(system, q, qd, g)  # udot = W yddot + w
+    moved = lambda s: state.velocities(system, q + s * qd, qd + s * g)  # noqa: E731
+    w = jacobian_at(moved, np.zeros(1), like=q)[..., 0]  # udot = W yddot + w
     H = composite.mass(system, q)
     rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
-    transposed = np.swapaxes(W, -1, -2)
+    transposed = transpose(W)
     ydd = solve_small(transposed @ H @ W, matvec(transposed, rest)[..., None])[..., 0]
     return matvec(G, ydd) + g
-
-
-def _velocity_rate(system: ArticulatedSystem, q: Array, qd: Array, qdd: Array) -> Array:
-    """(..., nu) d/dt of N^+(q) qdot along qdot and qddot."""
-    return jacobian_at(lambda s: state.velocities(system, q + s * qd, qd + s * qdd), np.zeros(1), like=q)[..., 0]
-
-
-def _along(function: Callable[[Array], Array], like: Array) -> Array:
-    """(..., n) second derivative of a formula of one number s at s = 0."""
-
-    def slope(s: Array) -> Array:
-        return jacobian_at(function, s, like=like)[..., 0]
-
-    return jacobian_at(slope, np.zeros(1), like=like)[..., 0]

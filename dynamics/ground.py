@@ -3,10 +3,8 @@
 import numpy as np
 
 from myoquat.core.arguments import check_types
-from myoquat.core.typing import Array
 from myoquat.data import motions
 from myoquat.data.motions.motion import check_motion
-from myoquat.joints.vectors import joined
 from myoquat.muscle.evaluate import contact_forces
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.model import Model
@@ -47,9 +45,19 @@ def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.For
     moving = np.isfinite(motion.q).all(axis=-1)
     found = contact_forces(model, motion.q[moving], motion.u[moving])
     bodies = tuple(dict.fromkeys(body for _, body, _ in ends))
-    loads = np.stack([_resultant(found, [(k, sign) for k, b, sign in ends if b == body]) for body in bodies], axis=1)
+    loads = []
+    for body in bodies:
+        rows = found[:, [k for k, b, _ in ends if b == body]]
+        force = rows[..., :3] * np.array([sign for _, b, sign in ends if b == body])[:, None]
+        pressure = rows[..., 6]
+        total = pressure.sum(axis=-1, keepdims=True)
+        share = np.divide(pressure, total, out=np.zeros_like(pressure), where=total != 0)
+        point = np.sum(share[..., None] * rows[..., 3:6], axis=-2)
+        moment = np.sum(np.cross(rows[..., 3:6] - point[:, None], force), axis=-2)
+        loads.append((force.sum(axis=-2), point, moment))
     names = tuple(f"{body}_ground" for body in bodies)
-    return motions.Forces(motion.time[moving], names, bodies, loads[..., :3], loads[..., 3:6], loads[..., 6:])
+    parts = (np.stack(part, axis=1) for part in zip(*loads, strict=True))
+    return motions.Forces(motion.time[moving], names, bodies, *parts)
 
 
 def _on_ground(model: Model) -> list[tuple[int, str, float]]:
@@ -61,15 +69,3 @@ def _on_ground(model: Model) -> list[tuple[int, str, float]]:
         if ground in (first.body, second.body):
             found.append((k, second.body, 1.0) if first.body == ground else (k, first.body, -1.0))
     return found
-
-
-def _resultant(contacts: Array, own: list[tuple[int, float]]) -> Array:
-    """(t, 9) force, point and torque of some contacts (t, k, 7)."""
-    rows = contacts[:, [k for k, _ in own]]
-    force = rows[..., :3] * np.array([sign for _, sign in own])[:, None]
-    pressure = rows[..., 6]
-    total = pressure.sum(axis=-1, keepdims=True)
-    share = np.divide(pressure, total, out=np.zeros_like(pressure), where=total != 0)
-    point = np.sum(share[..., None] * rows[..., 3:6], axis=-2)
-    moment = np.sum(np.cross(rows[..., 3:6] - point[:, None], force), axis=-2)
-    return joined([force.sum(axis=-2), point, moment])

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.motion import (
     Motion,
-    Pair,
     accelerations,
     assembled,
+    carried_sums,
     gravity_accelerations,
     inertia_times,
     kinematics,
@@ -20,25 +20,13 @@ from myoquat.joints.motion import (
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
-from myoquat.joints.vectors import cross, joined, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = [
-    "bias",
-    "damping_force",
-    "external",
-    "generalized",
-    "gravity_load",
-    "inverse",
-    "joint_wrenches",
-    "link_forces",
-    "link_wrenches",
-    "passive_force",
-    "rotor_inertia",
-    "spring_energy",
-    "spring_force",
-    "transmitted",
-]
+    "bias", "damping_force", "external", "generalized", "gravity_load", "inverse", "joint_wrenches", "link_forces",
+    "link_wrenches", "passive_force", "rotor_inertia", "spring_energy", "spring_force", "transmitted"
+]  # fmt: skip
 
 
 # ---- External wrenches on bodies, brought to the links ------------------------------------------------------------
@@ -113,14 +101,13 @@ def spring_energy(system: ArticulatedSystem, q: Array) -> Array:
     for body, iq in zip(system.bodies, system.q_slices, strict=True):
         if may_be_nonzero(body.stiffness):
             d = body.joint.deviation(q[..., iq], mount(body))
-            energy = energy + body.stiffness / 2 * np.sum(d * d, axis=-1)
+            energy = energy + body.stiffness / 2 * dot(d, d)
     return energy
 
 
 # ---- Inverse dynamics by the recursive Newton-Euler algorithm, and the forces that are parts of it ----------------
 #
-# Formulas on a system and arrays with leading batch axes, floats or symbols. Source: [RBDA] R. Featherstone, Rigid
-# Body
+# Formulas on a system and arrays with leading batch axes, floats or symbols. Source: [RBDA] R. Featherstone, Rigid Body
 # Dynamics Algorithms, Springer 2008, table 5.1 (its spatial vectors written out as pairs).
 
 
@@ -171,13 +158,7 @@ def gyroscopic(momentum: Pair, velocity: Pair) -> Pair:
 
 def transmitted(tree: Tree, motion: Motion, forces: list[Pair]) -> list[Pair]:
     """(n, f) that each joint passes on: the link's own force and those of all that it carries."""
-    total = list(forces)
-    for i in reversed(range(len(tree.links))):
-        parent = tree.links[i].parent
-        if parent != WORLD:
-            n, f = to_parent(motion.transforms[i], total[i])
-            total[parent] = total[parent][0] + n, total[parent][1] + f
-    return total
+    return carried_sums(tree, motion, forces, to_parent)
 
 
 def generalized(system: ArticulatedSystem, motion: Motion, forces: list[Pair]) -> Array:

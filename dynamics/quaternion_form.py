@@ -8,14 +8,13 @@ dynamics, J. Appl. Mech. 77, 2010].
 
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented
-from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
+from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import check_array, check_state
-from myoquat.joints.vectors import joined, matvec
+from myoquat.joints.ranges import check_array
+from myoquat.joints.vectors import dot, joined, joined_matrices, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -36,25 +35,25 @@ def quaternion_form(
     >>> M.diagonal(), A, b  # singular along Q, where the constraint acts
     (array([0., 4., 4., 4.]), array([[2., 0., 0., 0.]]), array([-0.5]))
     """
-    system = system_of(model)
-    arrays = {
-        "q": (system.check_q(q), system.nq),
-        "qd": (check_state("qd", qd, system.nq, system.coordinate_names), system.nq),
-        "tau": (check_state("tau", tau, system.nu, system.velocity_names), system.nu),
-    }
-    inputs = {name: Input(array, array, (n,)) for name, (array, n) in arrays.items()}
-    nq, balls = system.nq, len(system.quaternion_slices())
+    call = Call(model).q(q).coordinates("qd", qd).velocities("tau", tau)
+    system = call.system
+    nq, slices = system.nq, system.quaternion_slices()
 
     def formula(q: Array, qd: Array, tau: Array) -> Array:
-        parts = _parts(system, q, qd, tau)
-        batch = q.shape[:-1]
-        return joined([part.reshape((*batch, -1)) for part in parts])
+        batch, plus = q.shape[:-1], state.rate_inverse(system, q)  # u = N^+ qdot
+        H, u = composite.mass(system, q), matvec(plus, qd)
+        turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
+        rest = tau - inverse.bias(system, q, u) - matvec(H, turning)
+        zero = np.zeros((*batch, nq))
+        rows = [joined([zero[..., : s.start], 2 * q[..., s], zero[..., s.stop :]]) for s in slices]
+        sides = [-2 * dot(qd[..., s], qd[..., s])[..., None] for s in slices]
+        M = transpose(plus) @ H @ plus
+        return joined([M.reshape((*batch, nq * nq)), vecmat(rest, plus), *rows, *sides])
 
-    flat = evaluate("quaternion_form", system.content_key, formula, inputs, 1)
-    edges = np.cumsum([nq * nq, nq, balls * nq])
-    M, Q, A, b = np.split(flat, edges, axis=-1)
+    flat = call.run("quaternion_form", formula, 1)
+    M, Q, A, b = np.split(flat, np.cumsum([nq * nq, nq, len(slices) * nq]), axis=-1)
     batch = flat.shape[:-1]
-    return M.reshape((*batch, nq, nq)), Q, A.reshape((*batch, balls, nq)), b
+    return M.reshape((*batch, nq, nq)), Q, A.reshape((*batch, len(slices), nq)), b
 
 
 def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Constrained:
@@ -73,7 +72,7 @@ def quaternion_accelerations(model: SystemLike, q: ArrayLike, qd: ArrayLike, tau
     return augmented(*quaternion_form(model, q, qd, tau))
 
 
-def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
+def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Pair:
     """(M (..., n, n), f (..., n)), n = nq + nu, of the equations of motion M(Q) xdot = f with x = (q, u).
 
     The muscle Jacobian study (GenFM code) states the equations of motion in this form. The upper rows are qdot = N u,
@@ -86,39 +85,16 @@ def first_order_form(model: SystemLike, q: ArrayLike, u: ArrayLike, tau: ArrayLi
     >>> np.linalg.solve(M, f).round(3) + 0.0  # Qdot and the angular acceleration
     array([ 0.   ,  0.05 ,  0.1  ,  0.15 , -0.03 ,  0.023, -0.008])
     """
-    system = system_of(model)
-    q, u = system.check_q(q), system.check_u(u)
-    tau = check_state("tau", tau, system.nu, system.velocity_names)
-    inputs = {"q": Input(q, q, (system.nq,)), "u": Input(u, u, (system.nu,)), "tau": Input(tau, tau, (system.nu,))}
-    nq, n = system.nq, system.nq + system.nu
+    call = Call(model).q(q).u(u).velocities("tau", tau)
+    system, nq = call.system, call.system.nq
+    n = nq + system.nu
 
     def formula(q: Array, u: Array, tau: Array) -> Array:
-        batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], tau.shape[:-1])
-        H = np.broadcast_to(composite.mass(system, q), (*batch, system.nu, system.nu), subok=True)
-        upper = np.broadcast_to(np.eye(n)[:nq], (*batch, nq, n))
-        lower = np.concatenate([np.zeros((*batch, system.nu, nq)), H], axis=-1)
-        M = np.concatenate([upper, lower], axis=-2)
-        f = joined([state.rates(system, q, u), tau - inverse.bias(system, q, u)])
-        return joined([M.reshape((*batch, n * n)), f])
+        M = joined_matrices(
+            [np.eye(n)[:nq], joined_matrices([np.zeros((system.nu, nq)), composite.mass(system, q)])], -2
+        )
+        f = [state.rates(system, q, u), tau - inverse.bias(system, q, u)]
+        return joined([M.reshape((*M.shape[:-2], n * n)), *f])
 
-    flat = evaluate("first_order_form", system.content_key, formula, inputs, 1)
+    flat = call.run("first_order_form", formula, 1)
     return flat[..., : n * n].reshape((*flat.shape[:-1], n, n)), flat[..., n * n :]
-
-
-def _parts(system: ArticulatedSystem, q: Array, qd: Array, tau: Array) -> tuple[Array, ...]:
-    """M, Q, A and b of `quaternion_form`."""
-    plus = state.rate_inverse(system, q)  # u = N^+ qdot
-    transposed = np.swapaxes(plus, -1, -2)
-    H = composite.mass(system, q)
-    u = matvec(plus, qd)
-    turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
-    rest = tau - inverse.bias(system, q, u) - matvec(H, turning)
-    rows, sides = [], []
-    for s in system.quaternion_slices():
-        before, after = np.zeros((*q.shape[:-1], s.start)), np.zeros((*q.shape[:-1], system.nq - s.stop))
-        rows.append(joined([before, 2 * q[..., s], after]))
-        sides.append(-2 * np.sum(qd[..., s] * qd[..., s], axis=-1))
-    batch = q.shape[:-1]
-    A = np.stack(rows, axis=-2) if rows else np.zeros((*batch, 0, system.nq))
-    b = np.stack(sides, axis=-1) if sides else np.zeros((*batch, 0))
-    return transposed @ H @ plus, matvec(transposed, rest), A, b

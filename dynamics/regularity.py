@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from myoquat.core.content import FOREIGN, BoundedTable
-from myoquat.core.typing import Array
+from myoquat.core.content import BoundedTable
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
+from myoquat.joints.evaluation import SystemLike
+from myoquat.joints.locks import kept_by_content
 from myoquat.joints.multibody.system import ArticulatedSystem
 
-__all__ = ["check_massive", "check_pose", "check_regular", "singular_velocity"]
+__all__ = ["check_massive", "check_pose", "check_regular", "is_constrained", "singular_velocity"]
 
 RANDOM_POSES = 3  # a matrix that is singular at this many random poses is singular by construction
 PIVOT_TOLERANCE = 1e-11  # of M = L^T D L, relative to the diagonal of M
@@ -18,6 +20,11 @@ MAX_KEPT_RESULTS = 1024
 
 _least: BoundedTable[float] = BoundedTable(MAX_KEPT_RESULTS)  # by content: see `_least_share`
 _singular: BoundedTable[int | None] = BoundedTable(MAX_KEPT_RESULTS)  # the first velocity without inertia of its own
+
+
+def is_constrained(model: SystemLike) -> bool:
+    """Whether a model has couplers or constraints, which may determine the motion of bodies without mass."""
+    return bool(getattr(model, "couplers", ()) or getattr(model, "constraints", ()))
 
 
 def check_regular(system: ArticulatedSystem, constrained: bool = False) -> None:
@@ -36,8 +43,11 @@ def check_massive(system: ArticulatedSystem, constrained: bool = False) -> None:
     check_definite(system)
     if constrained:
         return
-    k = singular_velocity(system)
-    if k is not None and any(_weightless_end(system, i) for i in range(len(system.tree.links))):
+    k, links = singular_velocity(system), system.tree.links
+    carriers = {link.parent for link in links}
+    ends = (link.joint.span == "all" or (i not in carriers and link.joint.nu > 0)
+            for i, link in enumerate(links) if link.is_weightless)  # fmt: skip
+    if k is not None and any(ends):
         raise _error(system, k)
 
 
@@ -56,9 +66,8 @@ def check_definite(system: ArticulatedSystem) -> None:
 def check_pose(system: ArticulatedSystem, M: Array) -> None:
     """ModelError if the mass matrix M (nu, nu) of a pose is singular. It names the velocities that move together
     without inertia, for example where axes coincide and no body beyond their joints has mass."""
-    size = np.sqrt(np.abs(np.diag(M)))
-    size = np.where(size > 0, size, 1.0)
-    values, vectors = np.linalg.eigh(M / np.outer(size, size))
+    size, scaled = _scaled(M)
+    values, vectors = np.linalg.eigh(scaled)
     if values.min(initial=1.0) > PIVOT_TOLERANCE:
         return
     moves = np.abs(vectors[:, values <= PIVOT_TOLERANCE] / size[:, None])
@@ -73,21 +82,24 @@ def check_pose(system: ArticulatedSystem, M: Array) -> None:
 
 def singular_velocity(system: ArticulatedSystem) -> int | None:
     """A velocity whose pivot in M = L^T D L vanishes at random poses; None for a regular matrix."""
-    key = system.content_key
-    return _singular.get(key, lambda: _vanishing_pivot(system), lambda: not key.startswith(FOREIGN))
+    return kept_by_content(_singular, system, lambda: _vanishing_pivot(system))
 
 
 def _least_share(system: ArticulatedSystem) -> float:
     """The least eigenvalue of M at random poses, over its diagonal."""
-    key = system.content_key
 
     def least() -> float:
-        M = mass(system, system.random(RANDOM_POSES, np.random.default_rng(0)))
-        size = np.sqrt(np.abs(np.einsum("...ii->...i", M)))
-        size = np.where(size > 0, size, 1.0)
-        return float(np.linalg.eigvalsh(M / (size[..., :, None] * size[..., None, :])).min(initial=0.0))
+        _, scaled = _scaled(mass(system, system.random(RANDOM_POSES, np.random.default_rng(0))))
+        return float(np.linalg.eigvalsh(scaled).min(initial=0.0))
 
-    return _least.get(key, least, lambda: not key.startswith(FOREIGN))
+    return kept_by_content(_least, system, least)
+
+
+def _scaled(M: Array) -> Pair:
+    """The roots of the diagonal, 1 for those that are zero, and M over their products."""
+    size = np.sqrt(np.abs(np.einsum("...ii->...i", M)))
+    size = np.where(size > 0, size, 1.0)
+    return size, M / (size[..., :, None] * size[..., None, :])
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
@@ -100,13 +112,6 @@ def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
         row = M[:, k, above]
         M[:, np.ix_(above, above)[0], above] -= row[:, :, None] * row[:, None, :] / M[:, k, k, None, None]
     return None
-
-
-def _weightless_end(system: ArticulatedSystem, i: int) -> bool:
-    """True for a link without mass and inertia that floats, or that moves and carries nothing."""
-    link = system.tree.links[i]
-    leaf = all(other.parent != i for other in system.tree.links)
-    return link.is_weightless and (link.joint.span == "all" or (leaf and link.joint.nu > 0))
 
 
 def _error(system: ArticulatedSystem, k: int) -> ModelError:

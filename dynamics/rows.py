@@ -16,15 +16,13 @@ Sources: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., Johns Hopkin
 Gram-Schmidt), 5.4.2 (column pivoting), 5.4.7 (complete orthogonal decomposition).
 """
 
-from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 
-from myoquat.core.typing import Array
-from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.vectors import dot, matvec, vecmat, vector
-from myoquat.kernels import Kernel, compile
+from myoquat.core.typing import Array, Pair
+from myoquat.joints.evaluation import compiled
+from myoquat.joints.vectors import dot, matvec, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
 __all__ = ["RANK_TOLERANCE", "Rows", "least_motions", "pose_tolerance"]
@@ -53,7 +51,7 @@ class Rows:
         self.shape = Y.shape
         squares = np.sum(Y * Y, axis=-2) if lengths is None else lengths * lengths
         self._zero: Array = 0.0 * np.sum(squares, axis=-1) + 0.0 * tolerance
-        longest = reduce(np.maximum, [squares[..., i] for i in range(self.shape[-1])], self._zero)
+        longest = _greatest(squares, self._zero)
         real = squares > ((ROUND_OFF_ROW + tolerance * tolerance) ** 2 * longest)[..., None]
         roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
         inverses = np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
@@ -75,7 +73,7 @@ class Rows:
             x = block.motion(wanted[..., block.members])
             for place, row in enumerate(block.rows):
                 found[row] = x[..., place]
-        return _vector(found, wanted)
+        return vector(found) if found else 0.0 * wanted[..., :0]
 
     def multipliers(self, x: Array) -> Array:
         """(..., k) lambda, the least of those for which Y lambda comes nearest to x (..., n)."""
@@ -122,9 +120,7 @@ class _Block:
     scaled  (lengths, inverse lengths) (..., k) of the columns, zero for columns of round-off.
     """
 
-    def __init__(
-        self, Y: Array, scaled: tuple[Array, Array], tolerance: Array | float, members: list[int], rows: list[int]
-    ) -> None:
+    def __init__(self, Y: Array, scaled: Pair, tolerance: Array | float, members: list[int], rows: list[int]) -> None:
         self.members, self.rows, (self.lengths, self.inverse_lengths) = members, rows, scaled
         k, left = len(members), Y * self.inverse_lengths[..., None, :]
         before = np.triu(np.ones((k, k)), 1)  # x @ before: sums of the entries before each one
@@ -133,7 +129,7 @@ class _Block:
         self.steps: list[tuple[Array, Array, Array, Array]] = []
         for _ in range(min(k, len(rows))):
             sizes = np.sum(left * left, axis=-2)
-            greatest = reduce(np.maximum, [sizes[..., i] for i in range(k)])
+            greatest = _greatest(sizes)
             enough = greatest > tolerance * tolerance
             longest = np.where((sizes >= greatest[..., None]) & enough[..., None], is_open, 0.0)
             choice = np.where(longest @ before > 0.0, 0.0, longest)  # the first of equal ones
@@ -146,12 +142,9 @@ class _Block:
             is_open = is_open * (1.0 - choice)
             self.steps.append((choice, direction, inverse, parts))
         self.rank: Array = np.sum(1.0 - is_open, axis=-1)
-        self._factor_parts()
-
-    def _factor_parts(self) -> None:
-        """h and its inverse square for each step, orthogonal, and the m with g_s = h_s + sum of m_ts h_t over t < s.
-        Here g are the parts along a direction of the rows as they are, not scaled."""
-        self.row_space: list[tuple[Array, Array]] = []
+        # h and its inverse square for each step, orthogonal, and the m with g_s = h_s + sum of m_ts h_t over t < s
+        # (g: the parts along a direction of the rows as they are, not scaled)
+        self.row_space: list[Pair] = []
         self.mixed: list[list[Array]] = []
         for _, _, inverse, parts in self.steps:
             h, along = parts * self.lengths, list[Array]()
@@ -194,16 +187,21 @@ class _Block:
         return np.where((self.rank < len(self.members))[..., None, None], least, basic)
 
 
+def _greatest(values: Array, *others: Array) -> Array:
+    """(...) the greatest of (..., n) values, and of others (...)."""
+    return reduce(np.maximum, [*others, *np.moveaxis(values, -1, 0)])
+
+
 def pose_tolerance(phi: Array, P: Array) -> Array:
     """(...) the tolerance of the rank at a pose. Rows that depend on each other where constraints hold, as those of
     three parallel rods, are independent at a distance from there, by about this distance. It is the greatest of phi
     (..., h) over the length of its row in P (..., h, nu) [rad, m]."""
-    squares = np.sum(P * P, axis=-1)
+    squares = dot(P, P)
     zero = 0.0 * np.sum(squares, axis=-1)
-    longest = reduce(np.maximum, [squares[..., i] for i in range(phi.shape[-1])], zero)
+    longest = _greatest(squares, zero)
     real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
     distances = np.where(real, phi * phi / np.where(real, squares, 1.0), 0.0)
-    greatest = reduce(np.maximum, [distances[..., i] for i in range(phi.shape[-1])], zero)
+    greatest = _greatest(distances, zero)
     some = greatest > 0.0  # the root of zero has no derivative
     distance = np.where(some, np.sqrt(np.where(some, greatest, 1.0)), 0.0)
     return np.minimum(RANK_TOLERANCE + TOLERANCE_PER_DISTANCE * distance, MAX_TOLERANCE)
@@ -215,15 +213,13 @@ def least_motions(A: Array, wanted: Array) -> Array:
     k, nu = A.shape[-2:]
 
     def formula(A: Array, wanted: Array) -> Array:
-        return Rows(np.swapaxes(A, -1, -2)).motion(wanted)
+        return Rows(transpose(A)).motion(wanted)
 
     if not 0 < k * k * nu <= MAX_COMPILED_PRODUCTS:
         return formula(A, wanted)
 
-    def build(content: str | None) -> Kernel:
-        return compile(formula, {"A": (k, nu), "wanted": k}, ["x"], name="least_motions", content=content)
-
-    return kernel_for(("least_motions", k, nu), build)(A, wanted)
+    sizes = {"A": (k, nu), "wanted": k}
+    return compiled(("least_motions", k, nu), formula, sizes, ["x"], name="least_motions")(A, wanted)
 
 
 def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:
@@ -246,8 +242,3 @@ def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:
             rows |= block[1]
         blocks.append((columns, rows))
     return [(sorted(columns), sorted(rows)) for columns, rows in blocks]
-
-
-def _vector(parts: Sequence[Array], like: Array) -> Array:
-    """(..., n) of its entries."""
-    return vector(parts) if parts else 0.0 * like[..., :0]

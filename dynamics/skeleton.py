@@ -18,14 +18,13 @@ import numpy as np
 
 from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.joints import frames
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import Input, evaluate
+from myoquat.joints.evaluation import Call
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.ranges import check_state
 from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import vecmat
 
@@ -107,7 +106,7 @@ def skeleton_bias(skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, *, back
     return _run("skeleton_bias", skeleton, _bias, {"q": q, "qd": qd}, 1, backend)
 
 
-def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> tuple[Array, Array]:
+def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> Pair:
     """(..., 2) where the free end of the last link is, and J_E (..., 2, n) with J_E qd its velocity.
 
     >>> import numpy as np
@@ -118,19 +117,14 @@ def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kern
     (array([0.3 , 0.25]), array([[-0.25, -0.25],
            [ 0.3 ,  0.  ]]))
     """
-    place = _run("skeleton_end", skeleton, lambda skeleton, q: _end(skeleton, q)[0], {"q": q}, 1, backend)
-    return place, _run("skeleton_jacobian", skeleton, lambda skeleton, q: _end(skeleton, q)[1], {"q": q}, 2, backend)
+    place = _run("skeleton_end", skeleton, _place, {"q": q}, 1, backend)
+    return place, _run("skeleton_jacobian", skeleton, _jacobian, {"q": q}, 2, backend)
 
 
 def skeleton_id(
-    skeleton: PlanarSkeleton,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    f_end: ArrayLike | None = None,
-    *,
+    skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_end: ArrayLike | None = None, *,
     backend: str = "kernel",
-) -> Array:
+) -> Array:  # fmt: skip
     """(..., n) tau = H qdd + b - J_E^T f_E of angles q, rates qd and accelerations qdd (..., n), f_E (..., 2).
 
     Raises ValueError for shapes that do not fit and numbers that are not finite.
@@ -145,14 +139,9 @@ def skeleton_id(
 
 
 def skeleton_fd(
-    skeleton: PlanarSkeleton,
-    q: ArrayLike,
-    qd: ArrayLike,
-    tau: ArrayLike,
-    f_end: ArrayLike | None = None,
-    *,
+    skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_end: ArrayLike | None = None, *,
     backend: str = "kernel",
-) -> Array:
+) -> Array:  # fmt: skip
     """(..., n) qdd from H qdd = tau - b + J_E^T f_E, solved by factors of H; arguments as for `skeleton_id`.
 
     >>> from myoquat.dynamics import PlanarSkeleton, skeleton_fd
@@ -167,43 +156,46 @@ def skeleton_fd(
 def _run(
     quantity: str, skeleton: PlanarSkeleton, formula: Any, given: dict[str, Any], axes: int, backend: str
 ) -> Array:
-    """The formula of checked arguments, those that are None left out, through its kernel."""
+    """The formula (system, tip, **arguments) through its kernel, of checked arguments, those that are None left out.
+    The tip is the name of the last body and the end of its link (3,)."""
     check_type("skeleton", skeleton, PlanarSkeleton)
-    inputs = {name: _input(skeleton, name, value) for name, value in given.items() if value is not None}
-    bound = partial(formula, skeleton)
-    bound.__name__ = quantity  # type: ignore[attr-defined]  # errors name it
-    return evaluate(quantity, (skeleton, *inputs), bound, inputs, axes, backend=backend)
-
-
-def _input(skeleton: PlanarSkeleton, name: str, value: Array) -> Input:
-    names = ("fx", "fy") if name == "f_end" else tuple(f"link{k + 1}" for k in range(skeleton.n))
-    return Input(value, check_state(name, value, len(names), names), (len(names),))
+    call = Call(skeleton.system())
+    for name, value in given.items():
+        if value is not None and name != "f_end":
+            call.velocities(name, value)
+        elif value is not None:
+            call.vector(name, value, ("fx", "fy"))
+    tip = f"link{skeleton.n}", np.array([skeleton.lengths[-1], 0.0, 0.0])
+    return call.run(quantity, partial(formula, call.system, tip), axes, variant=skeleton, backend=backend)
 
 
 # ---- formulas on arrays of floats or symbols: those of the articulated system -----------------------------------
 
 
-def _mass(skeleton: PlanarSkeleton, q: Array) -> Array:
-    return composite.mass(skeleton.system(), q)
+Tip = tuple[str, Array]
 
 
-def _bias(skeleton: PlanarSkeleton, q: Array, qd: Array) -> Array:
-    return inverse.bias(skeleton.system(), q, qd)
+def _mass(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:
+    return composite.mass(system, q)
 
 
-def _end(skeleton: PlanarSkeleton, q: Array) -> tuple[Array, Array]:
-    system, last = skeleton.system(), f"link{skeleton.n}"
-    point = np.array([skeleton.lengths[-1], 0.0, 0.0])
-    return frames.pose(system, q, last, point)[1][..., :2], frames.jacobian(system, q, last, point)[..., :2, :]
+def _bias(system: ArticulatedSystem, tip: Tip, q: Array, qd: Array) -> Array:
+    return inverse.bias(system, q, qd)
 
 
-def _inverse(skeleton: PlanarSkeleton, q: Array, qd: Array, qdd: Array, f_end: Array | None = None) -> Array:
-    return inverse.inverse(skeleton.system(), q, qd, qdd) - _end_torque(skeleton, q, f_end)
+def _place(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:
+    return frames.pose(system, q, *tip)[1][..., :2]
 
 
-def _forward(skeleton: PlanarSkeleton, q: Array, qd: Array, tau: Array, f_end: Array | None = None) -> Array:
-    return factor.forward(skeleton.system(), q, qd, tau + _end_torque(skeleton, q, f_end))
+def _jacobian(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:
+    return frames.jacobian(system, q, *tip)[..., :2, :]
 
 
-def _end_torque(skeleton: PlanarSkeleton, q: Array, f_end: Array | None) -> Array | float:
-    return 0.0 if f_end is None else vecmat(f_end, _end(skeleton, q)[1])
+def _inverse(system: ArticulatedSystem, tip: Tip, q: Array, qd: Array, qdd: Array, f_end: Array | None = None) -> Array:
+    tau = inverse.inverse(system, q, qd, qdd)
+    return tau if f_end is None else tau - vecmat(f_end, _jacobian(system, tip, q))
+
+
+def _forward(system: ArticulatedSystem, tip: Tip, q: Array, qd: Array, tau: Array, f_end: Array | None = None) -> Array:
+    push = 0.0 if f_end is None else vecmat(f_end, _jacobian(system, tip, q))
+    return factor.forward(system, q, qd, tau + push)

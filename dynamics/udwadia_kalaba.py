@@ -30,7 +30,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.joints.ranges import check_array
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matvec, transpose
 
 __all__ = ["Constrained", "augmented", "classical", "kkt", "priorities", "working"]
 
@@ -71,10 +71,11 @@ def classical(
     """
     M, Q, A, b = _arrays(M, Q, A, b)
     values, vectors = np.linalg.eigh(M)
-    _check_regular(values[..., 0], values[..., -1])
-    root = vectors / np.sqrt(values)[..., None, :] @ np.swapaxes(vectors, -1, -2)  # M^-1/2
+    if np.any(values[..., 0] <= np.finfo(float).eps * 10 * values[..., -1]):
+        raise ValueError("the mass matrix is singular: use augmented or kkt")
+    root = vectors / np.sqrt(values)[..., None, :] @ transpose(vectors)  # M^-1/2
     free = matvec(root @ root, Q)
-    rows = Rows(root @ np.swapaxes(A, -1, -2), tolerance)
+    rows = Rows(root @ transpose(A), tolerance)
     a = free + matvec(root, rows.motion(b - matvec(A, free)))
     return _result(M, Q, A, b, a, rows.rank)
 
@@ -94,11 +95,11 @@ def working(
         L = np.linalg.cholesky(M)
     except np.linalg.LinAlgError:
         raise ValueError("the mass matrix is singular: use augmented or kkt") from None
-    Y = np.linalg.solve(L, np.swapaxes(A, -1, -2))
+    Y = np.linalg.solve(L, transpose(A))
     free = np.linalg.solve(L, Q[..., None])[..., 0]  # L^T a_free
     rows = Rows(Y, tolerance)
-    x = free + rows.motion(b - matvec(np.swapaxes(Y, -1, -2), free))
-    a = np.linalg.solve(np.swapaxes(L, -1, -2), x[..., None])[..., 0]
+    x = free + rows.motion(b - matvec(transpose(Y), free))
+    a = np.linalg.solve(transpose(L), x[..., None])[..., 0]
     return _result(M, Q, A, b, a, rows.rank)
 
 
@@ -116,7 +117,7 @@ def augmented(
     array([2., 2.])
     """
     M, Q, A, b = _arrays(M, Q, A, b)
-    rows = Rows(np.swapaxes(A, -1, -2), tolerance)
+    rows = Rows(transpose(A), tolerance)
     heavy = M + rows.projector
     least = np.linalg.eigvalsh(heavy)
     if np.any(least[..., 0] <= np.asarray(tolerance) * least[..., -1]):
@@ -136,7 +137,7 @@ def kkt(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> Constrained:
     """
     M, Q, A, b = _arrays(M, Q, A, b)
     k = A.shape[-2]
-    top = np.concatenate([M, np.swapaxes(A, -1, -2)], axis=-1)
+    top = np.concatenate([M, transpose(A)], axis=-1)
     bottom = np.concatenate([A, np.zeros((*A.shape[:-2], k, k))], axis=-1)
     whole = np.concatenate([top, bottom], axis=-2)
     if np.any(np.linalg.cond(whole) > 1 / np.finfo(float).eps):
@@ -172,12 +173,12 @@ def priorities(
         _, _, A, b = _arrays(M, Q, A, b)
         root = np.sqrt(np.ones(A.shape[-2]) if weights is None else real_array("weights", weights[i]))
         B = root[:, None] * A
-        rows = Rows(np.swapaxes(B @ N, -1, -2), tolerance, np.linalg.norm(B, axis=-1))
+        rows = Rows(transpose(B @ N), tolerance, np.linalg.norm(B, axis=-1))
         a = a + matvec(N, rows.motion(root * (b - matvec(A, a))))
         N = N @ (np.eye(n) - rows.projector)
         rank = rank + rows.rank
-    free = np.linalg.pinv(np.swapaxes(N, -1, -2) @ M @ N, rcond=tolerance, hermitian=True)
-    a = a + matvec(N, matvec(free, matvec(np.swapaxes(N, -1, -2), Q - matvec(M, a))))
+    free = np.linalg.pinv(transpose(N) @ M @ N, rcond=tolerance, hermitian=True)
+    a = a + matvec(N, matvec(free, matvec(transpose(N), Q - matvec(M, a))))
     A = np.concatenate([np.asarray(A, float) for A, _ in levels], axis=-2)
     b = np.concatenate([np.asarray(b, float) for _, b in levels], axis=-1)
     return _result(M, Q, A, b, a, rank)
@@ -195,11 +196,6 @@ def _arrays(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> tuple[Arr
         if not np.isfinite(x).all():
             raise ValueError(f"{name} must be finite")
     return M, Q, A, b
-
-
-def _check_regular(least: Array, greatest: Array) -> None:
-    if np.any(least <= np.finfo(float).eps * 10 * greatest):
-        raise ValueError("the mass matrix is singular: use augmented or kkt")
 
 
 def _result(M: Array, Q: Array, A: Array, b: Array, a: Array, rank: Array) -> Constrained:

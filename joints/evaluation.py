@@ -1,6 +1,6 @@
 """Formulas of models on arguments of users: arguments checked once, then symbols or a kernel kept by content."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -11,13 +11,14 @@ from myoquat import kernels
 from myoquat.core.content import BoundedTable, content_key, lasting_content
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array, check_state, warn_far
 from myoquat.kernels.symbolic.arrays import formula, is_symbolic
 from myoquat.kernels.tracing.context import code_kept
 
-__all__ = ["Call", "Input", "SystemLike", "evaluate", "kernel_for", "system_of", "traced_once", "traced_programs"]
+__all__ = [
+    "Call", "Input", "SystemLike", "compiled", "evaluate", "kernel_for", "system_of", "traced_once", "traced_programs"
+]  # fmt: skip
 
 
 # ---- Compiled kernels by content: equal content asks for a kernel once, whoever asks ------------------------------
@@ -58,6 +59,13 @@ def kernel_for(key: Hashable, build: Callable[[str | None], Compiled]) -> Compil
         return _of_user_code(key, build) if content is None else build(content)
 
     return _kernels.get(key, make, lambda: lasting[0])
+
+
+def compiled(
+    key: Hashable, formula: Callable[..., Any], sizes: Mapping[str, Any], outputs: Sequence[str], **options: Any
+) -> kernels.Kernel:
+    """The kernel of a formula, kept under `key`; options as for `myoquat.kernels.compile`."""
+    return kernel_for(key, lambda content: kernels.compile(formula, sizes, outputs, content=content, **options))
 
 
 @contextmanager
@@ -113,16 +121,9 @@ class Input:
 
 
 def evaluate(
-    quantity: str,
-    content: Hashable,
-    function: Callable[..., Array],
-    inputs: Mapping[str, Input],
-    axes: int,
-    *,
-    out: Array | None = None,
-    backend: str = "kernel",
-    program: "Callable[[], kernels.Program] | None" = None,
-) -> Array:
+    quantity: str, content: Hashable, function: Callable[..., Array], inputs: Mapping[str, Input], axes: int, *,
+    out: Array | None = None, backend: str = "kernel", program: "Callable[[], kernels.Program] | None" = None,
+) -> Array:  # fmt: skip
     """A formula through its kernel, in NumPy, or on the caller's symbols; the result is of the same type of symbols.
 
     content   what, besides `quantity`, distinguishes this formula from all others.
@@ -132,30 +133,21 @@ def evaluate(
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
-    if any(is_symbolic(x.array) for x in inputs.values()):
-        shapes = {name: x.shape for name, x in inputs.items()}
-        return formula(**shapes)(function)(**{name: x.given for name, x in inputs.items()})
+    arrays, sizes = [x.array for x in inputs.values()], {name: x.shape for name, x in inputs.items()}
+    if any(map(is_symbolic, arrays)):
+        return formula(**sizes)(function)(**{name: x.given for name, x in inputs.items()})
     if backend == "numpy":
-        return _in_numpy(function, inputs, axes, out)
-    sizes = {name: x.shape for name, x in inputs.items()}
+        batch, result = np.broadcast_shapes(*(x.batch for x in inputs.values())), np.asarray(function(*arrays))
+        out = np.empty(batch + result.shape[result.ndim - axes :], result.dtype) if out is None else out
+        out[...] = result
+        return out
 
     def build(key: str | None) -> kernels.Compiled:
         if program is not None:
             return kernels.compile_program(program, [quantity], name=quantity, content=key)
         return kernels.compile(function, sizes, [quantity], name=quantity, content=key)
 
-    kernel = kernel_for((quantity, content), build)
-    return kernel(*(x.array for x in inputs.values()), out=out)
-
-
-def _in_numpy(function: Callable[..., Array], inputs: Mapping[str, Input], axes: int, out: Array | None) -> Array:
-    batch = np.broadcast_shapes(*(x.batch for x in inputs.values()))
-    result = np.asarray(function(*(x.array for x in inputs.values())))
-    result = np.broadcast_to(result, batch + result.shape[result.ndim - axes :])
-    if out is None:
-        return result.copy()
-    out[...] = result
-    return out
+    return kernel_for((quantity, content), build)(*arrays, out=out)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -205,34 +197,34 @@ class Call:
         """Velocities (..., nu)."""
         return self._put("u", u, self.system.check_u(u), (self.system.nu,))
 
+    def coordinates(self, name: str, value: ArrayLike) -> "Call":
+        """Anything with an entry per coordinate (..., nq), such as qdot."""
+        system = self.system
+        return self._put(name, value, check_state(name, value, system.nq, system.coordinate_names), (system.nq,))
+
     def velocities(self, name: str, value: ArrayLike) -> "Call":
         """Anything with an entry per velocity (..., nu): udot, tau."""
         system = self.system
         return self._put(name, value, check_state(name, value, system.nu, system.velocity_names), (system.nu,))
 
-    def vector(self, name: str, value: ArrayLike) -> "Call":
-        """Three components (..., 3)."""
-        return self._put(name, value, check_state(name, value, 3, ("x", "y", "z")), (3,))
+    def vector(self, name: str, value: ArrayLike, names: tuple[str, ...] = ("x", "y", "z")) -> "Call":
+        """Named components (..., n)."""
+        return self._put(name, value, check_state(name, value, len(names), names), (len(names),))
 
     def wrenches(self, f_ext: ArrayLike | None) -> "Call":
         """f_ext (..., bodies, 6), or nothing if it is None."""
-        return self if f_ext is None else self._put("f_ext", f_ext, self._check_wrenches(f_ext), self._wrench_shape)
-
-    @property
-    def _wrench_shape(self) -> tuple[int, int]:
-        return len(self.system.bodies), 6
-
-    def _check_wrenches(self, f_ext: ArrayLike) -> Array:
-        array = check_array("f_ext", f_ext)
-        if array.ndim < 2 or array.shape[-2:] != self._wrench_shape:
+        if f_ext is None:
+            return self
+        array, shape = check_array("f_ext", f_ext), (len(self.system.bodies), 6)
+        if array.ndim < 2 or array.shape[-2:] != shape:
             raise ValueError(
-                f"f_ext has shape {array.shape}; expected (..., {self._wrench_shape[0]}, 6): (force, torque) on each "
+                f"f_ext has shape {array.shape}; expected (..., {shape[0]}, 6): (force, torque) on each "
                 f"of the bodies {', '.join(self.system.body_names)}"
             )
         if not is_symbolic(array) and not np.isfinite(array).all():
             where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
             raise ValueError(f"f_ext{where} is {array[tuple(where)]}; finite numbers are needed")
-        return array
+        return self._put("f_ext", f_ext, array, shape)
 
     def _put(self, name: str, given: ArrayLike, array: Array, shape: tuple[int, ...]) -> "Call":
         self.inputs[name] = Input(given, array, shape)
@@ -244,16 +236,9 @@ class Call:
         return indices.name(indices.frame(which))
 
     def run(
-        self,
-        quantity: str,
-        function: Callable[..., Array],
-        axes: int,
-        *,
-        variant: Hashable = None,
-        out: Array | None = None,
-        backend: str = "kernel",
-        program: "Callable[[], kernels.Program] | None" = None,
-    ) -> Array:
+        self, quantity: str, function: Callable[..., Array], axes: int, *, variant: Hashable = None,
+        out: Array | None = None, backend: str = "kernel", program: "Callable[[], kernels.Program] | None" = None,
+    ) -> Array:  # fmt: skip
         """The formula function(**arguments), through `program` where one is given for its kernel. `variant`
         distinguishes formulas of one quantity."""
         content = (self.system.content_key, variant, tuple(self.inputs))
@@ -263,8 +248,3 @@ class Call:
     def symbolic(self) -> bool:
         """Whether symbols are among the arguments, so that the result consists of symbols too."""
         return any(is_symbolic(x.array) for x in self.inputs.values())
-
-    def need_mass(self, total: float) -> None:
-        """ModelError if nothing that moves has a mass."""
-        if total == 0.0:
-            raise ModelError("no moving body has a mass, so there is no centre of mass")

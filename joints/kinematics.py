@@ -11,33 +11,24 @@ Six-vectors are (linear, angular). All functions raise ValueError for arrays of 
 frame name, and IndexError for a frame number out of range. They raise TypeError for an index of another type.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints import centroidal, frames
+from myoquat.core.typing import Array, ArrayLike, Pair
+from myoquat.joints import frames
+from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import Call, SystemLike
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.vectors import joined_matrices, matvec
 
 __all__ = [
-    "angular_momentum",
-    "center_of_mass",
-    "center_of_mass_jacobian",
-    "frame_acceleration",
-    "frame_jacobian",
-    "frame_jacobian_rate",
-    "frame_pose",
-    "frame_velocity",
-    "momentum",
-    "point_position",
-]
+    "angular_momentum", "center_of_mass", "center_of_mass_jacobian", "frame_acceleration", "frame_jacobian",
+    "frame_jacobian_rate", "frame_pose", "frame_velocity", "momentum", "point_position"
+]  # fmt: skip
 
 ORIGIN = (0.0, 0.0, 0.0)
 AXES = ("world", "local")
 
 
-def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: str = "kernel") -> tuple[Array, Array]:
+def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: str = "kernel") -> Pair:
     """(R (..., 3, 3), p (..., 3) [m]): R takes the frame's components to the world's, p is its origin.
 
     >>> import numpy as np
@@ -50,14 +41,12 @@ def frame_pose(model: SystemLike, q: ArrayLike, frame: str | int, *, backend: st
     call = Call(model).q(q)
     name = call.frame(frame)
 
-    def pose(q: Array) -> tuple[Array, Array]:
+    def pose(q: Array) -> Pair:
         return frames.pose(call.system, q, name, np.zeros(3))
 
     def both(q: Array) -> Array:
         R, p = pose(q)
-        batch = np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
-        parts = [np.broadcast_to(x, (*batch, 3, x.shape[-1]), subok=True) for x in (R, p[..., None])]
-        return np.concatenate(parts, axis=-1)
+        return joined_matrices([R, p[..., None]])
 
     if call.symbolic:  # CasADi's arrays of three axes cannot be taken apart
         return call.run("frame_pose", lambda q: pose(q)[0], 2), call.run("frame_pose", lambda q: pose(q)[1], 1)
@@ -79,23 +68,14 @@ def point_position(
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
     return call.run(
-        "point_position",
-        lambda q, point: frames.pose(call.system, q, name, point)[1],
-        1,
-        variant=name,
-        backend=backend,
+        "point_position", lambda q, point: frames.pose(call.system, q, name, point)[1], 1, variant=name, backend=backend
     )
 
 
 def frame_jacobian(
-    model: SystemLike,
-    q: ArrayLike,
-    frame: str | int,
-    point: ArrayLike = ORIGIN,
-    *,
-    axes: str = "world",
+    model: SystemLike, q: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *, axes: str = "world",
     backend: str = "kernel",
-) -> Array:
+) -> Array:  # fmt: skip
     """(..., 6, nu) J with J u = (velocity of the point [m/s], angular velocity of the frame [rad/s]).
 
     >>> import myoquat as mq
@@ -106,23 +86,14 @@ def frame_jacobian(
     call = Call(model).q(q).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Array, point: Array) -> Array:
-        J = frames.jacobian(call.system, q, name, point)
-        return J if axes == "world" else frames.local(frames.pose(call.system, q, name, point)[0], J)
-
+    formula = lambda q, point: frames.jacobian(call.system, q, name, point, axes)  # noqa: E731
     return call.run("frame_jacobian", formula, 2, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_jacobian_rate(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    frame: str | int,
-    point: ArrayLike = ORIGIN,
-    *,
-    axes: str = "world",
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *,
+    axes: str = "world", backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., 6, nu) dJ/dt along u, of the components in `axes`. In world axes J udot + Jdot u is the acceleration. In
     local axes it is the rate of the local components, which lacks omega x v.
 
@@ -134,27 +105,14 @@ def frame_jacobian_rate(
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Array, u: Array, point: Array) -> Array:
-        rate = frames.jacobian_rate(call.system, q, u, name, point)
-        if axes == "world":
-            return rate
-        J = frames.jacobian(call.system, q, name, point)
-        omega = matvec(J[..., 3:, :], u)
-        return frames.local_rate(frames.pose(call.system, q, name, point)[0], omega, J, rate)
-
+    formula = lambda q, u, point: frames.jacobian_rate(call.system, q, u, name, point, axes)  # noqa: E731
     return call.run("frame_jacobian_rate", formula, 2, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_velocity(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    frame: str | int,
-    point: ArrayLike = ORIGIN,
-    *,
-    axes: str = "world",
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *,
+    axes: str = "world", backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., 6) velocity of the point [m/s] and angular velocity of the frame [rad/s].
 
     >>> import myoquat as mq
@@ -165,24 +123,14 @@ def frame_velocity(
     call = Call(model).q(q).u(u).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Array, u: Array, point: Array) -> Array:
-        v = matvec(frames.jacobian(call.system, q, name, point), u)
-        return v if axes == "world" else _local(frames.pose(call.system, q, name, point)[0], v)
-
+    formula = lambda q, u, point: matvec(frames.jacobian(call.system, q, name, point, axes), u)  # noqa: E731
     return call.run("frame_velocity", formula, 1, variant=(name, _checked(axes)), backend=backend)
 
 
 def frame_acceleration(
-    model: SystemLike,
-    q: ArrayLike,
-    u: ArrayLike,
-    udot: ArrayLike,
-    frame: str | int,
-    point: ArrayLike = ORIGIN,
-    *,
-    axes: str = "world",
-    backend: str = "kernel",
-) -> Array:
+    model: SystemLike, q: ArrayLike, u: ArrayLike, udot: ArrayLike, frame: str | int, point: ArrayLike = ORIGIN, *,
+    axes: str = "world", backend: str = "kernel",
+) -> Array:  # fmt: skip
     """(..., 6) acceleration of the point [m/s^2] and angular acceleration of the frame [rad/s^2], without gravity.
 
     >>> import myoquat as mq
@@ -194,10 +142,7 @@ def frame_acceleration(
     call = Call(model).q(q).u(u).velocities("udot", udot).vector("point", point)
     name = call.frame(frame)
 
-    def formula(q: Array, u: Array, udot: Array, point: Array) -> Array:
-        a = frames.acceleration(call.system, q, u, udot, name, point)
-        return a if axes == "world" else _local(frames.pose(call.system, q, name, point)[0], a)
-
+    formula = lambda q, u, udot, point: frames.acceleration(call.system, q, u, udot, name, point, axes)  # noqa: E731
     return call.run("frame_acceleration", formula, 1, variant=(name, _checked(axes)), backend=backend)
 
 
@@ -210,8 +155,8 @@ def center_of_mass(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") 
     array([ 0. ,  0. , -0.5])
     """
     call = Call(model).q(q)
-    call.need_mass(centroidal.total_mass(call.system))
-    return call.run("center_of_mass", lambda q: centroidal.center(call.system, q), 1, backend=backend)
+    _need_mass(call)
+    return call.run("center_of_mass", lambda q: frames.center(call.system, q), 1, backend=backend)
 
 
 def center_of_mass_jacobian(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
@@ -223,8 +168,8 @@ def center_of_mass_jacobian(model: SystemLike, q: ArrayLike, *, backend: str = "
     array([-0.5,  0. ,  0. ])
     """
     call = Call(model).q(q)
-    call.need_mass(centroidal.total_mass(call.system))
-    return call.run("center_of_mass_jacobian", lambda q: centroidal.center_jacobian(call.system, q), 2, backend=backend)
+    _need_mass(call)
+    return call.run("center_of_mass_jacobian", lambda q: frames.center_jacobian(call.system, q), 2, backend=backend)
 
 
 def momentum(
@@ -238,8 +183,7 @@ def momentum(
     >>> mq.joints.momentum(mq.ArticulatedSystem((rod,)), [0.0], [3.0], about=[0.0, 0, 0]) + 0.0
     array([-3. ,  0. ,  0. ,  0. ,  1.5,  0. ])
     """
-    call, formula = _momentum(model, q, u, about, slice(0, 6))
-    return call.run("momentum", formula, 1, backend=backend)
+    return _momentum("momentum", model, (q, u, about), slice(0, 6), backend)
 
 
 def angular_momentum(
@@ -253,27 +197,33 @@ def angular_momentum(
     >>> mq.joints.angular_momentum(system, [0.0], [3.0], about=[0.0, 0, 0]) + 0.0  # m l^2 omega
     array([0. , 1.5, 0. ])
     """
-    call, formula = _momentum(model, q, u, about, slice(3, 6))
-    return call.run("angular_momentum", formula, 1, backend=backend)
+    return _momentum("angular_momentum", model, (q, u, about), slice(3, 6), backend)
 
 
 def _momentum(
-    model: SystemLike, q: ArrayLike, u: ArrayLike, about: ArrayLike | None, part: slice
-) -> tuple[Call, Callable[..., Array]]:
-    """The call and the formula of a part of the momentum about a point, or about the centre of mass."""
+    quantity: str, model: SystemLike, given: tuple[ArrayLike, ArrayLike, ArrayLike | None], part: slice, backend: str
+) -> Array:
+    """A part of the momentum about a point, or about the centre of mass."""
+    q, u, about = given
     call = Call(model).q(q).u(u)
-    system = call.system
-    if about is not None:
-        return call.vector("about", about), lambda q, u, about: centroidal.momentum(system, q, u, about)[..., part]
-    call.need_mass(centroidal.total_mass(system))
-    return call, lambda q, u: centroidal.momentum(system, q, u, centroidal.center(system, q))[..., part]
+    if about is None:
+        _need_mass(call)
+    else:
+        call.vector("about", about)
+
+    def formula(q: Array, u: Array, about: Array | None = None) -> Array:
+        point = frames.center(call.system, q) if about is None else about
+        return frames.momentum(call.system, q, u, point)[..., part]
+
+    return call.run(quantity, formula, 1, backend=backend)
+
+
+def _need_mass(call: Call) -> None:
+    if frames.total_mass(call.system) == 0.0:
+        raise ModelError("no moving body has a mass, so there is no centre of mass")
 
 
 def _checked(axes: str) -> str:
     if axes not in AXES:
         raise ValueError(f"axes is one of {', '.join(AXES)}, not {axes!r}")
     return axes
-
-
-def _local(R: Array, vectors: Array) -> Array:
-    return joined([vecmat(vectors[..., :3], R), vecmat(vectors[..., 3:], R)])

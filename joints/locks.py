@@ -5,8 +5,8 @@ mass matrix is singular there. A quaternion has no lock, but a frame with inerti
 (`FollowerJoint`) turns without bound.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ NEAR_SINE = 1e-3  # what a stopped simulation reports
 NEAR_HALF_TURNS = 1e-7  # from a lock, within which the sine decides; rounding of 1e6 half turns is 1000 times less
 MAX_KNOWN_SYSTEMS = 1024
 
+Kept = TypeVar("Kept")
 _known: "BoundedTable[_Locks]" = BoundedTable(MAX_KNOWN_SYSTEMS)  # by content of the system
 
 
@@ -52,19 +53,10 @@ class _Lock:
         x = q[..., list(self.indices)]
         return self.angles.lock_sine(x if self.own else named_coordinates(self.joint, x))
 
-    def first_near(self, q: Array, least: float) -> tuple[int, ...] | None:
+    def first_near(self, q: Array, least: float) -> list[int] | None:
         """Indices of the first pose of q (..., nq) at which the sine is at most the least; None if there is none."""
-        return _first(self.sine(q) <= least)
-
-    @property
-    def line(self) -> tuple[int, float, float] | None:
-        """(index, factor, offset): factor q[index] + offset is a whole number in the lock, counted in half turns. None
-        if several coordinates or a quaternion turn the second rotation."""
-        (turning,) = np.nonzero(self.angles.matrix[1])
-        if not self.own or len(turning) != 1:
-            return None
-        offset = self.angles.offsets[1] - float(self.angles.beside_lock(np.array(0.0)))
-        return self.indices[turning[0]], float(self.angles.matrix[1, turning[0]]) / np.pi, offset / np.pi
+        near = np.argwhere(self.sine(q) <= least)
+        return near[0].tolist() if len(near) else None
 
     @property
     def label(self) -> str:
@@ -75,25 +67,31 @@ class _Locks:
     """The locks of all joints of a system. `near` gives those that some poses may be in, at the cost of a few
     operations on all joints together. None of them is a sine."""
 
-    def __init__(self, locks: Iterable[_Lock]) -> None:
+    def __init__(self, locks: Iterable[_Lock], nq: int) -> None:
         self.all = tuple(locks)
-        lines = [line for lock in self.all if (line := lock.line) is not None]
-        self._columns = [index for index, _, _ in lines]
-        self._factors = _column([factor for _, factor, _ in lines])
-        self._offsets = _column([offset for _, _, offset in lines])
-        self._other = tuple(lock for lock in self.all if lock.line is None)
+        own = [lock for lock in self.all if lock.own]
+        # rows q + offsets are whole numbers in the locks of angles that are coordinates, counted in half turns
+        self._rows, self._offsets = np.zeros((nq, len(own))), np.zeros(len(own))
+        for k, (indices, angles) in enumerate((lock.indices, lock.angles) for lock in own):
+            self._rows[list(indices), k] = angles.matrix[1] / np.pi
+            self._offsets[k] = (angles.offsets[1] - float(angles.beside_lock(np.array(0.0)))) / np.pi
+        self._other = tuple(lock for lock in self.all if not lock.own)
 
     def near(self, q: Array) -> tuple[_Lock, ...]:
         """The locks whose sines must be tested at poses q (..., nq): none for symbols."""
         if is_symbolic(q):
             return ()
-        if not self._columns or not q.size:
+        if not len(self._offsets) or not q.size:
             return self._other
-        half_turns = q.reshape(-1, q.shape[-1]).T[self._columns]  # operations on rows are faster
-        half_turns *= self._factors
-        half_turns += self._offsets
+        half_turns = q @ self._rows + self._offsets
         half_turns -= np.rint(half_turns)
         return self._other if np.abs(half_turns, out=half_turns).min() > NEAR_HALF_TURNS else self.all
+
+
+def kept_by_content(table: "BoundedTable[Kept]", system: ArticulatedSystem, make: Callable[[], Kept]) -> Kept:
+    """What a table has for a system, made where it has nothing; users' classes may change, so theirs is not kept."""
+    key = system.content_key
+    return table.get(key, make, lambda: not key.startswith(FOREIGN))
 
 
 def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
@@ -106,7 +104,7 @@ def check_locks(system: ArticulatedSystem, q: Array, function: str) -> None:
     for lock in near:
         if not lock.regular and (where := lock.first_near(q, ANGLE_SINE)) is not None:
             raise ValueError(
-                f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {list(where)}; "
+                f"{function}: body {lock.body!r}: the angles {lock.label} are in gimbal lock at pose {where}; "
                 "describe this joint by a quaternion, with_rotations('quaternion')"
             )
 
@@ -120,7 +118,7 @@ def _check_followed(near: Iterable[_Lock], q: Array, function: str) -> None:
     for lock in near:
         if lock.followers and (where := lock.first_near(q, FOLLOWED_SINE)) is not None:
             raise ValueError(
-                f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {list(where)}, "
+                f"{function}: the angles {lock.label} of body {lock.body!r} are in gimbal lock at pose {where}, "
                 f"where {', '.join(lock.followers)} would turn without bound. Set the mass and the inertia of these "
                 "frames to zero, or move away from the lock"
             )
@@ -166,20 +164,9 @@ def near_locks(system: ArticulatedSystem, q: Array) -> str:
     return "; ".join(near)
 
 
-def _column(numbers: Sequence[float]) -> Array:
-    """(k, 1) numbers, or (1, 1) if all are equal, which takes a third of the time."""
-    return np.array(numbers[:1] if len({*numbers}) == 1 else numbers).reshape(-1, 1)
-
-
-def _first(locked: Array) -> tuple[int, ...] | None:
-    """Indices of the first element that is True; None if there is none."""
-    return tuple(int(i) for i in np.argwhere(locked)[0]) if np.any(locked) else None
-
-
 def _locks(system: ArticulatedSystem) -> _Locks:
     """The locks of all joints, kept by the content of the system."""
-    key = system.content_key
-    return _known.get(key, lambda: _Locks(_found(system)), lambda: not key.startswith(FOREIGN))
+    return kept_by_content(_known, system, lambda: _Locks(_found(system), system.nq))
 
 
 def _found(system: ArticulatedSystem) -> Iterator[_Lock]:

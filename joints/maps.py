@@ -26,19 +26,10 @@ from myoquat.joints.vectors import QUATERNION, VECTOR3, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, formula
 
 __all__ = [
-    "constrained_to_spatial",
-    "constrained_torque",
-    "euler_to_spatial",
-    "quaternion_radial",
-    "quaternion_tangent",
-    "quaternion_to_constrained",
-    "quaternion_to_spatial",
-    "quaternion_torque",
-    "spatial_to_constrained",
-    "spatial_to_euler",
-    "spatial_to_quaternion",
-    "spatial_torque",
-]
+    "constrained_to_spatial", "constrained_torque", "euler_to_spatial", "quaternion_radial", "quaternion_tangent",
+    "quaternion_to_constrained", "quaternion_to_spatial", "quaternion_torque", "spatial_to_constrained",
+    "spatial_to_euler", "spatial_to_quaternion", "spatial_torque"
+]  # fmt: skip
 
 
 @formula(J_Q=(4,), Q=QUATERNION)

@@ -5,12 +5,14 @@ the origin. A force is a pair (n, f), where n is the moment about the origin. Ro
 instead of 6 x 6 matrices [Featherstone, Rigid Body Dynamics Algorithms, ch. 5]. Constant zeros vanish from traces.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.types import Joint
@@ -19,20 +21,11 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = [
-    "Motion",
-    "accelerations",
-    "assembled",
-    "gravity_accelerations",
-    "inertia_times",
-    "kinematics",
-    "placement",
-    "to_child",
-    "to_parent",
-    "velocity_and_drift",
-    "world_poses",
-]
+    "Motion", "accelerations", "assembled", "carried_sums", "gravity_accelerations", "inertia_times", "kinematics",
+    "placement", "to_child", "to_parent", "velocity_and_drift", "world_poses"
+]  # fmt: skip
 
-Pair = tuple[Array, Array]
+Parts = TypeVar("Parts", bound=tuple[Any, ...])
 ZERO = np.zeros(3)
 
 
@@ -92,12 +85,12 @@ def velocity_and_drift(
     return (omega + omega_joint, v + v_joint), drift
 
 
-def world_poses(tree: Tree, motion: Motion) -> list[Pair]:
-    """(R (..., 3, 3), p (..., 3)) of every link in the world."""
+def world_poses(tree: Tree, motion: Motion, in_branch: bool = False) -> list[Pair]:
+    """(R (..., 3, 3), p (..., 3)) of every link in the world, or in the first link of its branch."""
     found: list[Pair] = []
     for link, (R, p) in zip(tree.links, motion.transforms, strict=True):
         if link.parent == WORLD:
-            found.append((R, p))
+            found.append((np.eye(3), np.zeros(3)) if in_branch else (R, p))
             continue
         R_parent, p_parent = found[link.parent]
         found.append((R_parent @ R, p_parent + matvec(R_parent, p)))
@@ -116,6 +109,18 @@ def to_parent(transform: Pair, force: Pair) -> Pair:
     R, p = transform
     f = matvec(R, force[1])
     return matvec(R, force[0]) + cross(p, f), f
+
+
+def carried_sums(
+    tree: Tree, motion: Motion, own: Sequence[Parts], moved: Callable[[Pair, Parts], Parts]
+) -> list[Parts]:
+    """Of every link, the sum of its own arrays and those of all that it carries, which `moved` takes to the parent."""
+    total = list(own)
+    for i in reversed(range(len(total))):
+        if (parent := tree.links[i].parent) != WORLD:
+            parts = zip(total[parent], moved(motion.transforms[i], total[i]), strict=True)
+            total[parent] = tuple(a + b for a, b in parts)  # type: ignore[assignment]
+    return total
 
 
 def gravity_accelerations(tree: Tree, motion: Motion, gravity: ArrayLike) -> list[Array]:
@@ -149,7 +154,7 @@ def inertia_times(link: Link, motion: Pair) -> Pair:
 
 
 def assembled(system: ArticulatedSystem, parts: list[Array]) -> Array:
-    """(..., nu) in the order of u, from one part per link of a tree; parts of the same velocities add up."""
+    """(..., nu) in the order of u, from one part (..., k) per link of a tree; parts of the same velocities add up."""
     found: dict[int, Array] = {}
     for link, part in zip(system.tree.links, parts, strict=True):
         if part.shape[-1]:

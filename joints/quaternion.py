@@ -12,24 +12,25 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.vectors import MATRIX3, QUATERNION, VECTOR3, components, cross, matrix, prescaled, vector
+from myoquat.joints.vectors import (
+    MATRIX3,
+    QUATERNION,
+    VECTOR3,
+    components,
+    cross,
+    dot,
+    matrix,
+    prescaled,
+    transpose,
+    vector,
+)
 from myoquat.kernels.symbolic.arrays import ADVICE, arctan2, as_array, formula, is_symbolic
 
 __all__ = [
-    "normalize",
-    "quaternion_conjugate",
-    "quaternion_exp",
-    "quaternion_from_matrix",
-    "quaternion_from_rotation",
-    "quaternion_from_scalar_last",
-    "quaternion_log",
-    "quaternion_multiply",
-    "quaternion_to_scalar_last",
-    "random_quaternions",
-    "rotation_from_quaternion",
-    "rotation_matrix",
-    "rotation_vector_rate",
-]
+    "normalize", "quaternion_conjugate", "quaternion_exp", "quaternion_from_matrix", "quaternion_from_rotation",
+    "quaternion_from_scalar_last", "quaternion_log", "quaternion_multiply", "quaternion_to_scalar_last",
+    "random_quaternions", "rotation_from_quaternion", "rotation_matrix", "rotation_vector_rate"
+]  # fmt: skip
 
 
 EXTENSIONS = ("polynomial", "normalized", "homogeneous")
@@ -78,33 +79,26 @@ def quaternion_from_matrix(R: ArrayLike) -> Array:
     array([0., 1., 0., 0.])
     """
     R = as_array(R)
-    _check_rotation(R)
-    (a, b, c), (d, e, f), (g, h, i) = (components(row) for row in components(np.swapaxes(R, -1, -2)))
+    if not is_symbolic(R):
+        error = np.abs(transpose(R) @ R - np.eye(3)).max(axis=(-2, -1), initial=0.0)
+        wrong = (error > ORTHONORMAL_TOLERANCE) | (np.linalg.det(R) < 0)
+        if np.any(wrong):
+            where = tuple(np.argwhere(wrong)[0].tolist())
+            raise ValueError(
+                f"quaternion_from_matrix: R{list(where) if where else ''} is not a rotation: "
+                f"|R^T R - I| = {error[where]:.3g}, det R = {np.linalg.det(R)[where]:.6g}"
+            )
+    (a, b, c), (d, e, f), (g, h, i) = (components(row) for row in components(transpose(R)))
     rows = [
-        vector([1 + a + e + i, h - f, c - g, d - b]),
-        vector([h - f, 1 + a - e - i, b + d, c + g]),
-        vector([c - g, b + d, 1 - a + e - i, f + h]),
-        vector([d - b, c + g, f + h, 1 - a - e + i]),
-    ]
+        vector([1 + a + e + i, h - f, c - g, d - b]), vector([h - f, 1 + a - e - i, b + d, c + g]),
+        vector([c - g, b + d, 1 - a + e - i, f + h]), vector([d - b, c + g, f + h, 1 - a - e + i])
+    ]  # fmt: skip
     best, diagonal = rows[0], rows[0][..., 0]
     for k in (1, 2, 3):
         larger = rows[k][..., k] > diagonal
         best = np.where(larger[..., None], rows[k], best)
         diagonal = np.where(larger, rows[k][..., k], diagonal)
     return best / _norm(best)[..., None]
-
-
-def _check_rotation(R: Array) -> None:
-    if is_symbolic(R):
-        return
-    error = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1), initial=0.0)
-    wrong = (error > ORTHONORMAL_TOLERANCE) | (np.linalg.det(R) < 0)
-    if np.any(wrong):
-        where = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"quaternion_from_matrix: R{list(where) if where else ''} is not a rotation: "
-            f"|R^T R - I| = {error[where]:.3g}, det R = {np.linalg.det(R)[where]:.6g}"
-        )
 
 
 @formula(P=QUATERNION, Q=QUATERNION)
@@ -152,7 +146,7 @@ def normalize(Q: ArrayLike) -> Array:
 
 
 def _norm(Q: Array) -> Array:
-    return np.sqrt(np.sum(Q * Q, axis=-1))
+    return np.sqrt(dot(Q, Q))
 
 
 @formula(v=VECTOR3)
@@ -168,7 +162,7 @@ def quaternion_exp(v: ArrayLike) -> Array:
     array([0.7071, 0.7071, 0.    , 0.    ])
     """
     v = as_array(v)
-    square = np.sum(v * v, axis=-1) / 4
+    square = dot(v, v) / 4
     small = square < 0.0025
     half = np.sqrt(np.where(small, 1.0, square))
     series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72)))
@@ -274,7 +268,7 @@ def rotation_vector_rate(v: Array, omega: Array, in_child: bool = True) -> Array
     with + for the child and - for the parent [A. Iserles et al., Lie-group methods, Acta Numerica 9, 2000, eq. 2.46].
     Smooth through v = 0, derivatives included; singular at a = 2 pi.
     """
-    square = np.sum(v * v, axis=-1)[..., None]
+    square = dot(v, v)[..., None]
     small = square < 0.01
     a = np.sqrt(np.where(small, 1.0, square))
     series = (1 + square / 60 * (1 + square / 42 * (1 + square / 40))) / 12

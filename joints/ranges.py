@@ -22,23 +22,9 @@ from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
 
 __all__ = [
-    "MAX_NUMBER",
-    "UNIT_TOLERANCE",
-    "Fraction",
-    "NotNegative",
-    "Positive",
-    "Range",
-    "check_array",
-    "check_interval",
-    "check_ranges",
-    "check_state",
-    "check_units",
-    "check_vector",
-    "is_plausible",
-    "ranges_of",
-    "size_limit",
-    "warn_far",
-]
+    "MAX_NUMBER", "UNIT_TOLERANCE", "Fraction", "NotNegative", "Positive", "Range", "check_array", "check_interval",
+    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of", "size_limit", "warn_far"
+]  # fmt: skip
 
 
 MAX_NUMBER = 1e30  # size of a number in a file or a model

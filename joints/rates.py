@@ -15,10 +15,10 @@ import numpy as np
 
 from myoquat.core.arguments import check_unmasked
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.vectors import QUATERNION, components, matrix, prescaled, transpose, vecmat
+from myoquat.joints.vectors import QUATERNION, components, dot, matrix, prescaled, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
 
-__all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained"]
+__all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained", "ill_conditioned"]
 
 CONDITION_LIMIT = 1e12  # maps that divide raise past this condition number
 
@@ -126,10 +126,16 @@ def condition_constrained(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     Q = prescaled(as_array(Q))
     k = _index(Q, eliminated)
     component = np.abs(_component(Q, k))
-    norm = np.sqrt(np.sum(Q * Q, axis=-1))
+    norm = np.sqrt(dot(Q, Q))
     with np.errstate(divide="ignore"):
         result: Array = norm / component
     return result
+
+
+def ill_conditioned(condition: Array) -> tuple[int, ...] | None:
+    """Indices of the first condition number past the limit; None if there is none."""
+    beyond = np.argwhere(condition > CONDITION_LIMIT)
+    return tuple(beyond[0].tolist()) if len(beyond) else None
 
 
 def check_chart(Q: Array, k: Array, function: str) -> None:
@@ -137,8 +143,7 @@ def check_chart(Q: Array, k: Array, function: str) -> None:
     if is_symbolic(Q):
         return
     condition = condition_constrained(Q, k)
-    if np.any(condition > CONDITION_LIMIT):
-        where = tuple(int(i) for i in np.argwhere(condition > CONDITION_LIMIT)[0])
+    if (where := ill_conditioned(condition)) is not None:
         raise ValueError(
             f"{function}: the chart that eliminates Q{int(np.broadcast_to(k, condition.shape)[where])} breaks down at "
             f"pose {list(where)} (condition number {condition[where]:.3g}); use eliminated='largest'"

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_multiply, rotation_matrix
-from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.rates import CONDITION_LIMIT, ill_conditioned
 from myoquat.joints.vectors import (
     QUATERNION,
     VECTOR3,
@@ -27,24 +27,11 @@ from myoquat.joints.vectors import (
 from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
 
 __all__ = [
-    "CONDITION_LIMIT",
-    "SEQUENCES",
-    "axis_quaternion",
-    "beside_lock",
-    "condition_davenport",
-    "condition_euler",
-    "davenport_from_quaternion",
-    "davenport_rate_matrix",
-    "euler_from_quaternion",
-    "euler_rate_inverse",
-    "euler_rate_matrix",
-    "lock_sine",
-    "quaternion_from_davenport",
-    "quaternion_from_euler",
-    "rotation_matrix_from_euler",
-    "unreached_angle",
-    "wrapped",
-]
+    "CONDITION_LIMIT", "SEQUENCES", "axis_quaternion", "beside_lock", "condition_davenport", "condition_euler",
+    "davenport_from_quaternion", "davenport_rate_matrix", "euler_from_quaternion", "euler_rate_inverse",
+    "euler_rate_matrix", "lock_sine", "quaternion_from_davenport", "quaternion_from_euler",
+    "rotation_matrix_from_euler", "unreached_angle", "wrapped"
+]  # fmt: skip
 
 
 # ---- Euler sequences: the twelve intrinsic ones, named by capitals as in SciPy ------------------------------------
@@ -180,8 +167,7 @@ def check_lock(phi: ArrayLike, sequence: str, function: str) -> None:
     if is_symbolic(phi):
         return
     condition = condition_euler(phi, sequence)
-    if np.any(condition > CONDITION_LIMIT):
-        where = tuple(int(i) for i in np.argwhere(condition > CONDITION_LIMIT)[0])
+    if (where := ill_conditioned(condition)) is not None:
         raise ValueError(
             f"{function}: {sequence} is in gimbal lock at pose {list(where)} (condition number "
             f"{condition[where]:.3g}); use a quaternion or another sequence there"
@@ -210,17 +196,14 @@ def euler_rate_inverse(phi: ArrayLike, sequence: str) -> Array:
 #
 # Each unit axis a_k is fixed in the frame that the rotations before it have reached. R takes child components to the
 # parent frame. Let g1 be the angle between a1 and a2, g3 that between a2 and a3, and theta that between a1 and R a3.
-# The
-# spherical law of cosines holds on the triangle a1, a2, R(a2, f2) a3:
+# The spherical law of cosines holds on the triangle a1, a2, R(a2, f2) a3:
 #
 #     cos theta = cos g1 cos g3 + sin g1 sin g3 cos(f2 - f*),  f* = atan2(a1 . (a2 x a3), a1 . a3 - cos g1 cos g3).
 #
 # A rotation is reached if and only if |g1 - g3| <= theta <= min(g1 + g3, 2 pi - g1 - g3). Two triples reach it, f2 =
-# f* +
-# t and f2 = f* - t, which meet at the lock, sin t = 0. All rotations are reached if and only if a2 is orthogonal to
-# both
-# others. The angle from any other rotation to the nearest one that is reached is the amount by which theta exceeds its
-# bounds.
+# f* + t and f2 = f* - t, which meet at the lock, sin t = 0. All rotations are reached if and only if a2 is orthogonal
+# to both others. The angle from any other rotation to the nearest one that is reached is the amount by which theta
+# exceeds its bounds.
 #
 # Sources: P. B. Davenport, Rotations about nonorthogonal axes, AIAA Journal 11(6), 1973, pp. 853-857; M. D. Shuster,
 # F. L. Markley, Generalization of the Euler angles, Journal of the Astronautical Sciences 51(2), 2003, pp. 123-132,
@@ -244,11 +227,6 @@ def _axes(axes: Axes) -> tuple[Array, Array, Array]:
     if min(np.linalg.norm(np.cross(a1, a2)), np.linalg.norm(np.cross(a2, a3))) < PARALLEL_SINE:
         raise ValueError(f"two successive axes must not be parallel: {axes}")
     return a1, a2, a3
-
-
-def _angle(a: Array, b: Array) -> float:
-    """The angle [rad] between two unit vectors (3,)."""
-    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 
 def _middle(a1: Array, a2: Array, a3: Array) -> tuple[float, float]:
@@ -280,11 +258,8 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     >>> joints.davenport_from_quaternion(Q, axes).round(12)
     array([ 0.3,  0.8, -0.5])
     """
-    a1, a2, a3 = _axes(directions)
-    Q = as_array(Q)
-    v = _carried(Q, a3)
-    theta = _inclination(v, a1)
-    g1, g3 = _angle(a1, a2), _angle(a2, a3)
+    (a1, a2, a3), Q = _axes(directions), as_array(Q)
+    v, theta, g1, g3 = _triangle(Q, (a1, a2, a3))
     N = np.sin((theta + g1 - g3) / 2) * np.sin((theta - g1 + g3) / 2)
     D = np.sin((g1 + g3 + theta) / 2) * np.sin((g1 + g3 - theta) / 2)
     start, sign = _middle(a1, a2, a3)
@@ -299,15 +274,14 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     return vector([f1, f2, arctan2(2 * s * c, c * c - s * s)])
 
 
-def _carried(Q: Array, a: Array) -> Array:
-    """(..., 3) R(Q) a of a unit vector a (3,); the length of Q plays no part."""
-    return matvec(rotation_matrix(Q, "homogeneous"), a) / dot(Q, Q)[..., None]
-
-
-def _inclination(v: Array, a: Array) -> Array:
-    """(...) angle [rad] between unit vectors v (..., 3) and a (3,), to full accuracy at 0 and pi."""
-    apart, along = v - a, v + a
-    return 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
+def _triangle(Q: Array, axes: tuple[Array, Array, Array]) -> tuple[Array, Array, float, float]:
+    """R(Q) a3 (..., 3), whatever the length of Q, the angle theta (...) to full accuracy at 0 and pi, g1 and g3."""
+    a1, a2, a3 = axes
+    v = matvec(rotation_matrix(Q, "homogeneous"), a3) / dot(Q, Q)[..., None]
+    apart, along = v - a1, v + a1
+    theta = 2 * arctan2(np.sqrt(dot(apart, apart)), np.sqrt(dot(along, along)))
+    g1, g3 = (float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)) for a, b in ((a1, a2), (a2, a3)))
+    return v, theta, g1, g3
 
 
 def _across(v: Array, a: Array) -> Array:
@@ -403,8 +377,6 @@ def unreached_angle(Q: ArrayLike, directions: Axes) -> Array:
     >>> np.degrees(joints.unreached_angle(back, axes)).round(4)
     np.float64(5.7106)
     """
-    a1, a2, a3 = _axes(directions)
-    theta = _inclination(_carried(as_array(Q), a3), a1)
-    g1, g3 = _angle(a1, a2), _angle(a2, a3)
+    _, theta, g1, g3 = _triangle(as_array(Q), _axes(directions))
     least, most = abs(g1 - g3), min(g1 + g3, 2 * np.pi - g1 - g3)
     return np.maximum(np.maximum(least - theta, theta - most), 0.0)

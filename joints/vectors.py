@@ -12,25 +12,10 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels.symbolic.arrays import Argument, as_array
 
 __all__ = [
-    "axial",
-    "axis_angle_matrix",
-    "congruent",
-    "cross",
-    "dot",
-    "full",
-    "inverse_columns",
-    "joined",
-    "joined_matrices",
-    "matvec",
-    "mirrored",
-    "product_upper",
-    "row_cross",
-    "skew",
-    "steiner",
-    "symmetric_times",
-    "upper",
-    "vecmat",
-]
+    "axial", "axis_angle_matrix", "block_diagonal", "congruent", "cross", "dot", "full", "inverse_columns", "joined",
+    "joined_matrices", "matvec", "mirrored", "product_upper", "row_cross", "skew", "spread", "steiner",
+    "symmetric_times", "upper", "vecmat"
+]  # fmt: skip
 
 
 ROWS = [0, 1, 2, 0, 0, 1]  # of the six entries
@@ -153,18 +138,31 @@ def vector(entries: Iterable[ArrayLike]) -> Array:
     return np.stack(np.broadcast_arrays(*entries, subok=True), axis=-1)
 
 
+def spread(*arrays: Array, axes: int = 1) -> list[Array]:
+    """The arrays over their common batch axes; the last `axes` of each are its own."""
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - axes] for x in arrays))
+    return [np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :]), subok=True) for x in arrays]
+
+
 def joined(parts: Sequence[Array]) -> Array:
     """(..., n) parts of possibly different batch shapes, one after the other along the last axis."""
-    if len({part.shape[:-1] for part in parts}) == 1:
-        return np.concatenate(parts, axis=-1)
-    batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1]), subok=True) for p in parts], axis=-1)
+    same = len({part.shape[:-1] for part in parts}) == 1
+    return np.concatenate(parts if same else spread(*parts), axis=-1)
 
 
 def joined_matrices(parts: Sequence[Array], axis: int = -1) -> Array:
     """Matrices (..., m, k) of possibly different batch shapes side by side, or with axis -2 below each other."""
-    batch = np.broadcast_shapes(*(part.shape[:-2] for part in parts))
-    return np.concatenate([np.broadcast_to(p, (*batch, *p.shape[-2:]), subok=True) for p in parts], axis=axis)
+    return np.concatenate(spread(*parts, axes=2), axis=axis)
+
+
+def block_diagonal(blocks: Sequence[Array]) -> Array:
+    """Matrices (..., m, k) along the diagonal of one, zero elsewhere."""
+    width, start, rows = sum(block.shape[-1] for block in blocks), 0, []
+    for block in blocks:
+        m, k = block.shape[-2:]
+        rows.append(joined_matrices([np.zeros((m, start)), block, np.zeros((m, width - start - k))]))
+        start += k
+    return joined_matrices(rows, -2)
 
 
 def matrix(rows: Sequence[Sequence[ArrayLike]]) -> Array:

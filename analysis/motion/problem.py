@@ -59,12 +59,12 @@ from myoquat.analysis.motion.task_coordinates import (
     task_coordinates,
 )
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.factor import ascended, descended, factor, solve
 from myoquat.dynamics.inverse import generalized, transmitted
 from myoquat.dynamics.rows import Rows, pose_tolerance
 from myoquat.joints import frames
-from myoquat.joints.motion import Motion, Pair, kinematics, world_poses
+from myoquat.joints.motion import Motion, kinematics, world_poses
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.quaternion import quaternion_from_matrix, quaternion_log, rotation_matrix
 from myoquat.joints.vectors import components, cross, dot, matvec, row_cross, vecmat

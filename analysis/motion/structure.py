@@ -38,6 +38,7 @@ from myoquat.analysis.motion.task_coordinates import (
 from myoquat.core.content import content_key, lasting_content
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.core.typing import Pair as MotionPair
 from myoquat.dynamics.composite import Inertia, matrix
 from myoquat.dynamics.constraints.equations import Constraints, as_constraint
 from myoquat.dynamics.factor import ancestors
@@ -48,7 +49,6 @@ from myoquat.joints.constraints.base import PointForce
 from myoquat.joints.constraints.loops import Pair
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.motion import Motion, kinematics, world_poses
-from myoquat.joints.motion import Pair as MotionPair
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD

@@ -34,7 +34,7 @@ from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
-from myoquat.dynamics.simulation.start import MuscleStarts, Start, check_varied_start
+from myoquat.dynamics.simulation.problem import Start, check_varied_start, muscle_starts
 from myoquat.joints.evaluation import kernel_for, traced_programs
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Outcome
@@ -127,7 +127,6 @@ class Engine:
         self.equations = replace(equations, own_inputs=own)
         self.loop = self.method.kept_loop(self.equations, "projection", None)
         self.observer = self._observer() if study.keep.summaries else None
-        self.starts = MuscleStarts(self.equations) if self.equations.of_muscles else None
 
     def _limits(self) -> tuple[tuple[int, float, float], ...]:
         system = self.study.model.system
@@ -222,11 +221,11 @@ class Engine:
 
     def _own_start(self, q: Array, given: dict[str, Any]) -> tuple[Array, ...]:
         """The states of muscles and actuators where every run begins; none for a model without."""
-        if self.starts is None:
+        if not self.equations.of_muscles:
             return self.equations.delayed_start(given.get("p"))
         control = given["excitation" if self.equations.excited else "activation"]
         at_start = self._prescribed(self._along(control, np.zeros(1))[..., 0, :], given.get("p"))
-        of_muscles = self.starts(q, at_start, given.get("p"))
+        of_muscles = muscle_starts(self.equations, q, at_start, given.get("p"))
         return *of_muscles, *self.equations.delayed_start(given.get("p"))
 
     def _prescribed(self, given: Array, p: Array | None) -> Array:

@@ -22,7 +22,7 @@ from myoquat.data.motions.forces import forces_of_loads
 from myoquat.data.omoco import IN_MEMORY, Interval, MocoFile, children, interval, matching, property_of, weights
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, text, triple
-from myoquat.joints.centroidal import center, total_mass
+from myoquat.joints.frames import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.vectors import vector
 from myoquat.muscle.forces import ContactForce

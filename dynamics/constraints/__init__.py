@@ -23,26 +23,8 @@ from myoquat.joints.constraints import (
 )
 
 __all__ = [
-    "AssemblyError",
-    "ConstrainedMotion",
-    "Constraint",
-    "ConstraintArrays",
-    "Constraints",
-    "CoordinateCoupler",
-    "Distance",
-    "Holonomic",
-    "Locked",
-    "NonHolonomic",
-    "OnSurface",
-    "ParallelAxes",
-    "PointLoop",
-    "PointOnLine",
-    "PolynomialCoupler",
-    "PositionFormula",
-    "Prescribed",
-    "Rolling",
-    "VelocityFormula",
-    "Weld",
-    "assemble",
-    "constraints_of",
-]
+    "AssemblyError", "ConstrainedMotion", "Constraint", "ConstraintArrays", "Constraints", "CoordinateCoupler",
+    "Distance", "Holonomic", "Locked", "NonHolonomic", "OnSurface", "ParallelAxes", "PointLoop", "PointOnLine",
+    "PolynomialCoupler", "PositionFormula", "Prescribed", "Rolling", "VelocityFormula", "Weld", "assemble",
+    "constraints_of"
+]  # fmt: skip

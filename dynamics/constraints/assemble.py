@@ -6,13 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from myoquat.core.arguments import real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.model import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]
@@ -43,13 +42,9 @@ class AssemblyError(ValueError):
 
 
 def assemble(
-    model: SystemLike,
-    q: ArrayLike,
-    constraints: Sequence[Constraint] = (),
-    *,
-    time: ArrayLike = 0.0,
+    model: SystemLike, q: ArrayLike, constraints: Sequence[Constraint] = (), *, time: ArrayLike = 0.0,
     strict: bool = True,
-) -> Array:
+) -> Array:  # fmt: skip
     """(..., nq) poses near q (..., nq) that satisfy the constraints of a model, and further ones, at times (...) [s].
 
     Dependent coordinates, which couplers or functions of time drive, move first: where they alone can satisfy all
@@ -79,12 +74,27 @@ def assemble(
     times = np.broadcast_to(at, start.shape[:-1]).reshape(-1)
     if not wanted or not len(rows) or not arrays.position(rows, times).shape[-1]:
         return rows.reshape(start.shape)
-    residual = _first_that_solves(arrays, rows, times, mobilities(model, constraints))
+    tries = mobilities(model, constraints)
+    driven = (tries[0] > 0) if len(tries) > 1 else np.zeros(system.nu, dtype=bool)
+    given, residual = rows.copy(), np.full(len(rows), np.inf)
+    for moving in tries:  # rows become what the first that assembles them makes of them, or else the last
+        open_ = np.flatnonzero(~(residual < ASSEMBLY_TOLERANCE))
+        if len(open_):
+            part = given[open_]
+            residual[open_] = _solve(arrays, part, times[open_], moving, driven)
+            rows[open_] = part
     failed = ~(residual < ASSEMBLY_TOLERANCE)
     if failed.any() and strict:
         batch = start.shape[:-1]
-        poses = tuple(tuple(int(i) for i in np.unravel_index(k, batch)) for k in np.flatnonzero(failed))
-        raise AssemblyError(_message(system, wanted, rows, failed, times), poses, residual.reshape(batch))
+        first, *_ = numbers = np.flatnonzero(failed).tolist()
+        off = [float(np.abs(c.position(system, rows[first], times[first])).max(initial=0.0)) for c in wanted]
+        worst = int(np.argmax(off))
+        raise AssemblyError(
+            f"{len(numbers)} of {len(rows)} poses cannot be assembled; at pose {first} {wanted[worst].label} "
+            f"(number {worst + 1}) stays off by {off[worst]:.3g}",
+            tuple(tuple(int(i) for i in np.unravel_index(k, batch)) for k in numbers),
+            residual.reshape(batch),
+        )
     rows[failed] = np.nan
     return rows.reshape(start.shape)
 
@@ -106,20 +116,6 @@ def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tup
     if not driven.any():
         return (moving,)
     return moving * driven, moving * np.where(driven > 0, 1.0, DEPENDENT_COORDINATE_WEIGHT)
-
-
-def _first_that_solves(arrays: ConstraintArrays, q: Array, t: Array, tries: Sequence[Array]) -> Array:
-    """(n,) |phi| at rows q (n, nq) at times t (n,). The rows are moved in place, by the first of `tries` that assembles
-    them, or else by the last."""
-    start, left = q.copy(), np.full(len(q), np.inf)
-    driven = (tries[0] > 0) if len(tries) > 1 else np.zeros(arrays.system.nu, dtype=bool)
-    for moving in tries:
-        open_ = np.flatnonzero(~(left < ASSEMBLY_TOLERANCE))
-        if len(open_):
-            part = start[open_]
-            left[open_] = _solve(arrays, part, t[open_], moving, driven)
-            q[open_] = part
-    return left
 
 
 def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array, driven: Array) -> Array:
@@ -144,7 +140,7 @@ def _solve(arrays: ConstraintArrays, q: Array, t: Array, moving: Array, driven: 
     return left
 
 
-def _shortened(arrays: ConstraintArrays, q: Array, t: Array, step: Array, before: Array) -> tuple[Array, Array]:
+def _shortened(arrays: ConstraintArrays, q: Array, t: Array, step: Array, before: Array) -> Pair:
     """(q, |phi|) after steps that are halved where they do not help."""
     share = np.ones(len(q))
     found, error = q, before
@@ -156,14 +152,3 @@ def _shortened(arrays: ConstraintArrays, q: Array, t: Array, step: Array, before
             break
         share = np.where(worse, share / 2, share)
     return found, error
-
-
-def _message(system: ArticulatedSystem, constraints: Sequence[Constraint], q: Array, failed: Array, t: Array) -> str:
-    """Which poses, and how far off the worst constraint of the first of them is."""
-    first = int(np.flatnonzero(failed)[0])
-    off = [float(np.abs(c.position(system, q[first], t[first])).max(initial=0.0)) for c in constraints]
-    worst = int(np.argmax(off))
-    return (
-        f"{int(failed.sum())} of {len(q)} poses cannot be assembled; at pose {first} {constraints[worst].label} "
-        f"(number {worst + 1}) stays off by {off[worst]:.3g}"
-    )

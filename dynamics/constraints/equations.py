@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core.content import content_key
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.dynamics.regularity import singular_velocity
@@ -26,7 +26,7 @@ from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, joined_matrices, matvec, vecmat
+from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, vecmat
 from myoquat.muscle.coordinates import Coupler, in_order
 from myoquat.muscle.model import Model
 
@@ -85,7 +85,7 @@ class Constraints:
 
     # ---- motions on the constraints ----------------------------------------------------------------------------
 
-    def acceleration(self, q: Array, u: Array, t: Array, tau: Array, rest: Array | None = None) -> tuple[Array, Array]:
+    def acceleration(self, q: Array, u: Array, t: Array, tau: Array, rest: Array | None = None) -> Pair:
         """(udot (..., nu), lambda (..., k)) under generalized forces tau (..., nu).
 
         Of the motions with A udot = b, udot is the one nearest to the free motion in the metric M (Gauss's principle).
@@ -102,7 +102,7 @@ class Constraints:
         change, multipliers = self._solved(metric, A, b - matvec(A, free), (q, t))
         return free + change, multipliers
 
-    def carried(self, q: Array, t: Array, force: Array) -> tuple[Array, Array]:
+    def carried(self, q: Array, t: Array, force: Array) -> Pair:
         """(A^T lambda (..., nu), lambda (..., k)): the part of a generalized force (..., nu) that the constraints
         carry. The lambda leave least of it in the metric of M^-1: A M^-1 A^T lambda = A M^-1 force."""
         A, metric = self.jacobian(q, t), self._metric(q, t)
@@ -122,7 +122,7 @@ class Constraints:
             parts.append(-2 / T * rate - phi / (T * T) if whole else -rate / T)
         return joined(parts)
 
-    def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> tuple[Array, Array]:
+    def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> Pair:
         """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
         pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on
         the constraints by the product of that and its own size, not the distance from them."""
@@ -137,7 +137,7 @@ class Constraints:
         """(...) of the rank of the rows at a pose: `pose_tolerance`."""
         return pose_tolerance(self.position(q, t), self.position_jacobian(q, t))
 
-    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: tuple[Array, Array]) -> tuple[Array, Array]:
+    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: Pair) -> Pair:
         """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k) at a pose and
         time, and the multipliers that cause it."""
         if not self.redundant:
@@ -157,7 +157,7 @@ class Constraints:
             return _Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
         A = self.jacobian(q, t)
         order = [(k, list(range(k))) for k in range(self.system.nu)]
-        return _Metric(order, factor.factor(order, composite.mass(self.system, q) + np.swapaxes(A, -1, -2) @ A))
+        return _Metric(order, factor.factor(order, composite.mass(self.system, q) + transpose(A) @ A))
 
 
 class _Metric(NamedTuple):
@@ -172,7 +172,7 @@ class _Metric(NamedTuple):
 
     def halved(self, A: Array) -> Array:
         """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
-        Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
+        Y = factor.descended(self.order, self.F, transpose(A))
         return np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
 
     def motion(self, x: Array) -> Array:
@@ -182,9 +182,9 @@ class _Metric(NamedTuple):
 
     def inverse_product(self, A: Array) -> Array:
         """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
-        Y = factor.descended(self.order, self.F, np.swapaxes(A, -1, -2))
+        Y = factor.descended(self.order, self.F, transpose(A))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
-        return np.swapaxes(Y, -1, -2) @ (inverse_pivots[..., None] * Y)
+        return transpose(Y) @ (inverse_pivots[..., None] * Y)
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------
@@ -217,7 +217,7 @@ def modes_of(model: Model) -> list[Constraint]:
     return [constraint for c in held if (constraint := c.constraint) is not None]
 
 
-def imposed(model: SystemLike, q: Array, u: Array, time: float) -> tuple[Array, Array]:
+def imposed(model: SystemLike, q: Array, u: Array, time: float) -> Pair:
     """The state q (..., nq), u (..., nu) at a time, where prescribed coordinates follow their functions, coordinates
     that these drive by couplers follow them, and locked ones are at rest."""
     if not isinstance(model, Model) or all(c.free for c in model.coordinates):

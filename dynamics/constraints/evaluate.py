@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.arguments import check_unmasked, real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics import composite
 from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_reactions, mass_matrix
@@ -19,9 +18,10 @@ from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, Locked, PolynomialCoupler, Prescribed
 from myoquat.joints.errors import ConstraintWarning, ModelError
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
 from myoquat.muscle.model import Model
 
@@ -57,7 +57,7 @@ class ConstraintArrays:
 
     def position(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h) phi."""
-        return self._evaluated("phi", lambda q, t: self.constraints.position(q, t), q=q, t=t)
+        return self._evaluated("phi", self.constraints.position, q=q, t=t)
 
     def position_jacobian(self, q: ArrayLike, t: ArrayLike) -> Array:
         """(..., h, nu) derivative of phi along the velocities."""
@@ -104,19 +104,18 @@ class ConstraintArrays:
         does not determine the forces of redundant constraints, so the least forces are taken. `f_ext`: wrenches on the
         bodies, whose generalized forces are part of tau."""
         found = self.motion(q, u, tau, t)
-        rows = Rows(np.swapaxes(self.jacobian(q, t), -1, -2), self.tolerance(q, t))
+        rows = Rows(transpose(self.jacobian(q, t)), self.tolerance(q, t))
         wrenches = self.wrenches(q, t, rows.multipliers(found.force))
         return joint_reactions(self.system, q, u, found.acceleration, wrenches if f_ext is None else wrenches + f_ext)
 
     def rank(self, q: ArrayLike, t: ArrayLike) -> int:
         """Rank of A at one pose, in the metric of M; ModelError where the motion is not determined there."""
-        return int(Rows(np.linalg.solve(self._factor(q, t), self.jacobian(q, t).T), self.tolerance(q, t)).rank)
+        return int(Rows(self._scaled(self.jacobian(q, t), q, t)[1], self.tolerance(q, t)).rank)
 
     def dependent(self, q: ArrayLike, t: ArrayLike) -> bool:
         """Whether less than a hundredth of a row is left across others at a pose. Such rows need pivots: the pivots of
         S = A M^-1 A^T lose twice the digits."""
-        L = self._factor(q, t)
-        return bool(Rows(np.linalg.solve(L, self.jacobian(q, t).T), MIN_INDEPENDENT_PART).rank < self.count)
+        return bool(Rows(self._scaled(self.jacobian(q, t), q, t)[1], MIN_INDEPENDENT_PART).rank < self.count)
 
     def check(self, q: Array, u: Array, t: float = 0.0) -> None:
         """ValueError, saying by how much, for a state (..., nq), (..., nu) off the constraints by more than 1e-6."""
@@ -148,27 +147,25 @@ class ConstraintArrays:
         """A sentence if no acceleration satisfies the rows A udot = b at a state (..., nq), (..., nu), to 1e-6 of b and
         to the distance of the state from the constraints. States that are not finite are left out."""
         time = real_array("t", t)
-        batch = np.broadcast_shapes(q.shape[:-1], time.shape)
-        q, u = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u))
+        q, u, times = (x.reshape(-1, x.shape[-1]) for x in spread(q, u, time[..., None]))
         finite = np.isfinite(q).all(axis=-1) & np.isfinite(u).all(axis=-1)
-        q, u, times = q[finite], u[finite], np.broadcast_to(time, batch).reshape(-1)[finite]
+        q, u, times = q[finite], u[finite], times[finite, 0]
         b, tolerance = self.bias(q, u, times), self.tolerance(q, times)
-        Y = np.linalg.solve(np.linalg.cholesky(self.metric(q, times)), np.swapaxes(self.jacobian(q, times), -1, -2))
+        Y = np.linalg.solve(np.linalg.cholesky(self.metric(q, times)), transpose(self.jacobian(q, times)))
         off = np.abs(vecmat(Rows(Y, tolerance).motion(b), Y) - b)
         allowed = np.maximum(MAX_START_VIOLATION, tolerance) * (1 + np.abs(b).max(axis=-1, initial=0.0))
         bad = off > allowed[:, None]
         if not bad.any():
             return None
         first = int(np.argmax(bad.any(axis=-1)))
-        row = int(np.argmax(off[first]))
-        sizes = [c.rate(self.system, q[first], u[first], times[first]).shape[-1] for c in self.constraints.parts]
-        part = self.constraints.parts[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
+        row, parts = int(np.argmax(off[first])), self.constraints.parts
+        part = next(c for c, rows in zip(parts, _row_slices(self.system, parts), strict=True) if row < rows.stop)
         return (
             f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
             f"misses that of {part.label} by {off[first, row]:.3g}"
         )
 
-    def nearest(self, q: Array, u: Array, t: float = 0.0) -> tuple[Array, Array]:
+    def nearest(self, q: Array, u: Array, t: float = 0.0) -> Pair:
         """A state (nq,), (nu,) moved onto the constraints, along M^-1 A^T, rank-revealing; ValueError if
         Newton's method does not converge."""
         q, u, left = q.copy(), u.copy(), np.inf
@@ -190,20 +187,21 @@ class ConstraintArrays:
         if not self.constraints.weightless:
             return M
         A = self.jacobian(q, t)
-        return M + np.swapaxes(A, -1, -2) @ A
+        return M + transpose(A) @ A
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
     def _least(self, A: Array, q: Array, t: float, wanted: Array) -> Array:
         """The smallest motion in the metric of M with A motion = wanted; ModelError where that is not determined."""
-        L = self._factor(q, t)
-        return np.linalg.solve(L.T, Rows(np.linalg.solve(L, A.T), self.tolerance(q, t)).motion(wanted))
+        L, Y = self._scaled(A, q, t)
+        return np.linalg.solve(L.T, Rows(Y, self.tolerance(q, t)).motion(wanted))
 
-    def _factor(self, q: ArrayLike, t: ArrayLike) -> Array:
-        """L of the metric L L^T of a pose; ModelError where the motion is not determined."""
+    def _scaled(self, A: Array, q: ArrayLike, t: ArrayLike) -> Pair:
+        """L of the metric L L^T of a pose, and L^-1 A^T; ModelError where the motion is not determined."""
         M = self.metric(real_array("q", q), t)
         check_pose(self.system, M)
-        return np.linalg.cholesky(M)
+        L = np.linalg.cholesky(M)
+        return L, np.linalg.solve(L, A.T)
 
     def _evaluated(self, name: str, formula: Any, **given: ArrayLike) -> Array:
         """A formula of these arguments in this order, times t (...) and others (..., n), through its kernel. For one
@@ -212,13 +210,8 @@ class ConstraintArrays:
         known: dict[str, tuple[int, ...]] = {"q": (system.nq,), "u": (system.nu,), "t": ()}
         sizes = {key: known.get(key, np.shape(value)[-1:]) for key, value in given.items()}
         lanes = 1 if all(np.ndim(value) == len(sizes[key]) for key, value in given.items()) else None
-        kernel = kernel_for(
-            ("constraints", name, self.constraints.key, lanes),
-            lambda content: kernels.compile(
-                formula, sizes, [name], name=f"constraints_{name}", lanes=lanes, content=content
-            ),
-        )
-        return kernel(*given.values())
+        key = "constraints", name, self.constraints.key, lanes
+        return compiled(key, formula, sizes, [name], name=f"constraints_{name}", lanes=lanes)(*given.values())
 
 
 # ---- Forces of constraints on the bodies that they hold -----------------------------------------------------------
@@ -231,23 +224,29 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     that body alone. A constraint on coordinates acts within their joints, on no body from outside; so does a lock.
     Raises NotImplementedError for constraints on velocities, which do not say at which body they act.
     """
-    acting, rows, start = list[Holonomic](), list[int](), 0
-    for part in constraints.parts:
-        count = part.rate(constraints.system, q, np.zeros(constraints.system.nu), t).shape[-1]
-        if isinstance(part, Holonomic):
-            acting.append(part)
-            rows += range(start, start + count)
-        elif not isinstance(part, Locked):
+    system, parts = constraints.system, constraints.parts
+    for part in parts:
+        if not isinstance(part, Holonomic | Locked):
             raise NotImplementedError(f"{type(part).__name__} holds velocities: its force on bodies is not known")
-        start += count
-    multipliers = multipliers[..., rows]
+    slices = zip(parts, _row_slices(system, parts, q, t), strict=True)
+    held = [(part, rows) for part, rows in slices if isinstance(part, Holonomic)]
+    multipliers = multipliers[..., [i for _, rows in held for i in range(rows.start, rows.stop)]]
 
     def work(motion: Array) -> Array:
-        bodies = separate_bodies(constraints.system, motion)
-        phi = np.concatenate([part.position(bodies, q, t) for part in acting] or [q[..., :0]], axis=-1)
-        return np.sum(multipliers * phi, axis=-1)
+        bodies = separate_bodies(system, motion)
+        phi = np.concatenate([part.position(bodies, q, t) for part, _ in held] or [q[..., :0]], axis=-1)
+        return dot(multipliers, phi)
 
-    return wrenches_of_work(constraints.system, q, work)
+    return wrenches_of_work(system, q, work)
+
+
+def _row_slices(
+    system: ArticulatedSystem, constraints: Sequence[Constraint], q: Array | None = None, t: Any = 0.0
+) -> tuple[slice, ...]:
+    """The rows of each constraint among those of all, from their values at any pose: inside a formula, at its q."""
+    state = system.neutral() if q is None else q, np.zeros(system.nu), as_array(t)
+    ends = np.cumsum([0, *(c.rate(system, *state).shape[-1] for c in constraints)]).tolist()
+    return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -255,22 +254,18 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
 # The forces of a model's constraints along a motion, from the generalized forces that the motion lacks without them.
 #
 # Let r = M udot + b - tau be what the motion needs beyond all known forces tau. Constraints, couplers and locks have
-# the
-# rows A and exert A^T lambda. The lambda minimise |r - A^T lambda| in the metric of M^-1:
+# the rows A and exert A^T lambda. The lambda minimise |r - A^T lambda| in the metric of M^-1:
 #
 #     A M^-1 A^T lambda = A M^-1 r.
 #
 # If the known forces and those of the constraints produce the motion, that is the lambda with A^T lambda = r.
-# Otherwise,
-# if the motion satisfies the constraints (A udot = b), it is the lambda of the motion that the known forces would
-# cause.
-# The normal equation is that of Gauss's principle of least constraint. The missing forces then cause no acceleration
-# across the constraints. The result does not depend on the coordinates. Source: F. E. Udwadia, R. E. Kalaba, A new
-# perspective on constrained motion, Proc. R. Soc. Lond. A 439, 1992.
+# Otherwise, if the motion satisfies the constraints (A udot = b), it is the lambda of the motion that the known
+# forces would cause. The normal equation is that of Gauss's principle of least constraint. The missing forces then
+# cause no acceleration across the constraints. The result does not depend on the coordinates. Source: F. E. Udwadia,
+# R. E. Kalaba, A new perspective on constrained motion, Proc. R. Soc. Lond. A 439, 1992.
 #
 # Redundant constraints leave a null space: multipliers n with A^T n = 0 change no motion. Whatever n changes, such as
-# the
-# reaction of a joint within a loop, is not determined; the rest is.
+# the reaction of a joint within a loop, is not determined; the rest is.
 
 
 IN_JOINTS = (CoordinateCoupler, Locked, PolynomialCoupler, Prescribed)
@@ -312,18 +307,7 @@ class ConstrainedMotion:
         self.constraints = (*self.on_bodies, *(c for c in own if acts_in_joints(c)))
         none = np.zeros((len(self.q), 0, model.system.nu))
         self.rows: Array = self._arrays.jacobian(self.q, self.time) if own else none
-        self._decompose()
-
-    @cached_property
-    def _arrays(self) -> ConstraintArrays:
-        return ConstraintArrays(Constraints(self.model.system, self.constraints))
-
-    @cached_property
-    def _outer(self) -> ConstraintArrays:
-        return ConstraintArrays(Constraints(self.model.system, self.on_bodies))
-
-    def _decompose(self) -> None:
-        """With M = L L^T, the rows in this metric: the map (L^-1 A^T)^+ L^-1, and the null space of A^T."""
+        # with M = L L^T, the rows in this metric: the map (L^-1 A^T)^+ L^-1, and the null space of A^T
         M = self._arrays.metric(self.q, self.time)
         try:
             L = np.linalg.cholesky(M)
@@ -332,25 +316,25 @@ class ConstrainedMotion:
             raise ValueError(f"frame {frame}: the mass matrix is singular, so that no force is determined") from None
         self._back = np.linalg.inv(L)
         self._tolerance = self._arrays.tolerance(self.q, self.time) if self.constraints else RANK_TOLERANCE
-        rows = Rows(self._back @ np.swapaxes(self.rows, -1, -2), self._tolerance)
+        rows = Rows(self._back @ transpose(self.rows), self._tolerance)
         self.rank, self.null = rows.rank, rows.null
         self.map: Array = rows.multiplier_columns(self._back)
+
+    @cached_property
+    def _arrays(self) -> ConstraintArrays:
+        return ConstraintArrays(Constraints(self.model.system, self.constraints))
 
     # ---- forces ------------------------------------------------------------------------------------------------
 
     @property
     def count(self) -> int:
         """The number of rows of constraints on bodies."""
-        return sum(s.stop - s.start for s in self.row_slices[: len(self.on_bodies)])
+        return self.row_slices[len(self.on_bodies) - 1].stop if self.on_bodies else 0
 
     @cached_property
     def row_slices(self) -> tuple[slice, ...]:
         """The rows of each of `constraints`."""
-        system = self.model.system
-        at_rest = system.neutral(), np.zeros(system.nu), np.zeros(())
-        counts = [c.rate(system, *at_rest).shape[-1] for c in self.constraints]
-        ends = np.cumsum([0, *counts])
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+        return _row_slices(self.model.system, self.constraints)
 
     def multipliers(self, lacking: Array) -> Array:
         """(t, k) lambda of what a motion lacks, r (t, nu)."""
@@ -363,7 +347,7 @@ class ConstrainedMotion:
         """
         n = len(self.q)
         motors = np.broadcast_to(self._back[..., list(driven)], (n, self.model.system.nu, len(driven)))
-        held = self._back @ np.swapaxes(self.rows, -1, -2)
+        held = self._back @ transpose(self.rows)
         rows = Rows(np.concatenate([motors, held], axis=-1), self._tolerance)
         short = rows.rank < len(driven) + self.rank
         if short.any():
@@ -379,7 +363,10 @@ class ConstrainedMotion:
         """(t, bodies, 6) force [N] and torque [N m] of all constraints on each body, at its origin in world axes."""
         if not self.on_bodies:
             return np.zeros((len(self.q), len(self.model.system.bodies), 6))
-        return self._outer.wrenches(self.q, self.time, multipliers[..., : self.count])
+        return self._wrenches(self.q, self.time, multipliers[..., : self.count])
+
+    def _wrenches(self, q: Array, time: Array, multipliers: Array) -> Array:
+        return ConstraintArrays(Constraints(self.model.system, self.on_bodies)).wrenches(q, time, multipliers)
 
     def acceleration(self, u: Array, force: Array) -> Array:
         """(t, nu) the accelerations udot with M udot = Q + A^T lambda. Q (t, nu) are all forces of the motion without
@@ -398,7 +385,7 @@ class ConstrainedMotion:
         """(t, k', bodies, 6) what a unit multiplier of each row of constraints on bodies does to the bodies."""
         n, k = len(self.q), self.count
         unit = np.tile(np.eye(k), (n, 1))
-        found = self._outer.wrenches(np.repeat(self.q, k, axis=0), np.repeat(self.time, k), unit) if k else np.zeros(0)
+        found = self._wrenches(np.repeat(self.q, k, axis=0), np.repeat(self.time, k), unit) if k else np.zeros(0)
         return np.reshape(found, (n, k, len(self.model.system.bodies), 6))
 
     @cached_property

@@ -13,14 +13,6 @@ FIXED_STEP: dict[str, FixedStep] = {
 }
 
 __all__ = [
-    "FIXED_STEP",
-    "FixedStep",
-    "LieRungeKutta4",
-    "Radau",
-    "RungeKutta4",
-    "SemiImplicitEuler",
-    "StateEquations",
-    "StepFormula",
-    "Variational",
-    "differences",
-]
+    "FIXED_STEP", "FixedStep", "LieRungeKutta4", "Radau", "RungeKutta4", "SemiImplicitEuler", "StateEquations",
+    "StepFormula", "Variational", "differences"
+]  # fmt: skip

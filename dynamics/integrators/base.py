@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from myoquat.core.content import is_foreign
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined
@@ -111,28 +111,20 @@ class FixedStep(ABC):
             bound=varied("bound", 2),
         )
 
-    def loop(
-        self, equations: StateEquations, stabilization: str, lanes: int | None, content: str | None = None
-    ) -> StepLoop:
-        """The compiled loop over the method's state; `content` as for `myoquat.kernels.step_loop`."""
-        return self.varied_formula(equations, stabilization).loop(
-            equations.size,
-            inputs=equations.inputs,
-            parameters=equations.parameters,
-            name=f"simulate_{self.name}",
-            content=content,
-            lanes=lanes,
-        )
-
     def kept_loop(self, equations: StateEquations, stabilization: str, lanes: int | None) -> StepLoop:
-        """The same loop, compiled at its first use."""
-        key = ("simulate", self.key, stabilization, equations.key, lanes)
-        return kernel_for(key, lambda content: self.loop(equations, stabilization, lanes, content))
+        """The compiled loop over the method's state, compiled at its first use."""
+        options = {"inputs": equations.inputs, "parameters": equations.parameters, "lanes": lanes}
+        return kernel_for(
+            ("simulate", self.key, stabilization, equations.key, lanes),
+            lambda content: self.varied_formula(equations, stabilization).loop(
+                equations.size, name=f"simulate_{self.name}", content=content, **options
+            ),
+        )
 
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         """(..., n) the method's state from q (..., nq), u (..., nu) and, if there are any, the muscles' states."""
         return joined([q, u, *own])
 
-    def end(self, equations: StateEquations, x: Array) -> tuple[Array, Array]:
+    def end(self, equations: StateEquations, x: Array) -> Pair:
         """(q, u) from the method's states (..., n)."""
         return equations.split(x)

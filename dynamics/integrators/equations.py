@@ -14,13 +14,13 @@ import numpy as np
 
 from myoquat.core.content import content_key
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
 from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, vector
+from myoquat.joints.vectors import dot, joined, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle import actuators
 from myoquat.muscle.acting import Instant, torques
@@ -85,17 +85,17 @@ class StateEquations:
     @property
     def muscles(self) -> int:
         """Number of muscles that act."""
-        return len(self.model.muscles) if isinstance(self.model, Model) else 0
+        return len(getattr(self.model, "muscles", ()))
 
     @property
     def actuated(self) -> int:
         """Number of controls of actuators that act."""
-        return len(self.model.control_names) if isinstance(self.model, Model) else 0
+        return len(getattr(self.model, "control_names", ()))
 
     @property
     def excited(self) -> tuple[int, ...]:
         """The muscles with activation dynamics: their activations are states, their excitations the input."""
-        muscles = self.model.muscles if isinstance(self.model, Model) else ()
+        muscles = getattr(self.model, "muscles", ())
         return tuple(i for i, muscle in enumerate(muscles) if muscle.activation_dynamics is not None)
 
     @property
@@ -139,17 +139,10 @@ class StateEquations:
     def key(self) -> Hashable:
         """Equal for equal equations: kernels are kept by it."""
         return (
-            type(self).__name__,
-            self.model.content_key,
-            self.external_torque,
-            self.baumgarte,
-            content_key(self.constraints),
-            self.redundant,
-            content_key(self.feedback),
-            self.own_inputs,
-            self.names,
-            content_key(self.limits),
-        )
+            type(self).__name__, self.model.content_key, self.external_torque, self.baumgarte,
+            content_key(self.constraints), self.redundant, content_key(self.feedback), self.own_inputs, self.names,
+            content_key(self.limits)
+        )  # fmt: skip
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,7 +206,7 @@ class StateEquations:
 
     # ---- formulas --------------------------------------------------------------------------------------------
 
-    def split(self, x: Array) -> tuple[Array, Array]:
+    def split(self, x: Array) -> Pair:
         """(q, u) of x (..., size)."""
         nq, nu = self.system.nq, self.system.nu
         return x[..., :nq], x[..., nq : nq + nu]
@@ -254,13 +247,7 @@ class StateEquations:
 
     def activation(self, given: Mapping[str, Any]) -> Array:
         """(..., m) activations: states of the muscles with activation dynamics, the input of the others."""
-        if not self.excited:
-            return given["activation"]
-        control, own = given["excitation"], given["own"]
-        columns = [control[..., i] for i in range(self.muscles)]
-        for k, i in enumerate(self.excited):
-            columns[i] = own[..., k]
-        return vector(columns)
+        return self._by_states("excitation" if self.excited else "activation", given, self.excited, 0)
 
     def states(self, given: Mapping[str, Any]) -> Array | None:
         """(..., ns) the states of the laws, None for laws without."""
@@ -269,13 +256,14 @@ class StateEquations:
 
     def actuation(self, given: Mapping[str, Any]) -> Array:
         """(..., k) what actuators act by: their controls, or the activations that follow these."""
-        controls: Array = given["controls"]
-        if not self.delayed:
-            return controls
-        columns = [controls[..., i] for i in range(self.actuated)]
-        for k, i in enumerate(self.delayed, start=len(self.of_muscles)):
-            columns[i] = given["own"][..., k]
-        return vector(columns)
+        return self._by_states("controls", given, self.delayed, len(self.of_muscles))
+
+    @staticmethod
+    def _by_states(name: str, given: Mapping[str, Any], columns: Sequence[int], first: int) -> Array:
+        """(..., n) an input with states from w[first] on in these columns."""
+        value: Array = given[name]
+        states = {i: given["own"][..., k] for k, i in enumerate(columns, start=first)}
+        return vector([states.get(i, value[..., i]) for i in range(value.shape[-1])]) if states else value
 
     def instant(self, t: Array, q: Array, u: Array, given: Mapping[str, Any]) -> Instant:
         """What acts at a state, as `torques` and `wrenches` of `myoquat.muscle.acting` take it."""
@@ -327,40 +315,33 @@ class StateEquations:
         """(..., size) xdot, the values in the order of inputs and parameters."""
         given = self.given(t, x, values)
         q, u = self.split(x)
-        qdot = state.rates(self.system, q, u)
-        if self.baumgarte:
-            qdot = qdot - self._excess(q) / given["time_constant"]
+        qdot = state.rates(self.system, q, u).copy()
+        for s in self.system.quaternion_slices() if self.baumgarte else ():
+            Q = q[..., s]
+            qdot[..., s] = qdot[..., s] - (dot(Q, Q)[..., None] - 1) / 2 * Q / given["time_constant"]
         return joined([qdot, self.acceleration(t, q, u, given), *self.own_rate(q, u, given)])
 
     def beyond(self, t: Array, x: Array, *values: Array) -> Array:
         """Positive where |u| is beyond the speed limit, or an entry of (q, u) beyond its own."""
         _, u = self.split(x)
-        excess = [np.sum(u * u, axis=-1) - SPEED_LIMIT**2]
+        excess = [dot(u, u) - SPEED_LIMIT**2]
         for entry, low, high in self.limits:
             excess += [x[..., entry] - high, low - x[..., entry]]
         return reduce(np.maximum, excess)
 
-    def _excess(self, q: Array) -> Array:
-        """(..., nq) (|Q|^2 - 1) Q / 2 of every quaternion, zero for other coordinates."""
-        found = 0.0 * q
-        for s in self.system.quaternion_slices():
-            found[..., s] = (np.sum(q[..., s] * q[..., s], axis=-1)[..., None] - 1) / 2 * q[..., s]
-        return found
-
     def stabilized(self, x: Array, stabilization: str, t: Array | float = 0.0) -> Array:
-        """(..., size) x after a step: projected for "projection", of unit norm for "norm", as it is otherwise."""
-        if stabilization == "projection":
-            return self.project(x, t)
-        return self.normalized(x) if stabilization == "norm" else x
-
-    def normalized(self, x: Array) -> Array:
-        """(..., size) x with every quaternion divided by its length: the nearest point of each unit sphere."""
-        q, u = self.split(x)
-        return joined([state.normalized(self.system, q), u, *([self.rest(x)] if self.own else [])])
-
-    def project(self, x: Array, t: Array | float = 0.0) -> Array:
-        """(..., size) x with every quaternion divided by its length, then brought onto the constraints at time t."""
-        q, u = self.split(self.normalized(x))
-        if self.constraints:
+        """(..., size) x after a step. For "projection" and "norm" every quaternion is divided by its length: that is
+        the nearest point of each unit sphere. For "projection" the state is then brought onto the constraints at t."""
+        if stabilization not in ("projection", "norm"):
+            return x
+        q, u, *own = self.parts(x)
+        q = state.normalized(self.system, q)
+        if self.constraints and stabilization == "projection":
             q, u = self.constrained.nearest(q, u, t + np.zeros(()), newton_steps=1)
-        return joined([q, u, *([self.rest(x)] if self.own else [])])
+        return joined([q, u, *own])
+
+    def projection(self, stabilization: str) -> Callable[..., Array] | None:
+        """(t, x, *values) -> x after a step, for methods by slopes; None where it stays as it is."""
+        if stabilization not in ("projection", "norm"):
+            return None
+        return lambda t, x, *values: self.stabilized(x, stabilization, t)

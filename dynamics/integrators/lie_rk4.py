@@ -41,16 +41,15 @@ class LieRungeKutta4(FixedStep):
     by_acceleration: ClassVar[bool] = True
 
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
-        system, nu, count = equations.system, equations.system.nu, len(equations.own)
+        system, nu = equations.system, equations.system.nu
 
         def moved(x: Array, *steps: Array) -> Array:
             """x after the given steps (all of it together), one after the other."""
-            q, u = equations.split(x)
-            own = [equations.rest(x)] if count else []
+            q, *others = equations.parts(x)
+            rest = joined(others)
             for step in steps:
-                q, u = state.integrate(system, q, step[..., :nu]), u + step[..., nu : 2 * nu]
-                own = [w + step[..., 2 * nu : 2 * nu + count] for w in own]
-            return joined([q, u, *own])
+                q, rest = state.integrate(system, q, step[..., :nu]), rest + step[..., nu : nu + rest.shape[-1]]
+            return joined([q, rest])
 
         def slope(t: Array, x: Array, *values: Array) -> Array:
             q, u = equations.split(x)
@@ -58,23 +57,17 @@ class LieRungeKutta4(FixedStep):
             rest = np.zeros((*u.shape[:-1], system.nq - nu))  # slopes are as long as the state
             return joined([u, equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given), rest])
 
-        def second(x: Array, h: Array, k1: Array) -> Array:
-            return moved(x, h / 2 * k1)
-
-        def fourth(x: Array, h: Array, k1: Array, k3: Array) -> Array:
-            return moved(x, h / 2 * k1, h * (k3 - k1 / 2))
-
         def last(x: Array, h: Array, k1: Array, k2: Array, k3: Array, k4: Array) -> Array:
             middle = 2 * (k2 + k3)
             return moved(x, h / 12 * (3 * k1 + middle - k4), h / 12 * (middle - k1 + 3 * k4))
 
+        second = lambda x, h, k1: moved(x, h / 2 * k1)  # noqa: E731
+        fourth = lambda x, h, k1, k3: moved(x, h / 2 * k1, h * (k3 - k1 / 2))  # noqa: E731
         return StepFormula(
             slope=slope,
             method=ExplicitMethod(
                 (0.0, 0.5, 0.5, 1.0), ((0,), (1,), (0, 2), (0, 1, 2, 3)), (second, second, fourth, last)
             ),
-            project=(lambda t, x, *values: equations.stabilized(x, stabilization, t))
-            if stabilization in ("projection", "norm")
-            else None,
+            project=equations.projection(stabilization),
             bound=equations.beyond,
         )

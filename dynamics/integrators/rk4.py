@@ -25,10 +25,4 @@ class RungeKutta4(FixedStep):
     by_acceleration: ClassVar[bool] = True
 
     def formula(self, equations: StateEquations, stabilization: str) -> StepFormula:
-        return StepFormula(
-            slope=equations.rate,
-            project=(lambda t, x, *values: equations.stabilized(x, stabilization, t))
-            if stabilization in ("projection", "norm")
-            else None,
-            bound=equations.beyond,
-        )
+        return StepFormula(slope=equations.rate, project=equations.projection(stabilization), bound=equations.beyond)

@@ -1,20 +1,20 @@
 """A variational method: symplectic, and with the momenta that the symmetries of the system keep."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from myoquat import kernels
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, energy, factor
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.inverse import damping_force
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
-from myoquat.kernels import Kernel, is_symbolic
+from myoquat.kernels import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Variational"]
@@ -63,9 +63,8 @@ class Variational(FixedStep):
             q, p = equations.split(x)
             given = equations.named(values)
             v = _solved(equations, h, q, p, given, t)
-            after = state.integrate(equations.system, q, v)
             _, gain = _momenta(equations, h, q, v, given, t)
-            moved = joined([after, gain])
+            moved = joined([state.integrate(equations.system, q, v), gain])
             return equations.stabilized(moved, stabilization)
 
         return StepFormula(step=step, node=0.5)
@@ -73,7 +72,7 @@ class Variational(FixedStep):
     def begin(self, equations: StateEquations, q: Array, u: Array, *own: Array) -> Array:
         return super().begin(equations, q, _converted(equations, "momenta", _momentum, q, u))
 
-    def end(self, equations: StateEquations, x: Array) -> tuple[Array, Array]:
+    def end(self, equations: StateEquations, x: Array) -> Pair:
         q, p = equations.split(x)
         return q, _converted(equations, "velocities", _velocity, q, p)
 
@@ -84,15 +83,8 @@ def _converted(
     """formula(equations, q, v): by a kernel for floats, the formula itself for symbols and complex numbers."""
     if is_symbolic(q) or is_symbolic(v) or np.iscomplexobj(q) or np.iscomplexobj(v):
         return formula(equations, q, v)
-    return _kernel(equations, name, lambda q, v: formula(equations, q, v))(q, v)
-
-
-def _kernel(equations: StateEquations, name: str, formula: Any) -> Kernel:
-    sizes = {"q": equations.system.nq, "v": equations.system.nu}
-    key = ("variational", name, equations.system.content_key)
-    return kernel_for(
-        key, lambda content: kernels.compile(formula, sizes, [name], name=f"variational_{name}", content=content)
-    )
+    key, sizes = ("variational", name, equations.system.content_key), {"q": q.shape[-1], "v": v.shape[-1]}
+    return compiled(key, partial(formula, equations), sizes, [name], name=f"variational_{name}")(q, v)
 
 
 def _momentum(equations: StateEquations, q: Array, u: Array) -> Array:
@@ -121,9 +113,7 @@ def _solved(equations: StateEquations, h: Array, q: Array, p: Array, given: Mapp
     return v
 
 
-def _momenta(
-    equations: StateEquations, h: Array, q: Array, v: Array, given: Mapping[str, Any], t: Array
-) -> tuple[Array, Array]:
+def _momenta(equations: StateEquations, h: Array, q: Array, v: Array, given: Mapping[str, Any], t: Array) -> Pair:
     """(..., nu), (..., nu): the momenta -D1 L_d - h f / 2 at q and D2 L_d + h f / 2 at q exp(v)."""
     system = equations.system
     after = state.integrate(system, q, v)

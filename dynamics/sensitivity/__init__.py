@@ -1,15 +1,5 @@
 """Derivatives of motions: linearization beside a state, of one step of a method, and gradients of whole simulations."""
 
-from myoquat.dynamics.sensitivity.gradient import SimulationGradient, simulation_gradient
-from myoquat.dynamics.sensitivity.linearize import Linearization, linearize, model_function
-from myoquat.dynamics.sensitivity.steps import StepDerivatives, step_derivatives
+import lazy_loader
 
-__all__ = [
-    "Linearization",
-    "SimulationGradient",
-    "StepDerivatives",
-    "linearize",
-    "model_function",
-    "simulation_gradient",
-    "step_derivatives",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

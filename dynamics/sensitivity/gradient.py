@@ -1,85 +1,31 @@
 """`simulation_gradient`: the gradient of a number of a whole simulation, by the adjoint method."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.sensitivity.points import StateTangent, check_curved_paths, checked_start, state_tangent
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
-from myoquat.dynamics.simulation.methods import MethodChoice, method_named
+from myoquat.dynamics.simulation.methods import MethodChoice, Timing, method_named
 from myoquat.dynamics.simulation.problem import Problem
-from myoquat.dynamics.simulation.schedule import Schedule
-from myoquat.joints.evaluation import SystemLike, kernel_for, traced_once
+from myoquat.joints.evaluation import SystemLike, compiled, kernel_for, traced_once
 from myoquat.joints.vectors import joined
-from myoquat.kernels import Kernel, StepLoop, ZeroOrderHold, step_loop
+from myoquat.kernels import StepLoop, ZeroOrderHold, step_loop
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = [
-    "Goals",
-    "SimulationGradient",
-    "StepAdjoint",
-    "backward_loop",
-    "lanes_for",
-    "simulation_gradient",
-]
+__all__ = ["SimulationGradient", "simulation_gradient"]
 
 
-# ---- Goals of a simulation: a number of its last state, and the integral of a number over its course --------------
-
-
-Goal = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Goals:
-    """final(q, u, w) at the end plus the integral of running(t, q, u, w), w the muscles' states."""
-
-    equations: StateEquations
-    final: Goal | None = None
-    running: Goal | None = None
-
-    def __post_init__(self) -> None:
-        if self.final is None and self.running is None:
-            raise ValueError("simulation_gradient: give final=, a function of (q, u), running=, of (t, q, u), or both")
-
-    def at_end(self, t: float, x: Array) -> tuple[Array, Array]:
-        """The final goal and its derivatives (..., n) at the last states x (..., n)."""
-        return self._evaluated("final", self.final, t, x)
-
-    def along(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """The running goal and its derivatives (..., n) at states x (..., n) at times t (...)."""
-        return self._evaluated("running", self.running, t, x)
-
-    def _evaluated(self, name: str, goal: Goal | None, t: Any, x: Array) -> tuple[Array, Array]:
-        if goal is None:
-            return np.zeros(x.shape[:-1]), np.zeros_like(x)
-        key = ("simulation goal", name, goal, self.equations.key)
-        kernel: Kernel = kernel_for(key, lambda content: self._kernel(name, goal, content))
-        value, gradient = kernel(t, x)
-        return value, gradient
-
-    def _kernel(self, name: str, goal: Goal, content: str | None) -> Kernel:
-        def number(t: Array, x: Array) -> Array:
-            before = [t] if name == "running" else []
-            value = as_array(goal(*before, *self.equations.parts(x)))
-            if value.shape != x.shape[:-1]:
-                raise ValueError(f"{name}: one number for each state is needed, not an array of shape {value.shape}")
-            return value[..., None]
-
-        def formula(t: Array, x: Array) -> tuple[Array, Array]:
-            return number(t, x)[..., 0], jacobian_at(lambda x: number(t, x), x)[..., 0, :]
-
-        sizes = {"t": (), "x": self.equations.size}
-        return kernels.compile(formula, sizes, ["value", "gradient"], name=f"goal_{name}", content=content)
+Goal = Callable[..., Any]  # a number of the last state, or one whose integral over the simulation counts
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -91,12 +37,11 @@ class Goals:
 # code, called at every stage. The code is therefore as long as that of one stage.
 
 
-Gradients = tuple[Array, Array]  # by a state (n,), and by inputs and parameters (m,)
-
-
 @dataclass(frozen=True)
 class StepAdjoint:
-    """The adjoint of a step of states (size,); `shapes` are those of the inputs and parameters, vectors or numbers."""
+    """The adjoint of a step of states (size,); `shapes` are those of the inputs and parameters, vectors or numbers.
+
+    States z (n + m,) have the components of these values behind their own."""
 
     step: StepFormula
     size: int
@@ -105,69 +50,42 @@ class StepAdjoint:
     @property
     def values_size(self) -> int:
         """Number of components of all inputs and parameters."""
-        return sum(int(np.prod(shape)) for shape in self.shapes)
+        return sum(map(math.prod, self.shapes))
 
-    def __call__(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
-        """The gradients at x (n,) and `values` of a number whose gradient by the state after the step is `after`."""
-        if self.step.slope is None:
-            return self._split(_gradient(self._of(self.step, t, h), self._vector(x, values), after))
-        return self._through_stages(t, h, x, values, after)
+    def parts(self, z: Array) -> list[Array]:
+        """The state and the values."""
+        ends = self.size + np.cumsum([0, *map(math.prod, self.shapes)])
+        return [z[: self.size], *(z[i:j].reshape(s) for i, j, s in zip(ends, ends[1:], self.shapes, strict=False))]
 
-    def _through_stages(self, t: Array, h: Array, x: Array, values: Sequence[Array], after: Array) -> Gradients:
-        method, given = self.step.method, self._vector(x, values)[self.size :]
-        states, slopes = [x], []
+    def __call__(self, t: Array, h: Array, z: Array, after: Array) -> Array:
+        """The gradient at z (n + m,) of a number whose gradient by the state after the step is `after`."""
+        step, n, method, at = self.step, self.size, self.step.method, joined([after, np.zeros(self.values_size)])
+        if step.slope is None:
+            return _gradient(lambda z: step(t, h, *self.parts(z)), z, after)
+        states, slopes = [z], list[Array]()
         for node, indices, update in zip(method.c, method.slope_indices, method.updates, strict=True):
-            z = joined([(t + node * h)[..., None], states[-1], given])
-            slopes.append(out_of_line_call(_slope, (self,), z, self.size))
-            states.append(update(x, h, *(slopes[j] for j in indices)))
-        at, by_values = after, np.zeros(self.values_size)
-        if self.step.project is not None:
-            whole = _gradient(self._of(self.step.project, t + h), joined([states[-1], given]), after)
-            at, by_values = self._split(whole)
-        by_x = np.zeros(self.size)
-        by_slope: list[Any] = [np.zeros(self.size)] * len(slopes)
+            moving = joined([(t + node * h)[..., None], states[-1]])
+            slopes.append(out_of_line_call(_slope, (self,), moving, n))
+            states.append(joined([update(z[:n], h, *(slopes[j] for j in indices)), z[n:]]))
+        if (project := step.project) is not None:
+            at = _gradient(lambda z: project(t + h, *self.parts(z)), states[-1], after)
+        by_x, by_values, by_slope = np.zeros(n), at[n:], [np.zeros(n)] * len(slopes)
         for stage in reversed(range(len(slopes))):
-            indices = method.slope_indices[stage]
-            parts = self._update_gradients(method.updates[stage], h, [x, *(slopes[j] for j in indices)], at)
-            by_x = by_x + parts[0]
-            for j, part in zip(indices, parts[1:], strict=True):
+            update, indices = method.updates[stage], method.slope_indices[stage]
+
+            def moved(y: Array, update: Callable[..., Array] = update) -> Array:
+                x, *others = np.split(y, len(y) // n)
+                return update(x, h, *others)
+
+            given = joined([z[:n], *(slopes[j] for j in indices)])
+            own, *others = np.split(_gradient(moved, given, at[:n]), len(given) // n)
+            by_x = by_x + own
+            for j, part in zip(indices, others, strict=True):
                 by_slope[j] = by_slope[j] + part
-            z = joined([(t + method.c[stage] * h)[..., None], states[stage], given, by_slope[stage]])
-            both = out_of_line_call(_slope_gradient, (self,), z, self.size + self.values_size)
-            at, by_values = both[: self.size], by_values + both[self.size :]
-        return by_x + at, by_values
-
-    def _update_gradients(
-        self, update: Callable[..., Array], h: Array, given: Sequence[Array], after: Array
-    ) -> list[Array]:
-        """Of after . update(x, h, *slopes), by each of x and the slopes."""
-        n = self.size
-        together = _gradient(
-            lambda z: update(z[:n], h, *(z[k * n : (k + 1) * n] for k in range(1, len(given)))), joined(given), after
-        )
-        return [together[k * n : (k + 1) * n] for k in range(len(given))]
-
-    def slope(self, t: Array) -> Callable[[Array], Array]:
-        """The slope at a time, of a vector (x, values)."""
-        assert self.step.slope is not None
-        return self._of(self.step.slope, t)
-
-    def _of(self, part: Callable[..., Array], *times: Array) -> Callable[[Array], Array]:
-        """A part of the step at these times as a function of the vector (x, values)."""
-        ends = self.size + np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
-
-        def function(z: Array) -> Array:
-            values = [z[i:j].reshape(shape) for i, j, shape in zip(ends, ends[1:], self.shapes, strict=False)]
-            return part(*times, z[: self.size], *values)
-
-        return function
-
-    def _vector(self, x: Array, values: Sequence[Array]) -> Array:
-        """(n + m,) the state and the values one after the other."""
-        return joined([x, *(np.reshape(v, (-1,)) for v in values)])
-
-    def _split(self, z: Array) -> Gradients:
-        return z[: self.size], z[self.size :]
+            moving = joined([(t + method.c[stage] * h)[..., None], states[stage], by_slope[stage]])
+            at = out_of_line_call(_slope_gradient, (self,), moving, len(z))
+            by_values = by_values + at[n:]
+        return joined([by_x + at[:n], by_values])
 
 
 def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> Array:
@@ -176,14 +94,15 @@ def _gradient(function: Callable[[Array], Array], x: Array, weights: Array) -> A
 
 
 def _slope(adjoint: StepAdjoint, z: Array) -> Array:
-    """The slope at z = (t, x, values)."""
-    return adjoint.slope(z[0])(z[1:])
+    """The slope at z = (t, state, values)."""
+    assert adjoint.step.slope is not None
+    return adjoint.step.slope(z[0], *adjoint.parts(z[1:]))
 
 
 def _slope_gradient(adjoint: StepAdjoint, z: Array) -> Array:
-    """The gradient by (x, values) of weights . slope at z = (t, x, values, weights)."""
+    """The gradient of weights . slope at z = (t, state, values, weights)."""
     n = adjoint.size
-    return _gradient(adjoint.slope(z[0]), z[1:-n], z[-n:])
+    return _gradient(lambda x: _slope(adjoint, joined([z[:1], x])), z[1:-n], z[-n:])
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -210,8 +129,8 @@ def backward_loop(method: FixedStep, equations: StateEquations, lanes: int | Non
     adjoint = StepAdjoint(method.varied_formula(equations, "projection"), n, shapes)
 
     def step(t: Array, h: Array, z: Array, time: Array, state: Array, push: Array, keep: Array, *values: Any) -> Array:
-        by_x, by_values = adjoint(time, h, state, values, z[:n])
-        return joined([by_x + push, keep * z[n : n + m] + by_values[:m], z[n + m :] + by_values[m:]])
+        by_z = adjoint(time, h, joined([state, *(np.reshape(v, (-1,)) for v in values)]), z[:n])
+        return joined([by_z[:n] + push, keep * z[n : n + m] + by_z[n : n + m], z[n + m :] + by_z[n + m :]])
 
     return kernel_for(
         ("simulation gradient", method.key, equations.key, lanes),
@@ -294,6 +213,8 @@ def simulation_gradient(
     """
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
+    if final is None and running is None:
+        raise ValueError("simulation_gradient: give final=, a function of (q, u), running=, of (t, q, u), or both")
     check_no_feedback(given)
     check_curved_paths(model, parameters=given.parameters)
     problem, start = checked_start(
@@ -305,10 +226,9 @@ def simulation_gradient(
     p = problem.values(given.parameters)
     first: dict[str, Any] = {name: v[..., 0, :] for name, v in values.items()}
     own = problem.own_start(start.q, first, replace(given, **first), p)
-    simulation = _Simulation(
-        problem, method_named(method), Goals(problem.equations, final, running),
-        Schedule.of(duration / (intervals or 1), step, None), intervals or 1, values, {} if p is None else {"p": p},
-    )  # fmt: skip
+    timing, constants = Timing(duration / (intervals or 1), step), {} if p is None else {"p": p}
+    goals = final, running
+    simulation = _Simulation(problem, method_named(method), *goals, timing, intervals or 1, values, constants)
     return simulation.gradient(joined([start.q, start.u, *own]), intervals is None)
 
 
@@ -331,12 +251,13 @@ def _in_intervals(problem: Problem, given: Inputs, intervals: int | None) -> dic
 
 @dataclass(frozen=True)
 class _Simulation:
-    """A simulation whose inputs are constant in intervals of `schedule.steps` steps."""
+    """A simulation whose inputs are constant in intervals of `timing.steps` steps."""
 
     problem: Problem
     method: FixedStep
-    goals: Goals
-    schedule: Schedule
+    final: Goal | None
+    running: Goal | None
+    timing: Timing
     intervals: int
     values: dict[str, Array]
     constants: dict[str, Any]
@@ -345,16 +266,28 @@ class _Simulation:
     def equations(self) -> StateEquations:
         return self.problem.equations
 
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """The leading axes of inputs and parameters."""
-        inputs = (v.shape[:-2] for v in self.values.values())
-        parameters = (p.shape[:-1] for p in self.constants.values())
-        return np.broadcast_shapes(*inputs, *parameters)
+    def evaluated(self, name: str, t: Any, x: Array) -> Pair:
+        """A goal, "final" or "running", and its derivatives (..., n) at states x (..., n) at times t (...)."""
+        goal = getattr(self, name)
+        if goal is None:
+            return np.zeros(x.shape[:-1]), np.zeros_like(x)
+
+        def number(t: Array, x: Array) -> Array:
+            value = as_array(goal(*([t] if name == "running" else []), *self.equations.parts(x)))
+            if value.shape != x.shape[:-1]:
+                raise ValueError(f"{name}: one number for each state is needed, not an array of shape {value.shape}")
+            return value[..., None]
+
+        def formula(t: Array, x: Array) -> Pair:
+            return number(t, x)[..., 0], jacobian_at(lambda x: number(t, x), x)[..., 0, :]
+
+        key, sizes = ("simulation goal", name, goal, self.equations.key), {"t": (), "x": self.equations.size}
+        value, gradient = compiled(key, formula, sizes, ["value", "gradient"], name=f"goal_{name}")(t, x)
+        return value, gradient
 
     def run(self, x: Array, first: int, count: int, every: int) -> Array:
         """(..., rows, n) the states over intervals first, first + 1, ..., from x (..., n); NaN after a stop."""
-        equations, hold, h = self.equations, self.schedule.steps, self.schedule.h
+        equations, hold, h = self.equations, self.timing.steps, self.timing.h
         loop = self.method.kept_loop(equations, "projection", lanes_for(x))
         cut = slice(first, first + count)
         inputs: dict[str, Any] = {name: ZeroOrderHold(v[..., cut, :], hold) for name, v in self.values.items()}
@@ -363,8 +296,9 @@ class _Simulation:
 
     def gradient(self, x0: Array, single: bool) -> SimulationGradient:
         """The goals of the simulation from x0 (..., n), and their gradient."""
-        x0 = np.broadcast_to(x0, (*np.broadcast_shapes(x0.shape[:-1], self.batch), x0.shape[-1]))
-        hold, h, count = self.schedule.steps, self.schedule.h, self.intervals
+        heads = *(v.shape[:-2] for v in self.values.values()), *(p.shape[:-1] for p in self.constants.values())
+        x0 = np.broadcast_to(x0, (*np.broadcast_shapes(x0.shape[:-1], *heads), x0.shape[-1]))
+        hold, h, count = self.timing.steps, self.timing.h, self.intervals
         piece = min(count, max(1, MAX_KEPT_NUMBERS // max(1, x0.size * hold)))
         firsts = range(0, count, piece)
         starts = [x0]
@@ -377,57 +311,50 @@ class _Simulation:
             states = self.run(start, first, min(piece, count - first), 1)
             steps = first * hold + np.arange(states.shape[-2])
             weights = np.where((steps == 0) | (steps == count * hold), h / 2, h)
-            running, pushes = self.goals.along(steps * h, states)
+            running, pushes = self.evaluated("running", steps * h, states)
             running, pushes = weights * running, weights[:, None] * pushes
             if not by_inputs:
                 end = states[..., -1, :]
-                value, costate = self.goals.at_end(count * hold * h, end)
+                value, costate = self.evaluated("final", count * hold * h, end)
                 value, costate = value + running[..., -1], costate + pushes[..., -1, :]
             before = steps[:-1] * h, states[..., :-1, :], pushes[..., :-1, :]
             costate, inputs, parameters = self._backward((costate, parameters), before, first)
             value = value + np.sum(running[..., :-1], axis=-1)
             by_inputs.insert(0, inputs)
-        return self._result(x0, end, value, (costate, np.concatenate(by_inputs, axis=-2), parameters), single)
+        equations, gradients = self.equations, np.concatenate(by_inputs, axis=-2)
+        basis, _ = state_tangent(equations)(x0)
+        dq, du, dw = StateTangent(equations).split(np.sum(costate[..., :, None] * basis, axis=-2))
+        parts = np.split(
+            gradients[..., 0, :] if single else gradients, np.cumsum([*equations.inputs.values()]), axis=-1
+        )
+        inputs = dict(zip(equations.inputs, parts, strict=False))
+        named = {name: parameters[..., i] for i, name in enumerate(self.problem.names)}
+        return SimulationGradient(value, dq, du, dw, inputs, named, *equations.split(end))
 
-    def _backward(
-        self, end: tuple[Array, Array], piece: tuple[Array, Array, Array], first: int
-    ) -> tuple[Array, Array, Array]:
+    def _backward(self, end: Pair, piece: tuple[Array, Array, Array], first: int) -> tuple[Array, Array, Array]:
         """The gradients by states (..., n), inputs (..., K, m) and parameters (..., k) at the start of a piece of the
         simulation from interval `first` on.
 
         end    gradients by the states (..., n) and the parameters (..., k) at the end of the piece.
         piece  times (s,), states (..., s, n) and gradients of the running goal (..., s, n) before each of its steps.
         """
-        equations, hold = self.equations, self.schedule.steps
+        equations, hold = self.equations, self.timing.steps
         times, states, pushes = piece
         n, m, steps = equations.size, sum(equations.inputs.values()), len(times)
-        batch = np.broadcast_shapes(end[0].shape[:-1], end[1].shape[:-1])
         cut = slice(first, first + steps // hold)
+        each = {"state": states, "push": pushes}
         backwards: dict[str, Any] = {
             "time": ZeroOrderHold(np.ascontiguousarray(times[::-1])),
-            "state": ZeroOrderHold(np.ascontiguousarray(states[..., ::-1, :])),
-            "push": ZeroOrderHold(np.ascontiguousarray(pushes[..., ::-1, :])),
             "keep": ZeroOrderHold(np.where(np.arange(steps) % hold == 0, 0.0, 1.0)),
+            **{k: ZeroOrderHold(np.ascontiguousarray(v[..., ::-1, :])) for k, v in each.items()},
+            **{
+                k: ZeroOrderHold(np.ascontiguousarray(v[..., cut, :][..., ::-1, :]), hold)
+                for k, v in self.values.items()
+            },
         }
-        for name, values in self.values.items():
-            backwards[name] = ZeroOrderHold(np.ascontiguousarray(values[..., cut, :][..., ::-1, :]), hold)
         ran = backward_loop(self.method, equations, lanes_for(end[0]))(
-            joined([end[0], np.zeros((*batch, m)), end[1]]), h=self.schedule.h, steps=steps, every=hold, **backwards,
+            joined([end[0], np.zeros(m), end[1]]), h=self.timing.h, steps=steps, every=hold, **backwards,
             **self.constants,
         )  # fmt: skip
         final = np.where((ran.stopped >= 0)[..., None], np.nan, ran.final)
         return final[..., :n], ran.states[..., :0:-1, n : n + m], final[..., n + m :]
-
-    def _result(
-        self, x0: Array, end: Array, value: Array, gradients: tuple[Array, Array, Array], single: bool
-    ) -> SimulationGradient:
-        equations, (by_x, by_inputs, by_parameters) = self.equations, gradients
-        basis, _ = state_tangent(equations)(x0)
-        tangent = StateTangent(equations)
-        dq, du, dw = tangent.split(np.sum(by_x[..., :, None] * basis, axis=-2))
-        ends = np.cumsum([0, *equations.inputs.values()])
-        inputs = {name: by_inputs[..., i:j] for name, i, j in zip(equations.inputs, ends, ends[1:], strict=False)}
-        if single:
-            inputs = {name: v[..., 0, :] for name, v in inputs.items()}
-        named = {name: by_parameters[..., i] for i, name in enumerate(self.problem.names)}
-        return SimulationGradient(value, dq, du, dw, inputs, named, *equations.split(end))

@@ -1,15 +1,11 @@
 """Linear systems about a trajectory, and models and their derivatives as functions of arrays."""
 
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
@@ -24,11 +20,11 @@ from myoquat.dynamics.sensitivity.points import (
 from myoquat.dynamics.sensitivity.steps import differentiated_step
 from myoquat.dynamics.sensitivity.variables import DynamicsVariables
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice
-from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
+from myoquat.dynamics.simulation.methods import MethodChoice
+from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.vectors import joined
-from myoquat.kernels import Differentiable, Kernel
+from myoquat.joints.vectors import joined, spread
+from myoquat.kernels import Differentiable
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.evaluate import path_jacobian, path_lengths
@@ -99,19 +95,12 @@ def linearize(
     check_curved_paths(model)
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations
-    kernel = kernel_for(("linearize", equations.key), lambda content: _kernel(equations, content))
+    sizes = {"t": (), "x": equations.size, **equations.inputs}
+    formula = lambda t, x, *values: linearized(equations, t, x, values)  # noqa: E731
+    kernel = compiled(("linearize", equations.key), formula, sizes, ["rate", "A", "B"], name="linearize")
     rate, A, B = kernel(point.time, point.x, *point.values)
     sides = one_sided_paths(model, equations.split(point.x)[0]) if one_sided else None
     return Linearization(rate, A, B, StateTangent(equations).names, point.input_names, sides)
-
-
-def _kernel(equations: StateEquations, content: str | None) -> kernels.Kernel:
-    sizes = {"t": (), "x": equations.size, **equations.inputs}
-
-    def formula(t: Array, x: Array, *values: Array) -> tuple[Array, ...]:
-        return linearized(equations, t, x, values)
-
-    return kernels.compile(formula, sizes, ["rate", "A", "B"], name="linearize", content=content)
 
 
 def linearized(equations: StateEquations, t: Array, x: Array, values: Sequence[Array]) -> tuple[Array, Array, Array]:
@@ -172,23 +161,19 @@ def model_function(
     if name == "path_lengths":
         return _path_lengths(model)
     if name == "step":
-        if not (isinstance(step, Real) and 0 < step < math.inf):
-            raise ValueError(f"step must be positive and finite [s], not {step!r}")
-        return _step(model, float(step), method, stabilization)
+        return _step(model, step, method, stabilization)
     return _dynamics(model, name, forces)
 
 
 def _path_lengths(model: SystemLike) -> Differentiable:
     if not isinstance(model, Model):
         raise TypeError(f"path_lengths: a Model has muscles, not {type(model).__name__}")
-    count, nq = len(model.muscles), model.system.nq
-    derivative = Differentiable(
-        {"q": (nq,)}, {"dlength/dq": (count, nq)}, lambda q: (path_jacobian(model, q, "coordinates"),), None,
-        "derivative of path_lengths",
+    shapes, count = {"q": (model.system.nq,)}, len(model.muscles)
+    derivative = partial(
+        Differentiable, shapes, {"dlength/dq": (count, model.system.nq)},
+        lambda q: (path_jacobian(model, q, "coordinates"),), None, "derivative of path_lengths",
     )  # fmt: skip
-    return Differentiable(
-        {"q": (nq,)}, {"length": (count,)}, lambda q: (path_lengths(model, q),), lambda: derivative, "path_lengths"
-    )
+    return Differentiable(shapes, {"length": (count,)}, lambda q: (path_lengths(model, q),), derivative, "path_lengths")
 
 
 def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
@@ -203,72 +188,40 @@ def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
 
     def jacobians(*arrays: Array) -> tuple[Array, ...]:
         found = as_array(variables.derivatives(0.0, dict(zip(shapes, arrays, strict=True))))[..., : system.nu, :]
-        ends = np.cumsum([0, *variables.sizes.values()])
-        parts = [found[..., i:j] for i, j in itertools.pairwise(ends)]
-        return (parts[0] @ state.rate_inverse(system, arrays[0]), *parts[1:])
+        by_q, *parts = np.split(found, np.cumsum([*variables.sizes.values()])[:-1], axis=-1)
+        return (by_q @ state.rate_inverse(system, arrays[0]), *parts)
 
-    key = ("model function", name, variables.key)
-    names = [f"d{result}/d{name}" for name in shapes]
-    first = _lazy(key, name, value, shapes, [result])
-    second = _lazy((*key, "jacobians"), f"{name}_jacobians", jacobians, shapes, names)
-    derivative = Differentiable(
-        shapes, {n: (system.nu, *shape) for n, shape in zip(names, shapes.values(), strict=True)}, second, None,
-        f"derivative of {name}",
-    )  # fmt: skip
-    return Differentiable(shapes, {result: (system.nu,)}, first, lambda: derivative, name)
+    def through_kernel(formula: Callable[..., Any], outputs: Iterable[str], label: str) -> Callable[..., Any]:
+        """The formula through its kernel, compiled when it is first called."""
+        key = ("model function", name, label, variables.key)
+        return lambda *x: Differentiable.of(compiled(key, formula, shapes, [*outputs], name=label)).value(*x)
 
-
-def _lazy(
-    key: tuple[Any, ...], name: str, formula: Callable[..., Any], shapes: Mapping[str, Any], outputs: list[str]
-) -> Callable[..., tuple[Array, ...]]:
-    """The formula through its kernel, compiled when it is first called."""
-
-    def call(*arrays: Array) -> tuple[Array, ...]:
-        kernel: Kernel = kernel_for(
-            key, lambda content: kernels.compile(formula, shapes, outputs, name=name, content=content)
-        )
-        return Differentiable.of(kernel).value(*arrays)
-
-    return call
+    entries = {f"d{result}/d{variable}": (system.nu, *shape) for variable, shape in shapes.items()}
+    of_derivative = through_kernel(jacobians, entries, f"{name}_jacobians")
+    derivative = partial(Differentiable, shapes, entries, of_derivative, None, f"derivative of {name}")
+    return Differentiable(shapes, {result: (system.nu,)}, through_kernel(value, [result], name), derivative, name)
 
 
 def _step(model: SystemLike, h: float, method: str, stabilization: str) -> Differentiable:
     choice = MethodChoice.of(method, stabilization, None)
     point = StatePoint.of(model, (None, None), Inputs(), choice=choice)
-    equations, stepped = point.equations, differentiated_step(method, point.equations, stabilization)
-    constants = (BAUMGARTE_STEPS * h,) if equations.baumgarte else ()
+    equations = point.equations
+    stepped, constants = differentiated_step(method, equations, stabilization, h)
     parts = {"q": equations.system.nq, "u": equations.system.nu}
     parts |= {"muscle_states": len(equations.own)} if equations.own else {}
     shapes = {name: (n,) for name, n in (parts | equations.inputs).items()}
-    ends = np.cumsum([0, *parts.values()])
-    cuts = np.cumsum([0, *(n for (n,) in shapes.values())])
-
-    def both(*arrays: Array) -> tuple[Array, Array]:
-        given = [np.asarray(x, dtype=float) for x in arrays]
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
-        given = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in given]
-        x = np.concatenate(given[: len(parts)], axis=-1)
-        return stepped(0.0, h, x, given[len(parts) :], constants)
-
-    def value(*arrays: Array) -> tuple[Array, ...]:
-        return _pieces(both(*arrays)[0], ends)
-
-    def blocks(J: Array) -> tuple[Array, ...]:
-        return tuple(piece for i, j in itertools.pairwise(ends) for piece in _pieces(J[..., i:j, :], cuts))
-
-    def jacobians(*arrays: Array) -> tuple[Array, ...]:
-        return blocks(both(*arrays)[1])
+    ends, cuts = (np.cumsum([*sizes.values()])[:-1] for sizes in (parts, parts | equations.inputs))
 
     def together(*arrays: Array) -> tuple[Array, ...]:
-        x, J = both(*arrays)
-        return (*_pieces(x, ends), *blocks(J))
+        """The parts of the state after the step, then the blocks of its derivatives."""
+        given = spread(*(np.asarray(x, dtype=float) for x in arrays))
+        x, J = stepped(0.0, h, np.concatenate(given[: len(parts)], axis=-1), given[len(parts) :], constants)
+        rows = np.split(J, ends, axis=-2)
+        return (*np.split(x, ends, axis=-1), *(block for row in rows for block in np.split(row, cuts, axis=-1)))
 
     outputs = {name: (n,) for name, n in parts.items()}
     entries = {f"d{y}/d{x}": (*n, *m) for y, n in outputs.items() for x, m in shapes.items()}
-    derivative = partial(Differentiable, shapes, entries, jacobians, None, "derivative of step")
-    return Differentiable(shapes, outputs, value, derivative, "step", together)
-
-
-def _pieces(array: Array, ends: Array) -> tuple[Array, ...]:
-    """The array, cut along its last axis."""
-    return tuple(array[..., i:j] for i, j in itertools.pairwise(ends))
+    derivative = partial(
+        Differentiable, shapes, entries, lambda *x: together(*x)[len(parts) :], None, "derivative of step"
+    )
+    return Differentiable(shapes, outputs, lambda *x: together(*x)[: len(parts)], derivative, "step", together)

@@ -5,16 +5,14 @@ from functools import partial
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice
-from myoquat.dynamics.simulation.problem import Problem
-from myoquat.dynamics.simulation.start import Start
-from myoquat.joints.evaluation import SystemLike, kernel_for, system_of
+from myoquat.dynamics.simulation.problem import Problem, Start
+from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined
@@ -26,14 +24,9 @@ from myoquat.muscle.model import Model
 from myoquat.muscle.segments.flags import PathFlag
 
 __all__ = [
-    "StatePoint",
-    "StateTangent",
-    "changed_inputs",
-    "check_curved_paths",
-    "checked_start",
-    "one_sided_paths",
-    "state_tangent",
-]
+    "StatePoint", "StateTangent", "changed_inputs", "check_curved_paths", "checked_start", "one_sided_paths",
+    "state_tangent"
+]  # fmt: skip
 
 
 WRAP_FRAME = ("position", "orientation")  # what derivatives are known by, of surfaces past which a solver finds paths
@@ -109,12 +102,9 @@ class StatePoint:
     def input_names(self) -> tuple[str, ...]:
         """The name of every component of the inputs, in order."""
         equations = self.equations
-        names = {
-            "excitation": () if not equations.muscles else equations.muscled.muscle_names,
-            "activation": () if not equations.muscles else equations.muscled.muscle_names,
-            "controls": () if not equations.actuated else equations.muscled.control_names,
-            "torque": tuple(f"torque.{name}" for name in equations.system.velocity_names),
-        }
+        names = {"torque": [f"torque.{name}" for name in equations.system.velocity_names]}
+        if isinstance(model := equations.model, Model):
+            names |= dict.fromkeys(("excitation", "activation"), model.muscle_names) | {"controls": model.control_names}
         return tuple(name for key in equations.inputs for name in names[key])
 
 
@@ -142,11 +132,10 @@ class StateTangent:
 
     def moved(self, x: Array, change: Array) -> Array:
         """(..., n) x after a small change (..., size), exact to first order."""
-        system = self.equations.system
-        q, u = self.equations.split(x)
-        dq, du, dw = self.split(change)
-        rest = [self.equations.rest(x) + dw] if self.equations.own else []
-        return joined([state.displaced(system, q, dq), u + du, *rest])
+        q, *others = self.equations.parts(x)
+        dq, *changes = self.split(change)
+        moved = (part + d for part, d in zip(others, changes, strict=False))
+        return joined([state.displaced(self.equations.system, q, dq), *moved])
 
     def split(self, change: Array) -> tuple[Array, Array, Array]:
         """(dq, du, dw) of a change (..., size)."""
@@ -156,9 +145,8 @@ class StateTangent:
     def components(self, x: Array, dx: Array) -> Array:
         """(..., size) the change whose x moves by dx (..., n), a tangent vector at x."""
         q, _ = self.equations.split(x)
-        dq, du = self.equations.split(dx)
-        rest = [self.equations.rest(dx)] if self.equations.own else []
-        return joined([state.velocities(self.equations.system, q, dq), du, *rest])
+        dq, *others = self.equations.parts(dx)
+        return joined([state.velocities(self.equations.system, q, dq), *others])
 
     def structure(self, x: Array) -> Array:
         """(..., nu, nu) C(q, u): beside a motion, a small change of pose moves by ddq/dt = C dq + du.
@@ -183,17 +171,12 @@ def changed_inputs(equations: StateEquations, values: Sequence[Array], change: A
 
 def state_tangent(equations: StateEquations) -> Kernel:
     """The kernel of x (n,) -> how the components of x move with a change (n, size), and the converse (size, n)."""
-    return kernel_for(("state tangent", equations.key), lambda content: _tangents(equations, content))
-
-
-def _tangents(equations: StateEquations, content: str | None) -> Kernel:
     tangent = StateTangent(equations)
 
-    def formula(x: Array) -> tuple[Array, Array]:
+    def formula(x: Array) -> Pair:
         basis = jacobian_at(lambda d: tangent.moved(x, d), np.zeros(tangent.size), like=x)
         components = jacobian_at(lambda d: tangent.components(x, d), np.zeros(equations.size), like=x)
         return basis, components
 
-    return kernels.compile(
-        formula, {"x": equations.size}, ["basis", "components"], name="state_tangent", content=content
-    )
+    key, sizes = ("state tangent", equations.key), {"x": equations.size}
+    return compiled(key, formula, sizes, ["basis", "components"], name="state_tangent")

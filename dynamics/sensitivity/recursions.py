@@ -19,16 +19,13 @@ vector algebra, IEEE Robot. Autom. Lett. 7, 2022 (joints of a constant subspace,
 Mansard, Analytical derivatives of rigid body dynamics algorithms, RSS 2018.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import factor
 from myoquat.dynamics.composite import (
-    branch_poses,
     composites,
     dense,
     force_columns,
@@ -40,9 +37,17 @@ from myoquat.dynamics.composite import (
     work,
 )
 from myoquat.dynamics.inverse import inverse, link_forces, passive_force, rotor_inertia, transmitted
-from myoquat.joints.motion import Motion, Pair, accelerations, inertia_times, kinematics, to_child, world_poses
+from myoquat.joints.motion import (
+    Motion,
+    accelerations,
+    carried_sums,
+    inertia_times,
+    kinematics,
+    to_child,
+    world_poses,
+)
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.multibody.tree import WORLD, Link
+from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -115,44 +120,39 @@ def _joints(system: ArticulatedSystem, state: tuple[Array, Array, Array], f_ext:
     motion, links = kinematics(tree, q, u), tree.links
     forces = transmitted(tree, motion, link_forces(system, tree, motion, udot, f_ext))
     inertias = composites(tree, motion, [(link.mass, link.moment, link.inertia) for link in links])
-    coriolis = _composed(motion, links, list(map(AngularForce.coriolis, links, motion.velocities)))
-    turning = [None] * len(links) if f_ext is None else _composed(motion, links, turning_of(system, motion, f_ext))
+    coriolis = _composed(tree, motion, list(map(AngularForce.coriolis, links, motion.velocities)))
+    turning = [None] * len(links) if f_ext is None else _composed(tree, motion, turning_of(system, motion, f_ext))
     moving = list(zip(motion.velocities, accelerations(tree, motion, udot, system.gravity), strict=True))
     root: tuple[Pair, Pair] = (np.zeros(3), np.zeros(3)), (np.zeros(3), -as_array(system.gravity))
     found = []
-    for i, (link, pose) in enumerate(zip(links, branch_poses(tree, motion), strict=True)):
-        parent = root if link.parent == WORLD else moving[link.parent]
-        placed, own_state = (
-            (motion.transforms[i], motion.subspaces[i]),
-            (q[..., link.q], u[..., link.u], udot[..., link.u]),
+    for i, (link, pose) in enumerate(zip(links, world_poses(tree, motion, in_branch=True), strict=True)):
+        phi, own_state = motion.subspaces[i], (q[..., link.q], u[..., link.u], udot[..., link.u])
+        parent = tuple(
+            to_child(motion.transforms[i], x) for x in (root if link.parent == WORLD else moving[link.parent])
         )
-        c = columns_of(link, placed, parent, motion.velocities[i], own_state, forces[i])
-        of_q = plus(coriolis[i].times(c.m[0]), force_columns(inertias[i], c.n))
-        of_u = plus(coriolis[i].times(c.phi[0]), force_columns(inertias[i], c.n_of_u))
-        of_udot = force_columns(inertias[i], c.phi)
-        rows, changes = [coriolis[i].transposed_times(c.phi)], [[c.m[0], c.phi[0]]]
+        m, n, n_of_u, dS = _columns(link, phi, parent, motion.velocities[i], own_state, forces[i])
+        of_q = plus(coriolis[i].times(m[0]), force_columns(inertias[i], n))
+        of_u = plus(coriolis[i].times(phi[0]), force_columns(inertias[i], n_of_u))
+        of_udot = force_columns(inertias[i], phi)
+        rows, changes = [coriolis[i].transposed_times(phi)], [[m[0], phi[0]]]
         if (turned := turning[i]) is not None:
-            of_q = plus(of_q, turned.times(c.phi[0]))
-            rows, changes = [*rows, turned.transposed_times(c.phi)], [*changes, [c.phi[0], np.zeros(c.phi[0].shape)]]
-        own = joined_matrices([work(c.phi, of_q) + c.dS, work(c.phi, of_u), mirrored(work(c.phi, of_udot))])
+            of_q = plus(of_q, turned.times(phi[0]))
+            rows, changes = [*rows, turned.transposed_times(phi)], [*changes, [phi[0], np.zeros(phi[0].shape)]]
+        own = joined_matrices([work(phi, of_q) + dS, work(phi, of_u), mirrored(work(phi, of_udot))])
         R, _ = pose
-        carried = [to_branch_forces(pose, x) for x in (plus(of_q, _force_cross(c.phi, forces[i])), of_u, of_udot)]
-        moved = joined_matrices([to_branch_motions(pose, x) for x in (c.n, c.n_of_u)])
+        carried = [to_branch_forces(pose, x) for x in (plus(of_q, _force_cross(phi, forces[i])), of_u, of_udot)]
+        moved = joined_matrices([to_branch_motions(pose, x) for x in (n, n_of_u)])
         found.append(_Joint(
-            own, to_branch_motions(pose, c.phi), joined_matrices(carried),
+            own, to_branch_motions(pose, phi), joined_matrices(carried),
             joined_matrices([moved, *(joined_matrices([R @ x for x in pair]) for pair in changes)], -2),
             joined_matrices([carried[2], *(R @ x for x in rows)], -2),
         ))  # fmt: skip
     return found
 
 
-def _composed(motion: Motion, links: Sequence[Link], own: Sequence["AngularForce"]) -> list["AngularForce"]:
+def _composed(tree: Tree, motion: Motion, own: list["AngularForce"]) -> list["AngularForce"]:
     """Of every link and all that it carries."""
-    total = list(own)
-    for i in reversed(range(len(total))):
-        if (parent := links[i].parent) != WORLD:
-            total[parent] = total[parent].plus(total[i].to_parent(motion.transforms[i]))
-    return total
+    return [AngularForce(*x) for x in carried_sums(tree, motion, own, lambda X, x: AngularForce(*x).to_parent(X))]
 
 
 class AngularForce(NamedTuple):
@@ -170,10 +170,6 @@ class AngularForce(NamedTuple):
         upper = 2.0 * (row_cross(omega, I - half_trace * np.eye(3)) - row_cross(link.moment, skew(v)))
         return cls(upper, -2.0 * inertia_times(link, velocity)[1])
 
-    def plus(self, other: "AngularForce") -> "AngularForce":
-        """Their sum."""
-        return AngularForce(self.upper + other.upper, self.arm + other.arm)
-
     def times(self, omega: Array) -> Pair:
         """(n, f), columns (..., 3, k), of angular velocities in columns (..., 3, k)."""
         return self.upper @ omega, row_cross(self.arm, omega)
@@ -189,92 +185,47 @@ class AngularForce(NamedTuple):
         return AngularForce(R @ self.upper @ transpose(R) + row_cross(p, skew(arm)), arm)
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Of the small motions of one joint, columns (..., 3, k): Phi, and m and n of dq; n of du, whose m is Phi.
+def _columns(
+    link: Link, phi: Pair, parent: tuple[Pair, Pair], v: Pair, state: tuple[Array, Array, Array], force: Pair
+) -> tuple[Pair, Pair, Pair, Any]:
+    """m and n of the small motions of a joint, n of du, all (..., 3, k) twice, and (..., k, k) what the change of the
+    joint's own subspace adds to its torque.
 
-    dS: (..., k, k) what the change of the joint's own subspace adds to its torque."""
-
-    phi: Pair
-    m: Pair
-    n: Pair
-    n_of_u: Pair
-    dS: Any
-
-
-def columns_of(
-    link: Link, placed: tuple[Pair, Pair], parent: tuple[Pair, Pair], v: Pair, state: tuple[Array, Array, Array],
-    force: Pair,
-) -> Columns:  # fmt: skip
-    """The columns of a joint.
-
-    placed  its transform and subspace
-    parent  the velocity and acceleration of the link that carries it
-    v       the velocity of its own link
+    phi     the columns of its subspace
+    parent  the velocity and acceleration of the link that carries it, in its link's axes
+    v       the velocity of its link
     state   its q, u and udot
     force   what it transmits
     """
-    transform, phi = placed
-    v_p, a_p = (to_child(transform, moving) for moving in parent)
-    own = _OwnChange.of(link, *state)
-    m, n = _motion_cross(v_p, phi), _motion_cross(a_p, phi)
-    n_of_u = plus(_motion_cross(v_p, phi), _motion_cross(v, phi))
+    dS: Any
+    (v_p, a_p), (q, u, udot), joint, k = parent, state, link.joint, link.joint.nu
+    m, n, n_of_u = (
+        _motion_cross(v_p, phi),
+        _motion_cross(a_p, phi),
+        plus(_motion_cross(v_p, phi), _motion_cross(v, phi)),
+    )
     dS: Any = 0.0
-    if own is not None:
-        m = plus(m, own.velocity)
-        n = plus(n, plus(_motion_cross(v, own.velocity), own.acceleration))
-        n_of_u = plus(n_of_u, own.drift_by_u)
-        dS = own.projected(force)
-    n = plus(n, _motion_cross(v_p, m))
-    return Columns(phi, m, n, n_of_u, dS)
 
+    def entries(d: Array) -> Array:
+        """S u, S udot + c, c and S, of the subspace S and the drift c, after a small motion and a change of u."""
+        moved, faster = joint.displaced(q, d[..., :k]), u + d[..., k:]
+        S, c = joined_matrices(joint.subspace(moved), -2), joined(joint.drift(moved, faster))
+        parts = [matvec(S, u), matvec(S, udot) + c, c, S.reshape((*S.shape[:-2], 6 * k))]
+        return joined([*parts, d[..., :0]])
 
-@dataclass(frozen=True)
-class _OwnChange:
-    """How a joint's own subspace and drift change with its small motions, in the child's axes: columns (..., 3, k)."""
-
-    velocity: Pair  # of S u
-    acceleration: Pair  # of S udot + c
-    drift_by_u: Pair  # of c by u
-    subspace: Any  # (..., 6, k, k) of S, rows, columns, motions
-
-    @classmethod
-    def of(cls, link: Link, q: Array, u: Array, udot: Array) -> "_OwnChange | None":
-        """None for a subspace and a drift that are constant."""
-        joint, k = link.joint, link.joint.nu
-        if not k:
-            return None
-
-        def entries(d: Array) -> Array:
-            moved, faster = joint.displaced(q, d[..., :k]), u + d[..., k:]
-            S = joined_matrices(joint.subspace(moved), -2)
-            c = joined(joint.drift(moved, faster))
-            parts = [matvec(S, u), matvec(S, udot) + c, c, S.reshape((*S.shape[:-2], 6 * k))]
-            batch = np.broadcast_shapes(*(part.shape[:-1] for part in parts), d.shape[:-1])
-            whole = [np.broadcast_to(part, (*batch, part.shape[-1]), subok=True) for part in parts]
-            return np.concatenate(whole, axis=-1)
-
-        S, c = joint.subspace(q), joint.drift(q, u)
-        if is_symbolic(q) and not any(is_symbolic(x) and not _constant(x) for x in (*S, *c)):
-            return None
+    known = (*joint.subspace(q), *joint.drift(q, u)) if is_symbolic(q) else ()
+    if k and not (known and all(isinstance(entry, float) for x in known for entry in np.asarray(x).flat)):
         found = jacobian_at(entries, np.zeros((*np.broadcast_shapes(q.shape[:-1], u.shape[:-1]), 2 * k)), like=q)
         by_q, by_u = found[..., :k], found[..., k:]
-        return cls(
-            (by_q[..., :3, :], by_q[..., 3:6, :]), (by_q[..., 6:9, :], by_q[..., 9:12, :]),
-            (by_u[..., 12:15, :], by_u[..., 15:18, :]), by_q[..., 18:, :].reshape((*by_q.shape[:-2], 6, k, k)),
-        )  # fmt: skip
-
-    def projected(self, force: Pair) -> Array:
-        """(..., k, k) dS^T f of a force (n, f)."""
-        n, f = force
-        dS = self.subspace
-        return np.sum(dS[..., :3, :, :] * n[..., :, None, None], axis=-3) + np.sum(
-            dS[..., 3:, :, :] * f[..., :, None, None], axis=-3
+        of_velocity, of_acceleration, of_drift = (
+            (by[..., i : i + 3, :], by[..., i + 3 : i + 6, :]) for by, i in ((by_q, 0), (by_q, 6), (by_u, 12))
         )
-
-
-def _constant(x: Array) -> bool:
-    return all(isinstance(entry, float) for entry in np.asarray(x).flat)
+        m = plus(m, of_velocity)
+        n = plus(n, plus(_motion_cross(v, of_velocity), of_acceleration))
+        n_of_u = plus(n_of_u, of_drift)
+        subspace = by_q[..., 18:, :].reshape((*by_q.shape[:-2], 6, k, k))
+        dS = np.sum(subspace * joined(force)[..., None, None], axis=-3)
+    return m, plus(n, _motion_cross(v_p, m)), n_of_u, dS
 
 
 def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[AngularForce]:
@@ -289,7 +240,8 @@ def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[
             continue
         R, _ = poses[link]
         n, f = vecmat(f_ext[..., i, 3:], R), vecmat(f_ext[..., i, :3], R)
-        total[link] = total[link].plus(AngularForce(-skew(n) - row_cross(origin, skew(f)), -f))
+        upper, arm = total[link]
+        total[link] = AngularForce(upper - skew(n) - row_cross(origin, skew(f)), arm - f)
     return total
 
 

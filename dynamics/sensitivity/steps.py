@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import FIXED_STEP, FixedStep, StateEquations, StepFormula
 from myoquat.dynamics.integrators.radau import NODES, STAGE_MATRIX
@@ -23,7 +22,7 @@ from myoquat.dynamics.sensitivity.points import (
 )
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.joints.evaluation import SystemLike, kernel_for
+from myoquat.joints.evaluation import SystemLike, compiled
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -53,17 +52,18 @@ class StepChain:
         """The step."""
         return self.method.varied_formula(self.equations, self.stabilization)
 
-    def __call__(
-        self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()
-    ) -> tuple[Array, Array]:
+    def __call__(self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()) -> Pair:
         """x' (..., n) and its derivatives (..., n, n + m) by x and by the inputs `values`, (..., k) each."""
-        step = self.formula
+        step, equations, method = self.formula, self.equations, self.method
         if step.slope is None:
-            after, J = self._kernel("step", self._step(step))(t, h, x, *values, *constants)
-            return after, J
-        n, m = self.equations.size, sum(self.equations.inputs.values())
-        start = np.concatenate([np.eye(n), np.zeros((n, m))], axis=-1)
-        inputs = np.concatenate([np.zeros((m, n)), np.eye(m)], axis=-1)
+
+            def whole(t: Array, h: Array, x: Array, *values: Array) -> Array:
+                stepped = step(t, h, method.begin(equations, *equations.parts(x)), *values)
+                return joined([*method.end(equations, stepped), *equations.parts(stepped)[2:]])
+
+            return self._differentiated("step", whole, (t, h), x, (*values, *constants))
+        n, m = equations.size, sum(equations.inputs.values())
+        start, inputs = np.eye(n, n + m), np.eye(m, n + m, n)
         at, dx, slopes, turned = x, start, [], []
         for stage, (node, indices) in enumerate(zip(step.method.c, step.method.slope_indices, strict=True)):
             k, K = self.slope(t + node * h, h, at, values, constants)
@@ -73,92 +73,63 @@ class StepChain:
             at, dx = self._updated(step, stage, (x, start), h, of)
         return self.projected((t, h), at, dx, values, constants)
 
-    def slope(
-        self, t: Any, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any]
-    ) -> tuple[Array, Array]:
+    def slope(self, t: Any, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any]) -> Pair:
         """xdot (..., n) of a method by slopes, and its derivatives (..., n, n + m)."""
-        found, K = self._kernel("slope", _slope(self.equations, self.formula))(t, h, x, *values, *constants)
-        return found, K
+        slope = self.formula.slope
+        assert slope is not None
+        return self._differentiated("slope", lambda t, h, x, *v: slope(t, x, *v), (t, h), x, (*values, *constants))
 
     def projected(
         self, times: tuple[float, float], x: Array, dx: Array, values: Sequence[Array], constants: Sequence[Any]
-    ) -> tuple[Array, Array]:
+    ) -> Pair:
         """A state after the step's return to |Q| = 1 and to the constraints, and its derivatives."""
         project = self.formula.project
         if project is None:
             return x, dx
-        after, P = self._kernel("project", _projection(project))(*times, x, *values, *constants)
-        return after, P @ dx
+        formula = lambda t, h, x, *v: project(t + h, x, *v)  # noqa: E731
+        after, P = self._differentiated("project", formula, times, x, (*values, *constants))
+        return after, P[..., : self.equations.size] @ dx
 
     def _updated(
-        self, step: StepFormula, stage: int, x: tuple[Array, Array], h: float, slopes: tuple[list[Array], list[Array]]
-    ) -> tuple[Array, Array]:
+        self, step: StepFormula, stage: int, x: Pair, h: float, slopes: tuple[list[Array], list[Array]]
+    ) -> Pair:
         """The state of the next stage and its derivatives, from those of x and of the slopes."""
         update = step.method.updates[stage]
         if step.method.entrywise:  # a Runge-Kutta method: sums, the same for states and for derivatives
             return update(x[0], h, *slopes[0]), update(x[1], h, *slopes[1])
-        n, count = self.equations.size, len(slopes[0])
-        sizes = {"h": (), "x": n, **{f"slope{j}": n for j in range(count)}}
+        n, count = self.equations.size, 1 + len(slopes[0])
 
-        def formula(h: Array, x: Array, *given: Array) -> tuple[Array, Array]:
+        def formula(h: Array, *given: Array) -> Pair:
             def after(d: Array) -> Array:
-                moved = [v + d[..., j * n : (j + 1) * n] for j, v in enumerate((x, *given))]
-                return update(moved[0], h, *moved[1:])
+                first, *others = (v + d[..., j * n : (j + 1) * n] for j, v in enumerate(given))
+                return update(first, h, *others)
 
-            return update(x, h, *given), jacobian_at(after, np.zeros((count + 1) * n), like=x)
+            return update(given[0], h, *given[1:]), jacobian_at(after, np.zeros(count * n), like=given[0])
 
-        after, J = self._built(f"update{stage}", formula, sizes)(h, x[0], *slopes[0])
-        parts = [x[1], *slopes[1]]
-        return after, sum(J[..., j * n : (j + 1) * n] @ part for j, part in enumerate(parts))
+        sizes: dict[str, Any] = {"h": (), **{f"part{j}": n for j in range(count)}}
+        after, J = self._compiled(f"update{stage}", formula, sizes)(h, x[0], *slopes[0])
+        return after, J @ np.concatenate(np.broadcast_arrays(x[1], *slopes[1]), axis=-2)
 
-    def _step(self, step: StepFormula) -> Callable[..., tuple[Array, Array]]:
-        """(t, h, x, *values) -> x' and its derivatives, from (q, u, w) to (q, u, w)."""
-        method, equations = self.method, self.equations
+    def _differentiated(
+        self, name: str, function: Callable[..., Array], times: tuple[Any, Any], x: Array, values: Sequence[Any]
+    ) -> Pair:
+        """function(t, h, x, *values), and its derivatives (..., n, n + m) by x and by the inputs, the first values."""
+        equations, n, m = self.equations, self.equations.size, sum(self.equations.inputs.values())
 
-        def after(t: Array, h: Array, x: Array, *values: Array) -> Array:
-            stepped = step(t, h, method.begin(equations, *equations.parts(x)), *values)
-            return joined([*method.end(equations, stepped), *equations.parts(stepped)[2:]])
+        def formula(t: Array, h: Array, x: Array, *values: Array) -> Pair:
+            def moved(d: Array) -> Array:
+                inputs = changed_inputs(equations, values, d[..., n:])
+                return function(t, h, x + d[..., :n], *inputs, *values[len(inputs) :])
 
-        return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: after(t, h, x, *v), x, values)
+            return function(t, h, x, *values), jacobian_at(moved, np.zeros(n + m), like=x)
 
-    def _kernel(self, name: str, formula: Callable[..., Any]) -> Kernel:
-        sizes = {"t": (), "h": (), "x": self.equations.size, **self.equations.inputs, **self.equations.parameters}
-        return self._built(name, formula, sizes)
+        sizes: dict[str, Any] = {"t": (), "h": (), "x": n, **equations.inputs, **equations.parameters}
+        after, J = self._compiled(name, formula, sizes)(*times, x, *values)
+        return after, J
 
-    def _built(self, name: str, formula: Callable[..., Any], sizes: dict[str, Any]) -> Kernel:
+    def _compiled(self, name: str, formula: Callable[..., Any], sizes: dict[str, Any]) -> Kernel:
         key = ("step derivatives", name, self.method.key, self.stabilization, self.equations.key)
-        label = f"{self.method.name}_{name}"
-        return kernel_for(
-            key, lambda content: kernels.compile(formula, sizes, ["after", "J"], name=label, content=content)
-        )
-
-
-def _differentiated(
-    equations: StateEquations, function: Callable[..., Array], x: Array, values: Sequence[Array]
-) -> tuple[Array, Array]:
-    """function(x, *values) and its derivatives by x and by the inputs, the first of the values."""
-    n, m, constants = equations.size, sum(equations.inputs.values()), values[len(equations.inputs) :]
-
-    def moved(d: Array) -> Array:
-        return function(x + d[..., :n], *changed_inputs(equations, values, d[..., n:]), *constants)
-
-    return function(x, *values), jacobian_at(moved, np.zeros(n + m), like=x)
-
-
-def _slope(equations: StateEquations, step: StepFormula) -> Callable[..., tuple[Array, Array]]:
-    slope = step.slope
-    assert slope is not None
-    return lambda t, h, x, *values: _differentiated(equations, lambda x, *v: slope(t, x, *v), x, values)
-
-
-def _projection(project: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
-    def formula(t: Array, h: Array, x: Array, *values: Array) -> tuple[Array, Array]:
-        def moved(d: Array) -> Array:
-            return project(t + h, x + d, *values)
-
-        return project(t + h, x, *values), jacobian_at(moved, np.zeros(x.shape[-1]), like=x)
-
-    return formula
+        return compiled(key, formula, sizes, ["after", "J"], name=f"{self.method.name}_{name}")
 
 
 # ---- The derivative of a step of Radau IIA, by the implicit function theorem --------------------------------------
@@ -184,19 +155,20 @@ class RadauStep:
         """Slope and projection, which Radau IIA shares with the methods by slopes."""
         return StepChain(FIXED_STEP["rk4"], self.equations, self.stabilization)
 
-    def __call__(
-        self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()
-    ) -> tuple[Array, Array]:
+    def __call__(self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()) -> Pair:
         """x' (..., n) and its derivatives (..., n, n + m) by x and by the inputs `values`. Raises RuntimeError where
         Newton's method does not converge."""
-        n = self.equations.size
-        staged = [v[..., None, :] for v in values]
+        n, staged = self.equations.size, [v[..., None, :] for v in values]
         batch = np.broadcast_shapes(x.shape[:-1], *(v.shape[:-1] for v in values))
-        x = np.broadcast_to(x, (*batch, n))
-        z = np.zeros((*batch, 3, n))
-        for _ in range(MAX_ITERATIONS):
+        x, z = np.broadcast_to(x, (*batch, n)), np.zeros((*batch, 3, n))
+
+        def at_stages(z: Array) -> tuple[Array, Array, Array]:
+            """The slopes, their derivatives K, and I - h A K."""
             f, K = self.chain.slope(t + h * NODES, h, x[..., None, :] + z, staged, constants)
-            matrix = np.eye(3 * n) - _blocks(h, K[..., :n])
+            return f, K, np.eye(3 * n) - _blocks(h, K[..., :n])
+
+        for _ in range(MAX_ITERATIONS):
+            f, _, matrix = at_stages(z)
             lacking = h * STAGE_MATRIX @ f - z
             change = np.linalg.solve(matrix, lacking.reshape((*batch, 3 * n, 1))).reshape(z.shape)
             z = z + change
@@ -204,18 +176,10 @@ class RadauStep:
                 break
         else:
             raise RuntimeError(f"a step of {h:g} s with method 'radau' has not converged; a shorter step may")
-        after, dx = x + z[..., 2, :], self._derivative(t, h, x[..., None, :] + z, (staged, constants))
-        return self.chain.projected((t, h), after, dx, values, constants)
-
-    def _derivative(self, t: float, h: float, stages: Array, given: tuple[Sequence[Array], Sequence[Any]]) -> Array:
-        """(..., n, n + m) of x + z3."""
-        n = self.equations.size
-        _, K = self.chain.slope(t + h * NODES, h, stages, *given)
-        right = np.einsum("ij,...jkl->...ikl", h * STAGE_MATRIX, K)
-        right = right.reshape((*right.shape[:-3], 3 * n, right.shape[-1]))
-        dz = np.linalg.solve(np.eye(3 * n) - _blocks(h, K[..., :n]), right)[..., 2 * n :, :]
-        dz[..., :n] += np.eye(n)
-        return dz
+        _, K, matrix = at_stages(z)
+        right = np.einsum("ij,...jkl->...ikl", h * STAGE_MATRIX, K).reshape((*batch, 3 * n, -1))
+        dz = np.linalg.solve(matrix, right)[..., 2 * n :, :]
+        return self.chain.projected((t, h), x + z[..., 2, :], dz + np.eye(*dz.shape[-2:]), values, constants)
 
 
 def _blocks(h: float, K: Array) -> Array:
@@ -280,31 +244,28 @@ def step_derivatives(
     check_curved_paths(model)
     found = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time, choice)
     equations = found.equations
-    if not (isinstance(step, Real) and 0 < step < math.inf):
-        raise ValueError(f"step must be positive and finite [s], not {step!r}")
-    constants = (BAUMGARTE_STEPS * step,) if equations.baumgarte else ()
-    stepped = differentiated_step(method, equations, stabilization)
+    stepped, constants = differentiated_step(method, equations, stabilization, step)
     after, J = stepped(found.time, step, found.x, found.values, constants)
-    A, B = _on_tangents(equations, found.x, after, J)
+    tangent, n = state_tangent(equations), equations.size
+    (basis, _), (_, components) = tangent(found.x), tangent(after)
+    moved = components @ J
     q, u = equations.split(after)
     poses = (equations.split(found.x)[0], q) if one_sided else ()
     sides = np.logical_or(*(one_sided_paths(model, pose) for pose in poses)) if one_sided else None
-    return StepDerivatives(q, u, equations.rest(after), A, B, StateTangent(equations).names, found.input_names, sides)
+    return StepDerivatives(q, u, equations.rest(after), moved[..., :n] @ basis, moved[..., n:],
+                           StateTangent(equations).names, found.input_names, sides)  # fmt: skip
 
 
-def differentiated_step(method: str, equations: StateEquations, stabilization: str) -> StepChain | RadauStep:
-    """The step of a method with its derivatives. ValueError for a method whose steps have no derivatives."""
+def differentiated_step(
+    method: str, equations: StateEquations, stabilization: str, step: float
+) -> tuple[StepChain | RadauStep, tuple[float, ...]]:
+    """A step [s] of a method with its derivatives, and the constants that it takes last. ValueError for a method whose
+    steps have no derivatives, and for a step that is not positive and finite."""
+    if not (isinstance(step, Real) and 0 < step < math.inf):
+        raise ValueError(f"step must be positive and finite [s], not {step!r}")
+    constants = (BAUMGARTE_STEPS * step,) if equations.baumgarte else ()
     if method == "radau":
-        return RadauStep(equations, stabilization)
+        return RadauStep(equations, stabilization), constants
     if method in ADAPTIVE:
         raise ValueError(f"method {method!r} chooses its steps, which have no derivatives; 'radau' has them")
-    return StepChain(method_named(method), equations, stabilization)
-
-
-def _on_tangents(equations: StateEquations, x: Array, after: Array, J: Array) -> tuple[Array, Array]:
-    """A and B on the tangent spaces at x and at x', from the derivatives J (..., n, n + m) by the components of x."""
-    kernel = state_tangent(equations)
-    n = equations.size
-    (basis, _), (_, components) = kernel(x), kernel(after)
-    moved = components @ J
-    return moved[..., :n] @ basis, moved[..., n:]
+    return StepChain(method_named(method), equations, stabilization), constants

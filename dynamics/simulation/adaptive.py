@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from myoquat import kernels
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -22,9 +21,9 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import Radau, StateEquations
 from myoquat.dynamics.simulation.controls import Control
 from myoquat.dynamics.simulation.events import Event, Occurrence
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run
-from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.joints.evaluation import SystemLike, kernel_for
+from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, BY_SCIPY, MethodChoice, Run, Timing
+from myoquat.joints.evaluation import SystemLike, compiled
+from myoquat.joints.vectors import joined
 from myoquat.kernels import Kernel, Outcome
 
 __all__ = ["AdaptiveProblem", "solve_batch"]
@@ -42,7 +41,7 @@ Solver: TypeAlias = "Radau | scipy.integrate.OdeSolver"
 
 @dataclass
 class AdaptiveRun:
-    """The motion of one state: rows (t, x), steps taken, how and when it ended, and the events on the way."""
+    """The motion of one state: rows (t, x), steps taken, how and when it ended early, and the events on the way."""
 
     times: list[float] = field(default_factory=list)
     rows: list[Array] = field(default_factory=list)
@@ -50,10 +49,6 @@ class AdaptiveRun:
     outcome: Outcome = Outcome.COMPLETED
     stopped: float = np.nan
     occurrences: list[Occurrence] = field(default_factory=list)
-
-    def stop(self, outcome: Outcome, time: float) -> None:
-        """Note how and when the run ended before its time."""
-        self.outcome, self.stopped = outcome, time
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class AdaptiveProblem:
     def constants(self) -> tuple[Any, ...]:
         """The values of the equations' parameters: the time constant of Baumgarte's stabilization, if it is used, and
         the numbers of the model."""
-        constant = (BAUMGARTE_STEPS * self.timing.schedule.h,) if self.equations.baumgarte else ()
+        constant = (BAUMGARTE_STEPS * self.timing.h,) if self.equations.baumgarte else ()
         return constant if self.numbers is None else (*constant, self.numbers)
 
     @cached_property
@@ -95,14 +90,11 @@ class AdaptiveProblem:
         """The state x (n,) moved onto |Q| = 1 and the constraints."""
         equations = self.equations
         if not equations.constraints:
-            return equations.project(x)
-        formula = lambda x, t, *p: equations.fixed(p[0] if p else None).project(x, t)  # noqa: E731
+            return equations.stabilized(x, "projection")
+        formula = lambda x, t, *p: equations.fixed(p[0] if p else None).stabilized(x, "projection", t)  # noqa: E731
         p = () if self.numbers is None else (self.numbers,)
         sizes: dict[str, Any] = {"x": equations.size, "t": (), **({"p": p[0].shape} if p else {})}
-        key = ("projected", equations.key)
-        kernel = kernel_for(
-            key, lambda content: kernels.compile(formula, sizes, ["x"], name="projected", lanes=1, content=content)
-        )
+        kernel = compiled(("projected", equations.key), formula, sizes, ["x"], name="projected", lanes=1)
         return np.asarray(kernel(x, np.float64(t), *p))
 
     def kept(self, t: float, x: Array) -> Array:
@@ -164,10 +156,8 @@ class AdaptiveProblem:
             own, others = self.equations.at(values)
             return own.rate(t, x, *others)
 
-        return kernel_for(
-            ("rate", lanes, self.equations.key),
-            lambda content: kernels.compile(rate, sizes, ["rate"], name="state_rate", lanes=lanes, content=content),
-        )
+        key = "rate", lanes, self.equations.key
+        return compiled(key, rate, sizes, ["rate"], name="state_rate", lanes=lanes)
 
 
 def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
@@ -176,7 +166,7 @@ def solve(problem: AdaptiveProblem, x: Array) -> AdaptiveRun:
     start, step = problem.timing.start, problem.timing.step
     run = AdaptiveRun([start], [x])
     if problem.contradicts(start, x):
-        run.stop(Outcome.CONTRADICTION, start)
+        run.outcome, run.stopped = Outcome.CONTRADICTION, start
         return run
     for end in problem.kinks:
         x, step = _between_kinks(problem, run, (start, x), float(end), step)
@@ -191,24 +181,32 @@ def _between_kinks(
 ) -> tuple[Array, float]:
     """Steps from one kink of the inputs to the next, the first as long as `step` if it is given. The state at the end
     of it, or where it stopped, and how long the next step may be. The end of the last one does not shorten it."""
-    slope, (start, x) = _before(end, problem.slope()), begin
+    slope, (start, x), output = _before(end, problem.slope()), begin, problem.timing.output
     with np.errstate(all="ignore"):
-        solver = _solver(problem, slope, begin, end, step)
+        first = None if step is None else min(step, end - start)
+        if (choice := problem.choice).name == "radau":
+            solver: Any = Radau(slope, _before(end, problem.slopes()), begin, end, choice.rtol or 0.0, first)
+        else:
+            method, rtol = getattr(scipy.integrate, BY_SCIPY[choice.name]), choice.rtol
+            solver = method(slope, start, x, end, rtol=rtol, atol=rtol, first_step=first)
         values = problem.values(start, x)
         while solver.status == "running":
             before, ahead = solver.t, solver.h_abs
             solver.step()
             failure = _failure(problem, solver, (before, x), end)
             if failure is not None:
-                run.stop(failure, before)
+                run.outcome, run.stopped = failure, before
                 break
             run.steps += 1
-            dense = _Dense(solver)
+            dense = _dense(solver)
             following = problem.values(solver.t, solver.y)
             halt = _record_events(problem, run, (dense, before, solver.t), values, following)
-            _record_rows(problem, run, (dense, before, solver.t if halt is None else halt))
+            now = solver.t if halt is None else halt
+            rows = [now] if output is None else output[(output > before) & (output <= now)].tolist()
+            run.times += rows
+            run.rows += [problem.kept(t, dense(t)) for t in rows]
             if halt is not None:
-                run.stop(Outcome.EVENT, halt)
+                run.outcome, run.stopped = Outcome.EVENT, halt
                 x = problem.kept(halt, dense(halt))
                 break
             values = following
@@ -224,27 +222,10 @@ def _before(end: float, slope: Any) -> Any:
     return lambda t, x: slope(np.minimum(t, last), x)
 
 
-class _Dense:
+def _dense(solver: Solver) -> Callable[[float], Array]:
     """The state within the step that a solver has taken. What lies inside costs slopes, and only if it is asked for."""
-
-    def __init__(self, solver: Solver) -> None:
-        self.end, self.last = solver.t, solver.y
-        self._between = cache(solver.dense_output)
-
-    def __call__(self, t: float) -> Array:
-        return self.last if t == self.end else self._between()(t)
-
-
-def _solver(
-    problem: AdaptiveProblem, slope: Slope, start: tuple[float, Array], end: float, step: float | None
-) -> Solver:
-    choice, (t, x) = problem.choice, start
-    first = None if step is None else min(step, end - t)
-    if choice.name == "radau":
-        assert choice.rtol is not None
-        return Radau(slope, _before(end, problem.slopes()), start, end, choice.rtol, first)
-    method = getattr(scipy.integrate, BY_SCIPY[choice.name])
-    return method(slope, t, x, end, rtol=choice.rtol, atol=choice.rtol, first_step=first)
+    end, last, between = solver.t, solver.y, cache(solver.dense_output)
+    return lambda t: last if t == end else between()(t)
 
 
 def _failure(problem: AdaptiveProblem, solver: Solver, start: tuple[float, Array], end: float) -> Outcome | None:
@@ -264,14 +245,6 @@ def _failure(problem: AdaptiveProblem, solver: Solver, start: tuple[float, Array
 
 
 Step = tuple[Callable[[float], Array], float, float]  # dense output, and the times at which a step begins and ends
-
-
-def _record_rows(problem: AdaptiveProblem, run: AdaptiveRun, step: Step) -> None:
-    """Add the rows that fall into a step."""
-    (dense, before, now), output = step, problem.timing.output
-    times = np.array([now]) if output is None else output[(output > before) & (output <= now)]
-    run.times += [float(t) for t in times]
-    run.rows += [problem.kept(float(t), dense(t)) for t in times]
 
 
 def _record_events(
@@ -303,14 +276,12 @@ def solve_batch(problem: AdaptiveProblem, start: Sequence[Array]) -> tuple[Run, 
 
     Raises ValueError for a batch without times of output: its states take different steps.
     """
-    heads = [control.at(np.zeros(1)).shape[:-2] for control in problem.controls.values()]
-    numbers = problem.numbers
-    if numbers is not None:
-        heads.append(numbers.shape[:-1])
-    batch = np.broadcast_shapes(*(part.shape[:-1] for part in start), *heads)
+    numbers, heads = problem.numbers, [control.at(np.zeros(1)).shape[:-2] for control in problem.controls.values()]
+    heads += [] if numbers is None else [numbers.shape[:-1]]
+    x = joined([*start, np.zeros((*np.broadcast_shapes(*heads), 0))])
+    batch = x.shape[:-1]
     if batch and problem.timing.output is None:
         raise ValueError("a batch of adaptive simulations needs output_step: every state takes steps of its own")
-    x = np.concatenate([np.broadcast_to(a, (*batch, a.shape[-1])) for a in start], axis=-1)
     runs: dict[tuple[int, ...], AdaptiveRun] = {}
     for where in np.ndindex(batch):
         controls = {name: control.of_element(where) for name, control in problem.controls.items()}
@@ -325,9 +296,8 @@ def _gathered(
     equations, output = problem.equations, problem.timing.output
     times = np.array(runs[()].times) if output is None else np.concatenate([[problem.timing.start], output])
     rows = np.full((*batch, len(times), equations.size), np.nan)
-    final, stopped = np.empty((*batch, equations.size)), np.empty(batch)
-    reason, steps = np.empty(batch, dtype=int), np.empty(batch, dtype=int)
-    happened: Any = np.empty(batch, dtype=object)
+    final = np.empty((*batch, equations.size))
+    stopped, reason, steps, happened = (np.empty(batch, dtype=entry) for entry in (float, int, int, object))
     for where, run in runs.items():
         rows[where][: len(run.rows)] = run.rows
         final[where], stopped[where], reason[where], steps[where] = run.rows[-1], run.stopped, run.outcome, run.steps

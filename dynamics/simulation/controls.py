@@ -10,23 +10,14 @@ import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.kernels import LinearInterpolation, is_symbolic
 from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = [
-    "Control",
-    "ControlLike",
-    "Inputs",
-    "Law",
-    "StateFeedback",
-    "check_no_feedback",
-    "check_numbers",
-    "check_returned",
-    "compiled_feedback",
-    "element",
-    "is_constant",
-]
+    "Control", "ControlLike", "Inputs", "Law", "StateFeedback", "check_no_feedback", "check_numbers", "check_returned",
+    "compiled_feedback", "element", "is_constant"
+]  # fmt: skip
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -138,14 +129,14 @@ class Control:
         self.name = name
         self._check: Check = lambda values: check_numbers(name, check(values))
         self._function: Callable[[float], ArrayLike] | None = given if callable(given) else None
-        self._table: tuple[Array, Array] | None = None
+        self._table: Pair | None = None
         if _is_pair(given):
             self._table = _table(name, given[0], self._check(given[1]))
         elif not callable(given):
             self._constant = self._check(given)
 
     @property
-    def table(self) -> tuple[Array, Array] | None:
+    def table(self) -> Pair | None:
         """The times (k,) and values (..., k, n) of a table, as they were checked; None for another input."""
         return self._table
 
@@ -221,25 +212,22 @@ def is_constant(given: ControlLike) -> bool:
 
 def compiled_feedback(inputs: Inputs) -> dict[str, StateFeedback]:
     """The inputs that are feedback without a period, by name: they are compiled into the equations."""
-    return {name: f for name, f in _feedback(inputs).items() if f.period is None}
+    given = {name: getattr(inputs, name) for name in ("activation", "torque", "excitation", "controls")}
+    return {name: f for name, f in given.items() if isinstance(f, StateFeedback) and f.period is None}
 
 
 def check_no_feedback(inputs: Inputs) -> None:
     """ValueError for an input that is feedback, where values are needed."""
-    for name in _feedback(inputs):
-        raise ValueError(f"{name}: feedback is no input of these equations; only simulations take it")
-
-
-def _feedback(inputs: Inputs) -> dict[str, StateFeedback]:
-    given = {name: getattr(inputs, name) for name in ("activation", "torque", "excitation", "controls")}
-    return {name: f for name, f in given.items() if isinstance(f, StateFeedback)}
+    for name, given in vars(inputs).items():
+        if isinstance(given, StateFeedback):
+            raise ValueError(f"{name}: feedback is no input of these equations; only simulations take it")
 
 
 def _is_pair(given: ControlLike) -> TypeGuard[tuple[ArrayLike, ArrayLike]]:
     return isinstance(given, (tuple, list)) and len(given) == 2 and np.ndim(given[0]) == 1 and np.ndim(given[1]) > 1
 
 
-def _table(name: str, times: ArrayLike, values: Array) -> tuple[Array, Array]:
+def _table(name: str, times: ArrayLike, values: Array) -> Pair:
     times = real_array(f"{name}: times", times)
     if times.shape != values.shape[-2:-1] or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise ValueError(

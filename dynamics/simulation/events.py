@@ -1,5 +1,6 @@
 """Events: a quantity of the motion crosses a value."""
 
+import contextlib
 import inspect
 import math
 import warnings
@@ -52,10 +53,10 @@ class Event:
     def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"event {self.name!r}: direction is -1, 0 or 1, not {self.direction!r}")
-        count = _arguments(self.value)
+        count, signature = _arguments(self.value)
         if count is None:
             raise ValueError(f"event {self.name!r}: its function takes (t, q, u) or (model, t, q, u)")
-        if count == 4 and (signature := _time_first(self.value)):
+        if count == 4 and signature is not None and next(iter(signature.parameters), "") in ("t", "time"):
             raise ValueError(
                 f"event {self.name!r}: its function takes {signature}; a function of four arguments is given "
                 "(model, t, q, u), one of three (t, q, u). Activations are not given"
@@ -63,7 +64,7 @@ class Event:
 
     def at(self, model: SystemLike, t: float, q: np.ndarray, u: np.ndarray) -> float:
         """The value at the time t [s], coordinates q (nq,) and velocities u (nu,)."""
-        given = (t, q, u) if _arguments(self.value) == 3 else (model, t, q, u)
+        given = (t, q, u) if _arguments(self.value)[0] == 3 else (model, t, q, u)
         return float(self.value(*given))
 
     @classmethod
@@ -88,30 +89,21 @@ class Event:
         return (rising and self.direction >= 0) or (falling and self.direction <= 0)
 
 
-def _arguments(function: Callable[..., Any]) -> int | None:
-    """How many arguments an event gives its function: three where it needs no fourth, else four; None if it takes
-    neither. A function whose signature is not known, or that takes any number, is given four."""
+def _arguments(function: Callable[..., Any]) -> tuple[int | None, inspect.Signature | None]:
+    """How many arguments an event gives its function, and its signature: three where it needs no fourth, else four;
+    None if it takes neither. A function whose signature is not known, or that takes any number, is given four."""
     try:
         signature = inspect.signature(function)
     except ValueError:
-        return 4
+        return 4, None
     any_number = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
     for count in (4,) if any_number else (3, 4):
         try:
             signature.bind(*range(count))
         except TypeError:
             continue
-        return count
-    return None
-
-
-def _time_first(function: Callable[..., Any]) -> str:
-    """The signature of a function whose first parameter is the time by its name; "" of another."""
-    try:
-        signature = inspect.signature(function)
-    except ValueError:
-        return ""
-    return str(signature) if next(iter(signature.parameters), "") in ("t", "time") else ""
+        return count, signature
+    return None, signature
 
 
 @dataclass(frozen=True)
@@ -152,11 +144,16 @@ def stop_message(
     time, q, u = float(run.stopped[where]), run.final_q[where], run.final_u[where]
     values = {name: element(control.at(np.array([time]))[..., 0, :], where) for name, control in controls.items()}
     values["own"] = run.final_own[where]
-    norm = _acceleration_norm(_equations_of(equations, parameters, where), time, q, u, values)
+    own, norm = equations if parameters is None else equations.fixed(element(parameters, where)), math.nan
+    with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.suppress(ValueError):
+        warnings.simplefilter("ignore", CoordinateWarning)  # that the pose is far away is said
+        tau = own.force(np.array(time), q, u, values)  # ValueError off the unit sphere or at a lock
+        norm = float(np.linalg.norm(forward_dynamics(own.model, q, u, tau, backend="numpy")))
     which = f"state {list(where)} of {np.count_nonzero(failed)} that stopped" if where else "the simulation stopped"
+    shown = [np.array2string(x, precision=4, threshold=20, max_line_width=10**6) for x in (q, u)]
     return (
-        f"{which} at t = {time:.6g} s: {Outcome(run.reason[where]).sentence}; last good state q = {_shown(q)}, "
-        f"u = {_shown(u)}, |udot| = {norm:.6g}. Rows after it are NaN; {_advice(equations, q)}"
+        f"{which} at t = {time:.6g} s: {Outcome(run.reason[where]).sentence}; last good state q = {shown[0]}, "
+        f"u = {shown[1]}, |udot| = {norm:.6g}. Rows after it are NaN; {_advice(equations, q)}"
     )
 
 
@@ -174,25 +171,3 @@ def _advice(equations: StateEquations, q: Array) -> str:
         except ModelError as error:
             return error.message
     return "a smaller step, or method='radau' where forces are stiff, may help"
-
-
-def _equations_of(equations: StateEquations, parameters: Array | None, where: tuple[int, ...]) -> StateEquations:
-    """The equations of one element of the batch, its own numbers in the model."""
-    return equations if parameters is None else equations.fixed(element(parameters, where))
-
-
-def _acceleration_norm(
-    equations: StateEquations, time: float, q: Array, u: Array, values: Mapping[str, Array]
-) -> float:
-    """|udot| of one state, NaN where there is none: off the unit sphere or at a lock."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", CoordinateWarning)  # that the pose is far away is said
-        try:
-            tau = equations.force(np.array(time), q, u, values)
-            return float(np.linalg.norm(forward_dynamics(equations.model, q, u, tau, backend="numpy")))
-        except ValueError:
-            return math.nan
-
-
-def _shown(array: Array) -> str:
-    return np.array2string(array, precision=4, threshold=20, max_line_width=10**6)

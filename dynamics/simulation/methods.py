@@ -1,7 +1,12 @@
 """The methods of simulations, the numbers of a run, and a trajectory in words."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import field
+from functools import cached_property
 from numbers import Real
+
+import numpy as np
 
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import dataclass
@@ -10,20 +15,12 @@ from myoquat.dynamics.integrators import FIXED_STEP, FixedStep
 from myoquat.joints.evaluation import SystemLike, system_of
 
 __all__ = [
-    "ADAPTIVE",
-    "BAUMGARTE_STEPS",
-    "BY_ACCELERATION",
-    "BY_SCIPY",
-    "MethodChoice",
-    "Run",
-    "counted",
-    "described",
-    "html_table",
-    "method_named",
-]
+    "ADAPTIVE", "BAUMGARTE_STEPS", "BY_ACCELERATION", "BY_SCIPY", "MethodChoice", "Run", "Timing", "counted",
+    "described", "html_table", "method_named"
+]  # fmt: skip
 
 
-# ---- The methods that simulations know, and the choice of one -----------------------------------------------------
+# ---- The methods that simulations know, and the choice of one --------------------------------------------------------
 
 
 BY_SCIPY = {"dop853": "DOP853", "rk45": "RK45"}  # the classes of scipy.integrate
@@ -91,7 +88,7 @@ def method_named(name: str) -> FixedStep:
     return FIXED_STEP[name]
 
 
-# ---- Records of a computed motion, on which simulators, adaptive methods and trajectories build -------------------
+# ---- Records of a computed motion, on which simulators, adaptive methods and trajectories build ----------------------
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class Run:
     final_own: Array
 
 
-# ---- Short descriptions of what is simulated, for representations in a console and in Jupyter ---------------------
+# ---- Short descriptions of what is simulated, for representations in a console and in Jupyter ------------------------
 
 
 def described(model: SystemLike) -> str:
@@ -148,3 +145,81 @@ def html_table(rows: Mapping[str, str]) -> str:
     """A table of two columns, names and values as plain text."""
     cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items())
     return f"<table>{''.join(cells)}</table>"
+
+
+# ---- When a simulation computes and stores states --------------------------------------------------------------------
+
+
+STEP_COUNT_TOLERANCE = 1e-9  # relative: 4 / 1e-3 is 4000 steps in spite of rounding
+DEFAULT_STEP = 1e-3
+MOST_STEPS = 10**9  # hours of computing; more are a slip of the pen
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The times of a simulation [s]: `steps` steps of `h`, of which every `every`-th one is kept.
+
+    duration     of the simulation
+    step         at most, of a fixed-step method, 1e-3 s if None; the first step of an adaptive one
+    output_step  the time between stored rows, which steps fill; None for every step, which fill the duration
+    start        the time at the start
+
+    The last row is the last multiple of output_step within the duration. Raises ValueError for a time that is not
+    positive and finite, or an output_step longer than the duration.
+    """
+
+    duration: float
+    step: float | None = None
+    output_step: float | None = None
+    start: float = 0.0
+    h: float = field(init=False)
+    steps: int = field(init=False)
+    every: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.start, Real) and math.isfinite(self.start)):
+            raise ValueError(f"start_time must be finite [s], not {self.start!r}")
+        for name in ("duration", "step", "output_step"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be positive and finite [s], not {value!r}")
+        duration, output_step, rows = self.duration, self.output_step, 1
+        if output_step is not None:
+            if duration / MOST_STEPS > output_step:
+                raise ValueError(f"{duration:g} s are more than {MOST_STEPS:,} rows of {output_step:g} s")
+            rows = math.floor(duration / output_step * (1 + STEP_COUNT_TOLERANCE))
+            if rows < 1:
+                raise ValueError(f"output_step {output_step} is longer than the duration {duration}")
+        span, step = duration if output_step is None else output_step, self.step or DEFAULT_STEP
+        if not math.isfinite(span / step):
+            raise ValueError(f"{span:g} s are too many steps of {step:g} s")
+        count = max(1, math.ceil(span / step * (1 - STEP_COUNT_TOLERANCE)))
+        parts = {"h": span / count, "steps": rows * count, "every": 1 if output_step is None else count}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def counted(self) -> "Timing":
+        """Itself, of a method that takes all steps; ValueError for more than can be taken."""
+        if self.steps > MOST_STEPS:
+            raise ValueError(f"{self.duration:g} s are more than {MOST_STEPS:,} steps of {self.h:g} s")
+        return self
+
+    @property
+    def times(self) -> Array:
+        """(rows,) times of the rows after the start."""
+        return np.arange(self.steps // self.every + 1) * (self.h * self.every)
+
+    @cached_property
+    def output(self) -> Array | None:
+        """(rows,) times after that of the start at which an adaptive method stores rows; None for the end of every
+        step."""
+        if self.output_step is None:
+            return None
+        after = np.minimum(self.times[1:], self.duration)  # 3 times 0.1 is a little more than 0.3
+        return np.minimum(self.start + after, self.end)
+
+    @property
+    def end(self) -> float:
+        """The time at the end."""
+        return self.start + self.duration

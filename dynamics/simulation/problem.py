@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import check_type, real_array
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.records import dataclass
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
+from myoquat.dynamics.constraints.equations import imposed
+from myoquat.dynamics.constraints.evaluate import MAX_START_VIOLATION
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.controls import (
@@ -19,21 +22,25 @@ from myoquat.dynamics.simulation.controls import (
     Inputs,
     Law,
     StateFeedback,
+    check_numbers,
     check_returned,
     is_constant,
 )
-from myoquat.dynamics.simulation.methods import BY_ACCELERATION, MethodChoice
-from myoquat.dynamics.simulation.schedule import STEP_COUNT_TOLERANCE
-from myoquat.dynamics.simulation.start import MuscleStarts, check_varied_start
-from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.ranges import check_state
-from myoquat.muscle.evaluate import equilibrium_states
+from myoquat.dynamics.simulation.methods import BY_ACCELERATION, STEP_COUNT_TOLERANCE, MethodChoice
+from myoquat.joints.errors import OffSphereError
+from myoquat.joints.evaluation import SystemLike, compiled, system_of
+from myoquat.joints.quaternion import normalize
+from myoquat.joints.ranges import check_array, check_state, warn_far
+from myoquat.joints.vectors import joined, spread
+from myoquat.muscle.evaluate import equilibria, equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
+from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.model import Model, check_laws
 from myoquat.muscle.parameters import Parameters
-from myoquat.muscle.states import check_start, state_names
+from myoquat.muscle.segments.lengths import lengths
+from myoquat.muscle.states import check_start, elastic, state_names
 
-__all__ = ["Problem", "SampledFeedback"]
+__all__ = ["Problem", "SampledFeedback", "Start", "check_varied_start", "muscle_starts"]
 
 
 Check = Callable[[ArrayLike], Array]
@@ -75,7 +82,7 @@ class Problem:
     @property
     def names(self) -> tuple[str, ...]:
         """The numbers of the model that calls give."""
-        return () if self.varied is None else self.varied.names
+        return self.equations.names
 
     def values(self, given: Mapping[str, ArrayLike]) -> Array | None:
         """(..., n) the parameters, in the order of `names`, from arrays (...) by name; None without. ValueError for
@@ -119,48 +126,47 @@ class Problem:
 
     def controls(self, inputs: Inputs) -> dict[str, Control]:
         """The inputs by name, but those that compiled feedback gives; ValueError for values that are missing, not
-        finite or out of range."""
-        laws = dict(self.equations.feedback)
-        every = self._given(self._with_feedback(inputs))
-        return {name: self._control(name, given, check) for name, given, check in every if name not in laws}
-
-    def _with_feedback(self, inputs: Inputs) -> Inputs:
-        """The inputs with the compiled feedback; ValueError where a call gives something else for it."""
-        for name in self.feedback:
-            given = getattr(inputs, name)
-            if given is not None and not (isinstance(given, StateFeedback) and given == self.feedback[name]):
-                raise ValueError(f"{name}: the feedback of this Simulator gives it; make one without for other values")
-        laws: dict[str, Any] = {**self.feedback}
-        return replace(inputs, **laws)
-
-    def _control(self, name: str, given: ControlLike, check: Check) -> Control:
-        """One input; ValueError for feedback that had to be compiled with the equations."""
-        if not isinstance(given, StateFeedback):
-            return Control(name, given, check)
-        if given.period is None:
-            raise ValueError(f"{name}: feedback without a period is compiled; Simulator(..., feedback=...) takes it")
-        if self.choice.adaptive:
-            raise ValueError(f"{name}: feedback with a period needs a method of fixed step, not {self.choice.name!r}")
-        return SampledFeedback(name, given, check)
+        finite or out of range, and for feedback that had to be compiled with the equations."""
+        laws, found = dict(self.equations.feedback), dict[str, Control]()
+        for name, given, check in self._given(inputs):
+            if name in laws:
+                continue
+            if not isinstance(given, StateFeedback):
+                found[name] = Control(name, given, check)
+                continue
+            if given.period is None:
+                raise ValueError(
+                    f"{name}: feedback without a period is compiled; Simulator(..., feedback=...) takes it"
+                )
+            if self.choice.adaptive:
+                raise ValueError(
+                    f"{name}: feedback with a period needs a method of fixed step, not {self.choice.name!r}"
+                )
+            found[name] = SampledFeedback(name, given, check)
+        return found
 
     def _given(self, inputs: Inputs) -> Iterator[tuple[str, ControlLike, Check]]:
-        """Name, values and check of every input that acts."""
-        if self.equations.muscles:
-            assert isinstance(self.model, Model)
-            name = "excitation" if self.equations.excited else "activation"
-            given_as = "activation" if inputs.excitation is None else "excitation"
-            check = partial(self.model.check_activation, name=given_as)
-            yield name, self._muscle_input(self.model, inputs), check
-        elif any(_has_values(given) for given in (inputs.activation, inputs.excitation)):
+        """Name, values and check of every input that acts, the compiled feedback among them; ValueError where a call
+        gives something else for it."""
+        for name in self.feedback:
+            value = getattr(inputs, name)
+            if value is not None and not (isinstance(value, StateFeedback) and value == self.feedback[name]):
+                raise ValueError(f"{name}: the feedback of this Simulator gives it; make one without for other values")
+        laws: dict[str, Any] = {**self.feedback}
+        inputs, model, equations, system = replace(inputs, **laws), self.model, self.equations, self.system
+        if isinstance(model, Model) and equations.muscles:
+            check = partial(model.check_activation, name="activation" if inputs.excitation is None else "excitation")
+            yield "excitation" if equations.excited else "activation", self._muscle_input(model, inputs), check
+        elif any(_has_values(value) for value in (inputs.activation, inputs.excitation)):
             raise ValueError("activation: the model has no muscles")
-        if self.equations.actuated:
-            assert isinstance(self.model, Model)
-            given = self._own_controls(self.model, inputs) if inputs.controls is None else inputs.controls
-            yield "controls", given, self.model.check_controls
+        if isinstance(model, Model) and equations.actuated:
+            given, names = inputs.controls, model.control_names
+            if given is None:
+                given = self._own_inputs(model, names, inputs) if _prescribes(model, names) else np.zeros(len(names))
+            yield "controls", given, model.check_controls
         elif inputs.controls is not None and _has_values(inputs.controls):
             raise ValueError("controls: the model has no actuators")
-        if self.equations.external_torque:
-            system = self.system
+        if equations.external_torque:
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
             yield "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
         elif inputs.torque is not None:
@@ -169,29 +175,27 @@ class Problem:
             )
 
     def _muscle_input(self, model: Model, inputs: Inputs) -> ControlLike:
-        """The input of the muscles: excitations where there are activation dynamics, activations otherwise."""
-        activation, excitation = inputs.activation, inputs.excitation
-        if not self.equations.excited and activation is not None and excitation is not None:
+        """The input of the muscles: excitations where there are activation dynamics, activations otherwise; by default
+        the model's own inputs, or the activations that it names, 0 of ligaments and springs."""
+        activation, excitation, excited = inputs.activation, inputs.excitation, self.equations.excited
+        if not excited and activation is not None and excitation is not None:
             raise ValueError("excitation: no muscle has activation dynamics; give either this or activation")
-        if self.equations.excited and activation is not None and not is_constant(activation):
-            name = model.muscle_names[self.equations.excited[0]]
+        if excited and activation is not None and not is_constant(activation):
             raise ValueError(
-                f"activation: a state of muscle {name!r} and others, of which only the start (..., m) can be given; "
-                "excitation= takes tables and functions of time"
+                f"activation: a state of muscle {model.muscle_names[excited[0]]!r} and others, of which only the start "
+                "(..., m) can be given; excitation= takes tables and functions of time"
             )
         if excitation is not None:
             return excitation
-        if not self.equations.excited and activation is not None:
-            return activation
-        if _prescribes(model):
+        if _prescribes(model, model.muscle_names) and (excited or activation is None):
             return self._own_inputs(model, model.muscle_names, inputs)
-        return _default_activation(model) if activation is None else activation
-
-    def _own_controls(self, model: Model, inputs: Inputs) -> ControlLike:
-        """The controls that the model has itself; zero without."""
-        if not any(own.name in model.control_names for own in model.inputs):
-            return np.zeros(len(model.control_names))
-        return self._own_inputs(model, model.control_names, inputs)
+        if activation is not None:
+            return activation
+        found = [muscle.default_activation for muscle in model.muscles]
+        if None in found:
+            name = model.muscle_names[found.index(None)]
+            raise ValueError(f"activation: the model names none for muscle {name!r}; give activation= (--activation)")
+        return np.array(found, dtype=float)
 
     def _own_inputs(self, model: Model, names: tuple[str, ...], inputs: Inputs) -> InputsOverTime:
         """The model's own inputs of these names, with the numbers of each run where theirs vary."""
@@ -202,17 +206,14 @@ class Problem:
         these are."""
         if not self.feedback:
             return {}
-        checks = {name: check for name, _, check in self._given(self._with_feedback(inputs))}
+        checks = {name: check for name, _, check in self._given(inputs)}
         found = self.equations.fed_back(np.asarray(t), q, u)
         missing: Array = np.asarray(np.isnan(u).any(axis=-1) | np.isnan(q).any(axis=-1))
         return {name: check_returned(name, found[name], q.shape[:-1], checks[name], missing) for name in found}
 
-    def at_start(
-        self, controls: Mapping[str, Control], inputs: Inputs, time: float, state: tuple[Array, Array]
-    ) -> dict[str, Array]:
+    def at_start(self, controls: Mapping[str, Control], inputs: Inputs, time: float, state: Pair) -> dict[str, Array]:
         """(..., n) every input at the start (q (..., nq), u (..., nu)) and its time; sampled feedback is sampled."""
-        batch = np.broadcast_shapes(*(part.shape[:-1] for part in state))
-        q, u = (x if x.shape[:-1] == batch else np.broadcast_to(x, (*batch, x.shape[-1])) for x in state)
+        q, u = spread(*state)
         for control in controls.values():
             if isinstance(control, SampledFeedback):
                 control.sample(time, q, u)
@@ -225,50 +226,39 @@ class Problem:
         self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
     ) -> tuple[Array, ...]:
         """The states of muscles at the start, where inputs have the values `given`, and the activations of delayed
-        actuators."""
-        return *self.muscle_start(q, given, inputs, p), *self.equations.delayed_start(p)
+        actuators.
 
-    def muscle_start(
-        self, q: Array, given: Mapping[str, Array], inputs: Inputs, p: Array | None = None
-    ) -> tuple[Array, ...]:
-        """The muscles' states at the start, at its time: activations and the states of the laws. Activations are given
-        or equal to the excitations. Where the model prescribes the excitations, activations start as it names them. The
-        states of the laws are given or in equilibrium at rest. ValueError where they do not fit or there is no
-        equilibrium."""
-        names = state_names(self.model) if isinstance(self.model, Model) else ()
-        if inputs.muscle_states is not None and not names:
+        Activations are given or equal to the excitations. Where the model prescribes the excitations, activations start
+        as it names them. The states of the laws are given or in equilibrium at rest, with the numbers p (..., n) of
+        each run. ValueError where they do not fit or there is no equilibrium."""
+        equations, model, delayed = self.equations, self.model, self.equations.delayed_start(p)
+        if inputs.muscle_states is not None and not (isinstance(model, Model) and state_names(model)):
             raise ValueError("muscle_states: this model's muscles have none")
-        if not self.equations.of_muscles:
-            return ()
-        assert isinstance(self.model, Model)
-        excited = list(self.equations.excited)
-        at_start = given["excitation" if excited else "activation"]
+        if not equations.of_muscles:
+            return delayed
+        assert isinstance(model, Model)
+        excited = list(equations.excited)
+        activation = given["excitation" if excited else "activation"]
         if excited and inputs.activation is not None:
             assert not callable(inputs.activation)  # refused by `controls`: a state has a start, not a course
             assert not isinstance(inputs.activation, StateFeedback)
-            own_start = self.model.check_activation(inputs.activation)
-            follows = np.isin(np.arange(self.equations.muscles), excited)
-            at_start = np.where(follows, own_start, at_start)
-        elif excited and inputs.excitation is None and _prescribes(self.model):
-            own = [math.nan if muscle.activation is None else muscle.activation for muscle in self.model.muscles]
-            at_start = np.where(np.isnan(own), at_start, own)
+            follows = np.isin(np.arange(equations.muscles), excited)
+            activation = np.where(follows, model.check_activation(inputs.activation), activation)
+        elif excited and inputs.excitation is None and _prescribes(model, model.muscle_names):
+            own = [math.nan if muscle.activation is None else muscle.activation for muscle in model.muscles]
+            activation = np.where(np.isnan(own), activation, own)
         if inputs.muscle_states is not None:
-            states = check_start(self.model, "muscle_states", inputs.muscle_states)
-        elif p is not None:
-            states = self._equilibria(q, at_start, p)
+            states = check_start(model, "muscle_states", inputs.muscle_states)
+        elif p is None:
+            states = equilibrium_states(model, q, activation)
         else:
-            states = equilibrium_states(self.model, q, at_start)
-        return at_start[..., excited], states
-
-    def _equilibria(self, q: Array, activation: Array, p: Array) -> Array:
-        """The laws' states at rest, each with its own numbers; ValueError where there is no balance."""
-        batch = np.broadcast_shapes(q.shape[:-1], activation.shape[:-1], p.shape[:-1])
-        flat = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, activation, p)]
-        _, states = MuscleStarts(self.equations)(*flat)
-        if not np.isfinite(states).all():
-            sample = int(np.argwhere(~np.isfinite(states))[0, 0])
-            raise ValueError(f"muscle_states: sample {sample} of the parameters has no equilibrium at the start")
-        return states.reshape(*batch, states.shape[-1])
+            given_rows = spread(q, activation, p)
+            _, states = muscle_starts(equations, *(x.reshape(-1, x.shape[-1]) for x in given_rows))
+            if not np.isfinite(states).all():
+                sample = int(np.argwhere(~np.isfinite(states))[0, 0])
+                raise ValueError(f"muscle_states: sample {sample} of the parameters has no equilibrium at the start")
+            states = states.reshape(*given_rows[0].shape[:-1], states.shape[-1])
+        return activation[..., excited], states, *delayed
 
 
 def _has_values(given: ControlLike | None) -> bool:
@@ -302,18 +292,9 @@ def _varied(model: SystemLike, names: Sequence[str], choice: MethodChoice) -> Pa
     return Parameters.of(model, names).acting("q0, u0, activation")
 
 
-def _prescribes(model: Model) -> bool:
-    """Whether the model has inputs of its own for muscles."""
-    return any(own.name in model.muscle_names for own in model.inputs)
-
-
-def _default_activation(model: Model) -> Array:
-    """(m,) the activations that the model names, 0 of ligaments and springs; ValueError if it leaves one open."""
-    found = [muscle.default_activation for muscle in model.muscles]
-    if None in found:
-        name = model.muscle_names[found.index(None)]
-        raise ValueError(f"activation: the model names none for muscle {name!r}; give activation= (--activation)")
-    return np.array(found, dtype=float)
+def _prescribes(model: Model, names: Sequence[str]) -> bool:
+    """Whether the model has inputs of its own among these."""
+    return any(own.name in names for own in model.inputs)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -368,3 +349,112 @@ class SampledFeedback(Control):
 def _unknown(time: float) -> ArrayLike:
     """No values by the time alone: `SampledFeedback` returns those of its samples."""
     raise ValueError(f"no sample at {time} s")
+
+
+# ---- The state at which a simulation starts --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Start:
+    """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others,
+    `contradictory` if a warning has said that no acceleration satisfies all."""
+
+    q: Array
+    u: Array
+    constraints: tuple[Constraint, ...] = ()
+    redundant: bool = False
+    contradictory: bool = False
+
+    @classmethod
+    def of(
+        cls, model: SystemLike, q0: ArrayLike | None, u0: ArrayLike | None, constraints: Sequence[Constraint],
+        project: bool, time: float = 0.0, varied: bool = False,
+    ) -> "Start":  # fmt: skip
+        """The start from the arguments of `simulate`; the model's own where nothing is given, neutral and at rest where
+        it names none. Prescribed coordinates start where their functions say, locked ones at rest. Raises ValueError,
+        with the violation, for a state off the manifold unless `project` is true. `varied`: numbers of the model vary,
+        so that whoever knows them checks the constraints."""
+        system = system_of(model)
+        own_q, own_u = getattr(model, "start_q", None), getattr(model, "start_u", None)
+        q = q0 if q0 is not None else system.neutral() if own_q is None else own_q
+        u = u0 if u0 is not None else np.zeros(system.nu) if own_u is None else own_u
+        check_numbers("q0", check_array("q0", q))
+        check_numbers("u0", check_array("u0", u))
+        if project:
+            q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
+            for s in system.quaternion_slices():
+                q[..., s] = normalize(q[..., s])
+        try:
+            q, u = system.check_q(q, "q0"), system.check_u(u, "u0")
+        except OffSphereError as error:
+            raise OffSphereError(f"{error}; project_start=True divides by the length") from None
+        q, u = imposed(model, q, u, time)
+        warn_far(q, system.angles)
+        if not constraints:
+            return cls(q, u)
+        arrays = ConstraintArrays(Constraints(system, constraints))
+        if not system.nu:
+            arrays.check(q, u, time)
+            return cls(q, u)
+        if varied and project:
+            raise ValueError("project_start: with parameters, give each run a q0, u0 on its own constraints")
+        q, u = map(np.array, spread(q, u))
+        batch = q.shape[:-1]
+        if project:
+            for where in np.ndindex(batch):
+                q[where], u[where] = arrays.nearest(q[where], u[where], time)
+        if not varied:
+            arrays.check(q, u, time)
+        redundant = any(arrays.dependent(q[where], time) for where in np.ndindex(batch))
+        contradictory = redundant and not varied and arrays.warn_contradictions(q, u, time)
+        return cls(q, u, arrays.constraints.parts, redundant, contradictory)
+
+
+# ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample ----------------
+
+
+def check_varied_start(equations: StateEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> None:
+    """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
+    system = equations.system
+
+    def violated(q: Array, u: Array, t: Array, p: Array) -> Array:
+        held = equations.fixed(p).constrained
+        return joined([held.position(q, t), held.rate(q, u, t)])
+
+    sizes = {"q": system.nq, "u": system.nu, "t": (), "p": len(equations.names)}
+    kernel = compiled(("start on constraints", equations.key), violated, sizes, ["violated"], name="start")
+    off = np.abs(np.asarray(kernel(q, u, t, p)))
+    if not (off <= MAX_START_VIOLATION).all():
+        *run, row = (int(i) for i in np.argwhere(~(off <= MAX_START_VIOLATION))[0])
+        raise ValueError(
+            f"the start of run {', '.join(map(str, run)) or 0} violates the constraints "
+            f"with its own parameters: row {row} is off by "
+            f"{off[(*run, row)]:.3g}, allowed is {MAX_START_VIOLATION:g}; give each run a q0, u0 on its constraints"
+        )
+
+
+def muscle_starts(equations: StateEquations, q: Array, activation: Array, p: Array | None) -> tuple[Array, ...]:
+    """Activations of the excited muscles, equal to the excitations, and the laws' states at rest, (samples, n) each; q
+    (samples, nq), activation (samples, m). NaN where a muscle finds no balance."""
+    types = {law_type: list(numbers_of(law_type, laws)) for law_type, laws in elastic(equations.muscled).items()}
+
+    def formula(q: Array, p: Array) -> tuple[Array, ...]:
+        """Path lengths (m,), and of every type of laws its numbers (names, laws)."""
+        bound = equations.fixed(p if equations.names else None).muscled
+        values = [numbers_of(law_type, laws) for law_type, laws in elastic(bound).items()]
+        return (
+            lengths(bound.system, bound.paths, q),
+            *(np.stack(np.broadcast_arrays(*one.values(), subok=True), axis=-2) + 0.0 * q[..., 0] for one in values),
+        )
+
+    sizes: dict[str, Any] = {"q": equations.system.nq, "p": (max(len(equations.names), 1),)}
+    outputs = ["lengths", *(f"law_type_{i}" for i in range(len(types)))]
+    kernel = compiled(("muscle_starts", equations.key), formula, sizes, outputs, name="muscle_starts", threads=1)
+    found = kernel(q=q, p=np.zeros((1, 1)) if p is None else p)
+    l, *values = found if isinstance(found, tuple) else (found,)
+    numbers = {
+        law_type: dict(zip(names, np.moveaxis(value, -2, 0), strict=True))
+        for (law_type, names), value in zip(types.items(), values, strict=True)
+    }
+    activation = np.broadcast_to(activation, l.shape)
+    return activation[:, list(equations.excited)], equilibria(equations.muscled, l, activation, numbers)

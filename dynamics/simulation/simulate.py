@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.simulation.adaptive import AdaptiveProblem, solve_batch
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, compiled_feedback
 from myoquat.dynamics.simulation.events import Event, stop_message
-from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice, Run
-from myoquat.dynamics.simulation.problem import Problem
+from myoquat.dynamics.simulation.methods import ADAPTIVE, MethodChoice, Run, Timing
+from myoquat.dynamics.simulation.problem import Problem, Start
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.dynamics.simulation.simulator import Simulator
-from myoquat.dynamics.simulation.start import Start
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
 from myoquat.joints.conversion.branches import branch_message
 from myoquat.joints.errors import CoordinateWarning
@@ -109,8 +106,12 @@ def simulate(
     elif events:
         raise ValueError(f"events need an adaptive method, one of {', '.join(ADAPTIVE)}, not {choice.name!r}")
     else:
-        run, occurrences = _fixed_step(problem, start, timing, inputs, given, progress), ()
-        steps = np.broadcast_to(timing.counted.steps, run.stopped.shape)[()]
+        total, occurrences = timing.counted.steps, ()
+        states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
+        shown = states * total >= MIN_STEPS_WITH_PROGRESS if progress is None else progress
+        with progress_bar(total, "step", progress if shown else False) as bar:
+            run = Simulator.of(problem).run((start.q, start.u), timing, inputs, tick=bar.update, controls=given)
+        steps = np.broadcast_to(total, run.stopped.shape)[()]
     trajectory = _trajectory(problem, inputs, given, run, steps, occurrences)
     arrays = problem.constraint_arrays
     if start.redundant and not (varied or start.contradictory) and arrays is not None:
@@ -152,20 +153,6 @@ def _trajectory(
         parameters=problem.values(inputs.parameters),
         parameter_names=problem.names,
     )  # fmt: skip
-
-
-def _fixed_step(
-    problem: Problem, start: Start, timing: Timing, inputs: Inputs, controls: dict[str, Control], progress: bool | None
-) -> Run:
-    """By a compiled loop, all states side by side."""
-    total = timing.counted.steps
-    states = math.prod(np.broadcast_shapes(start.q.shape[:-1], start.u.shape[:-1]))
-    hidden = states * total < MIN_STEPS_WITH_PROGRESS if progress is None else not progress
-    run = partial(Simulator.of(problem).run, (start.q, start.u), timing, inputs, controls=controls)
-    if hidden:
-        return run()
-    with progress_bar(total, "step", progress) as bar:
-        return run(tick=bar.update)
 
 
 @traced_once()

@@ -11,13 +11,20 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint, constraints_of
 from myoquat.dynamics.integrators import FixedStep
 from myoquat.dynamics.simulation.controls import Control, ControlLike, Inputs, StateFeedback, check_numbers
-from myoquat.dynamics.simulation.methods import BAUMGARTE_STEPS, MethodChoice, Run, counted, described, method_named
+from myoquat.dynamics.simulation.methods import (
+    BAUMGARTE_STEPS,
+    MethodChoice,
+    Run,
+    Timing,
+    counted,
+    described,
+    method_named,
+)
 from myoquat.dynamics.simulation.problem import Problem, SampledFeedback
-from myoquat.dynamics.simulation.schedule import Timing
 from myoquat.joints.evaluation import SystemLike, system_of, traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.kernels import Outcome, StepLoop
+from myoquat.kernels import Outcome
 
 __all__ = ["Simulator"]
 
@@ -83,32 +90,21 @@ class Simulator:
         return self.problem.system
 
     def __repr__(self) -> str:
-        choice = self.problem.choice
-        parts = [choice.name, choice.stabilization]
-        if self.problem.equations.constraints:
-            parts.append(counted(len(self.problem.equations.constraints), "constraint", "constraints"))
-        if self.problem.names:
-            parts.append(counted(len(self.problem.names), "parameter", "parameters"))
-        return f"<Simulator of {described(self.model)}: {', '.join(parts)}>"
+        choice, numbers = (
+            self.problem.choice,
+            {"constraint": self.problem.equations.constraints, "parameter": self.problem.names},
+        )
+        counts = [counted(len(found), name, f"{name}s") for name, found in numbers.items() if found]
+        return f"<Simulator of {described(self.model)}: {', '.join([choice.name, choice.stabilization, *counts])}>"
 
     def __call__(
-        self,
-        q0: ArrayLike,
-        u0: ArrayLike,
-        duration: float,
-        *,
-        step: float | None = None,
-        activation: ControlLike | None = None,
-        torque: ControlLike | None = None,
-        excitation: ControlLike | None = None,
-        muscle_states: ArrayLike | None = None,
-        output_step: float | None = None,
-        time_constant: float | None = None,
-        parameters: Mapping[str, ArrayLike] | None = None,
-        controls: ControlLike | None = None,
-        tick: Tick | None = None,
-        inputs: Inputs | None = None,
-    ) -> Run:
+        self, q0: ArrayLike, u0: ArrayLike, duration: float, *, step: float | None = None,
+        activation: ControlLike | None = None, torque: ControlLike | None = None,
+        excitation: ControlLike | None = None, muscle_states: ArrayLike | None = None,
+        output_step: float | None = None, time_constant: float | None = None,
+        parameters: Mapping[str, ArrayLike] | None = None, controls: ControlLike | None = None,
+        tick: Tick | None = None, inputs: Inputs | None = None,
+    ) -> Run:  # fmt: skip
         """Advance q0 (..., nq), u0 (..., nu); arguments as for `simulate`, leading axes broadcast.
 
         `time_constant` [s] is that of Baumgarte's stabilization, ten steps by default. `tick(steps)` is called as steps
@@ -139,14 +135,15 @@ class Simulator:
         with traced_once():
             given = problem.at_start(controls, inputs, timing.start, (q, u))
             at_start = problem.own_start(q, given, inputs, p) if own is None else (own,)
-            x = self.method.begin(problem.equations, q, u, *at_start)
-            return self._advance(x, timing, controls, constants, tick)
+            return self._advance(
+                self.method.begin(problem.equations, q, u, *at_start), timing, controls, constants, tick
+            )
 
     def _advance(
         self, x: Array, timing: Timing, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None
     ) -> Run:
         """The steps from the method's states x (..., n), chunk by chunk."""
-        schedule, equations = timing.counted, self.problem.equations
+        schedule, equations, method = timing.counted, self.problem.equations, self.method
         sampled = {c: c.steps(schedule.h) for c in controls.values() if isinstance(c, SampledFeedback)}
         every = math.gcd(schedule.every, *sampled.values())
         chunk = max(1, STEPS_PER_CHUNK // every) * every
@@ -157,17 +154,17 @@ class Simulator:
         first = 0
         while first < schedule.steps:
             steps = min(chunk, period - first % period, schedule.steps - first)
-            start = timing.start + first * schedule.h
-            done = np.asarray(reason) != Outcome.COMPLETED
+            start, done = timing.start + first * schedule.h, np.asarray(reason) != Outcome.COMPLETED
             for control in (c for c, count in sampled.items() if first and first % count == 0):
-                control.sample(start, *self.method.end(equations, x), done)
+                control.sample(start, *method.end(equations, x), done)
             inputs: dict[str, Any] = {
-                name: control.over(start, schedule.h, steps) for name, control in controls.items()
-            }
-            ran = self._loop(x, inputs | constants)(
-                np.where(done[..., None], np.nan, x),  # stopped lanes stay where they are
-                h=schedule.h, steps=steps, every=every, start=start, **inputs, **constants,
-            )  # fmt: skip
+                name: c.over(start, schedule.h, steps) for name, c in controls.items()
+            } | constants
+            single = x.ndim == 1 and np.ndim(constants.get("p", 0)) <= 1  # a single state is fastest in one lane
+            single = single and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
+            loop = method.kept_loop(equations, self.problem.choice.stabilization, 1 if single else None)
+            held = np.where(done[..., None], np.nan, x)  # stopped lanes stay where they are
+            ran = loop(held, h=schedule.h, steps=steps, every=every, start=start, **inputs)
             newly = (ran.stopped >= 0) & ~done
             stopped = np.where(newly, start + ran.stopped * schedule.h, stopped)
             x = np.where(done[..., None], x, ran.final)
@@ -178,17 +175,6 @@ class Simulator:
                 tick(steps)
         states = np.concatenate(rows, axis=-2) if len(rows) > 1 else rows[0]
         states = states[..., :: schedule.every // every, :]
-        q, u = self.method.end(equations, states)
-        final_q, final_u = self.method.end(equations, x)
         own, final_own = equations.rest(states), equations.rest(x)
-        return Run(timing.start + schedule.times, q, u, final_q, final_u, stopped, reason, own, final_own)
-
-    def _loop(self, x: Array, inputs: dict[str, Any]) -> StepLoop:
-        """The loop for this many states: a single one is fastest in one lane."""
-        single = (
-            x.ndim == 1
-            and np.ndim(inputs.get("p", 0)) <= 1
-            and all(np.ndim(getattr(value, "values", value)) <= 2 for value in inputs.values())
-        )
-        equations, stabilization = self.problem.equations, self.problem.choice.stabilization
-        return self.method.kept_loop(equations, stabilization, 1 if single else None)
+        ends = *method.end(equations, states), *method.end(equations, x)
+        return Run(timing.start + schedule.times, *ends, stopped, reason, own, final_own)

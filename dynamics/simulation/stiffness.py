@@ -9,7 +9,6 @@ set, and no error reports it. Source: Hairer and Wanner, Solving Ordinary Differ
 """
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
 from myoquat.muscle.evaluate import path_lengths
-from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.shared_structure import stacked_laws
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names, state_slices
@@ -63,7 +61,9 @@ def stiffness_message(motion: Trajectory, method: str, step: float) -> str | Non
         return None
     row = int(late.argmin())
     i = int(rates[row].argmax())
-    holds = _rounded(STEP_SAFETY * bound / rates[row, i])
+    holds = STEP_SAFETY * bound / rates[row, i]
+    digit = 10.0 ** math.floor(math.log10(holds))
+    holds = math.floor(holds / digit) * digit  # of one digit, rounded down
     return (
         f"{state_names(motion.model)[i]!r} settles at {rates[row, i]:.3g} /s at {times[row]:.4g} s, too fast for steps "
         f"of {step:.3g} s with method {method!r}: it chatters from there. method='radau' chooses steps that hold "
@@ -85,20 +85,15 @@ def decay_rates(model: Model, q: Array, u: Array, activation: Array, states: Arr
         k = [moving[i] for i in members]
         columns = np.array([np.arange(parts[j].start, parts[j].stop) for j in k])
         for i in range(columns.shape[1]):
-            sides = _slopes(law, l[:, k], speed[:, k], activation[:, k], states[:, columns], i)
-            with np.errstate(all="ignore"):
+            own = states[:, columns]
+            moved = np.stack([own] * 3)  # to the left of the state, at it and to the right
+            moved[..., i] *= np.array([1 - RELATIVE_DIFFERENCE, 1.0, 1 + RELATIVE_DIFFERENCE])[:, None, None]
+            with np.errstate(all="ignore"):  # far from a balance
+                rates = np.asarray(law.state_rate(l[:, k], speed[:, k], activation[:, k], moved))[..., i]
+                sides = -np.diff(rates, axis=0) / (RELATIVE_DIFFERENCE * own[..., i])
                 rate = np.sqrt(np.prod(np.maximum(sides, 0.0), axis=0))
             found[:, columns[:, i]] = np.where(np.isfinite(rate), rate, 0.0)
     return found
-
-
-def _slopes(law: ForceLaw, l: Array, speed: Array, activation: Array, states: Array, i: int) -> list[Array]:
-    """-d(rate)/d(state) of the i-th state of k laws at states (n, k, ns), to its left and to its right."""
-    moved = np.stack([states] * 3)
-    moved[..., i] *= np.array([1 - RELATIVE_DIFFERENCE, 1.0, 1 + RELATIVE_DIFFERENCE])[:, None, None]
-    with np.errstate(all="ignore"):  # far from a balance
-        rates = np.asarray(law.state_rate(l, speed, activation, moved))[..., i]
-        return [(before - after) / (RELATIVE_DIFFERENCE * states[..., i]) for before, after in pairwise(rates)]
 
 
 def _rows(states: Array) -> Array:
@@ -112,9 +107,3 @@ def _rows(states: Array) -> Array:
     most = np.argsort(bend, axis=None)[-MAX_EXAMINED_ROWS:]
     rows = np.union1d(spread, most)
     return np.asarray(rows[np.isfinite(states.reshape(-1, states.shape[-1])[rows]).all(axis=-1)])
-
-
-def _rounded(step: float) -> float:
-    """A step of one digit, rounded down."""
-    digit = 10.0 ** math.floor(math.log10(step))
-    return math.floor(step / digit) * digit

@@ -28,16 +28,9 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = [
-    "Constraint",
-    "Holonomic",
-    "NonHolonomic",
-    "PointForce",
-    "PositionFormula",
-    "VelocityFormula",
-    "check_bodies",
-    "check_coordinates",
-    "point_of",
-]
+    "Constraint", "Holonomic", "NonHolonomic", "PointForce", "PositionFormula", "VelocityFormula", "check_bodies",
+    "check_coordinates", "point_of"
+]  # fmt: skip
 
 
 class PointForce(NamedTuple):
@@ -91,19 +84,15 @@ class Constraint(Record, ABC):
 
     def position_jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., h, nu) derivative of phi along the velocities."""
-
-        def moved(motion: Array) -> Array:
-            return self.position(system, state.displaced(system, q, motion), t)
-
-        return jacobian_at(moved, np.zeros(system.nu), like=q)
+        return jacobian_at(
+            lambda motion: self.position(system, state.displaced(system, q, motion), t), np.zeros(system.nu), like=q
+        )
 
     def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
-
-        def along(s: Array) -> Array:
-            return self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0])
-
-        return -jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return -jacobian_at(
+            lambda s: self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0]), np.zeros(1), like=q
+        )[..., 0]
 
 
 class Holonomic(Constraint):
@@ -119,10 +108,9 @@ class Holonomic(Constraint):
         """(..., k) phi."""
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
-        def along(s: Array) -> Array:
-            return self.position(system, state.displaced(system, q, s * u), t + s[..., 0])
-
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return jacobian_at(
+            lambda s: self.position(system, state.displaced(system, q, s * u), t + s[..., 0]), np.zeros(1), like=q
+        )[..., 0]
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""

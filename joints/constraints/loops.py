@@ -14,7 +14,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.types.base import perpendiculars, unit_axis
-from myoquat.joints.vectors import axial, matvec, vecmat
+from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -123,7 +123,12 @@ class Distance(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         d = self._apart(system, q)
-        return (np.sum(d * d, axis=-1)[..., None] - self.distance**2) / (2 * self.distance)
+        return (dot(d, d)[..., None] - self.distance**2) / (2 * self.distance)
+
+
+def _across(axis: Vector, R: Array, d: Array) -> Array:
+    """(..., 2) components of d (..., 3) in the axes R along two directions perpendicular to an axis."""
+    return matvec(np.stack(perpendiculars(unit_axis(axis))), vecmat(d, R))
 
 
 @dataclass(frozen=True)
@@ -153,9 +158,7 @@ class PointOnLine(Pair):
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         R, _ = system.poses(q)[self.first]
-        d = -self._apart(system, q)
-        E = np.stack(perpendiculars(unit_axis(self.axis)))
-        return (E @ (np.swapaxes(R, -1, -2) @ d[..., None]))[..., 0]
+        return _across(self.axis, R, -self._apart(system, q))
 
 
 @dataclass(frozen=True)
@@ -178,9 +181,7 @@ class ParallelAxes(Pair):
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         poses = system.poses(q)
         (R1, _), (R2, _) = poses[self.first], poses[self.second]
-        E = np.stack(perpendiculars(unit_axis(self.first_axis)))
-        axis = matvec(R2, as_array(unit_axis(self.second_axis)))
-        return (E @ (np.swapaxes(R1, -1, -2) @ axis[..., None]))[..., 0]
+        return _across(self.first_axis, R1, matvec(R2, as_array(unit_axis(self.second_axis))))
 
 
 @dataclass(frozen=True)
@@ -209,14 +210,14 @@ class Weld(Pair):
             poses[body][0] @ rotation_matrix(quaternion_from_euler(as_array(angles), "XYZ"))
             for body, angles in ((self.first, self.first_angles), (self.second, self.second_angles))
         )
-        return np.concatenate([vecmat(self._apart(system, q), R1), rotation_log(np.swapaxes(R1, -1, -2) @ R2)], axis=-1)
+        return np.concatenate([vecmat(self._apart(system, q), R1), rotation_log(transpose(R1) @ R2)], axis=-1)
 
 
 def rotation_log(R: Array) -> Array:
     """(..., 3) rotation vector of R (..., 3, 3), smooth through the identity; of no use at half a turn."""
     v = axial(R)
     cosine = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1) / 2
-    square = np.sum(v * v, axis=-1)  # sin^2 of the angle
+    square = dot(v, v)  # sin^2 of the angle
     small = (square < 1e-3) & (cosine > 0)
     s = np.where(small, square, 0.0)
     series = 1 + s * (1 / 6 + s * (3 / 40 + s * (5 / 112 + s * (35 / 1152 + s * 63 / 2816))))  # arcsin(x) / x
@@ -261,7 +262,7 @@ class OnSurface(Pair):
         turned = rotation_matrix(quaternion_from_euler(as_array(self.first_angles), "XYZ"))
         s = vecmat(vecmat(d, R), turned) / as_array(self.radii)
         n = s / as_array(self.radii)
-        return ((np.sum(s * s, axis=-1) - 1) / (2 * np.sqrt(np.sum(n * n, axis=-1))))[..., None]
+        return ((dot(s, s) - 1) / (2 * np.sqrt(dot(n, n))))[..., None]
 
 
 # ---- A ball that rolls on a plane without slipping ----------------------------------------------------------------

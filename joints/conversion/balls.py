@@ -18,16 +18,9 @@ from myoquat.joints.types.base import Vector3, opposite
 from myoquat.joints.types.follower import angles_of
 
 __all__ = [
-    "as_axes",
-    "as_ball",
-    "ball_joint_obstacle",
-    "completed",
-    "followed",
-    "in_angles",
-    "turned_around",
-    "with_angles",
-    "with_ranges",
-]
+    "as_axes", "as_ball", "ball_joint_obstacle", "completed", "followed", "in_angles", "turned_around", "with_angles",
+    "with_ranges"
+]  # fmt: skip
 
 
 WIDEST_RANGE = 2 * np.pi + 1e-6  # [rad] wider ranges are no statement about the joint

@@ -230,42 +230,54 @@ class _Chain:
     """The bodies of one chain, from the first frame to the body on the ball joint."""
 
     def __init__(self, leader: Body, followers: Sequence[Body]) -> None:
-        self.leader = leader
-        self.followers = sorted(followers, key=lambda body: len(_follower(body).turns))
-        self.angles: Angles = _follower(followers[0]).angles
+        joints: dict[str, Any] = {body.name: body.joint for body in followers}
+        self.leader, self.joints = leader, joints
+        self.followers = sorted(followers, key=lambda body: len(joints[body.name].turns))
+        self.angles: Angles = joints[followers[0].name].angles
         self.couplings: dict[str, Coupling] = {}
         self._used: dict[str, str] = {}  # the body of each coordinate
 
     def bodies(self) -> list[Body]:
-        """The bodies, each on the one before."""
+        """The bodies, each on the one before, on rotations about axes: R(a, f) F = F R(F^T a, f)."""
         found: list[Body] = []
         before, done, F = self.leader.parent, 0, np.array(ONE)
         base = np.array(self.leader.orientation)
         whole = self._turns()
         for body in (*self.followers, self.leader):
-            turns, frame = (whole, np.array(ONE)) if body is self.leader else self._of_frame(body, whole)
+            turns, frame = whole, np.array(ONE)
+            if body is not self.leader:
+                joint = self.joints[body.name]
+                if tuple(whole[: len(joint.turns)]) != joint.turns:
+                    message = "it follows other rotations than the frames after it"
+                    raise ModelError(message, element=f"body {body.name!r}")
+                turns, frame = joint.turns, np.array(joint.frame)
+            back, axes, names = np.asarray(rotation_matrix(frame)).T, list[Axis](), list[str]()
+            for turn in turns[done:]:
+                name, line = self._by_own(body, turn)
+                names += [] if name in names else [name]
+                axes.append(Axis(_vector(back @ np.array(turn.axis)), names.index(name), line))
             turned = quaternion_multiply(quaternion_conjugate(F), frame)
-            found.append(
-                replace(
-                    self._on_axes(body, turns[done:], frame),
-                    parent=before,
-                    position=(0.0, 0.0, 0.0) if found else self.leader.position,
-                    orientation=_vector(turned if found else quaternion_multiply(base, turned)),
-                )
-            )
+            found.append(replace(
+                body, parent=before, spring_mount=None,
+                joint=CustomJoint(tuple(names), tuple(axes)) if axes else FixedJoint(),
+                coordinate_names=tuple(names) or None,
+                position=(0.0, 0.0, 0.0) if found else self.leader.position,
+                orientation=_vector(turned if found else quaternion_multiply(base, turned)),
+            ))  # fmt: skip
             before, done, F = body.name, len(turns), frame
         return found
 
     def _turns(self) -> list[Turn]:
         """All rotations, each by one coordinate: those of the last frame, then what the ball joint has beyond them."""
-        turns = list(_follower(self.followers[-1]).turns)
+        last = self.followers[-1].name
+        turns = list(self.joints[last].turns)
         rows, offsets = self.angles.matrix.copy(), np.array(self.angles.offsets)
         place = 0
         for k, turn in enumerate(turns):
             if k and np.linalg.norm(np.cross(turns[k - 1].axis, turn.axis)) >= SAME_AXIS:
                 place += 1
             if place > 2 or np.linalg.norm(np.cross(self.angles.axes[place], turn.axis)) >= SAME_AXIS:
-                raise ModelError("it follows other rotations than those of the joint", element=self._last)
+                raise ModelError("it follows other rotations than those of the joint", element=f"body {last!r}")
             sign = np.sign(np.dot(self.angles.axes[place], turn.axis))
             rows[place] -= sign * np.array(turn.row)
             offsets[place] -= sign * turn.offset
@@ -274,32 +286,6 @@ class _Chain:
                 turns.append(Turn(axis, _vector(np.where(np.arange(3) == i, row, 0.0)), float(offset)))
                 offset = 0.0
         return turns
-
-    @property
-    def _last(self) -> str:
-        return f"body {self.followers[-1].name!r}"
-
-    def _of_frame(self, body: Body, whole: Sequence[Turn]) -> tuple[Sequence[Turn], Array]:
-        """The rotations of a frame, which must be the first ones of the chain, and its constant rotation."""
-        joint = _follower(body)
-        if tuple(whole[: len(joint.turns)]) != joint.turns:
-            raise ModelError("it follows other rotations than the frames after it", element=f"body {body.name!r}")
-        return joint.turns, np.array(joint.frame)
-
-    def _on_axes(self, body: Body, turns: Sequence[Turn], frame: Array) -> Body:
-        """The body on rotations about axes, R(a, f) F = F R(F^T a, f)."""
-        if not turns:
-            return replace(body, joint=FixedJoint(), coordinate_names=None, spring_mount=None)
-        back = np.asarray(rotation_matrix(frame)).T
-        names: list[str] = []
-        axes = []
-        for turn in turns:
-            name, line = self._by_own(body, turn)
-            if name not in names:
-                names.append(name)
-            axes.append(Axis(_vector(back @ np.array(turn.axis)), names.index(name), line))
-        joint = CustomJoint(tuple(names), tuple(axes))
-        return replace(body, joint=joint, coordinate_names=tuple(names), spring_mount=None)
 
     def _by_own(self, body: Body, turn: Turn) -> tuple[str, Linear]:
         """(coordinate, function): the coordinate of the body's joint for a rotation, and the angle as a function of it.
@@ -320,7 +306,3 @@ class _Chain:
         raise ModelError(
             f"coordinate {driver!r} turns two bodies, and no coordinate follows it", element=f"body {body.name!r}"
         )
-
-
-def _follower(body: Body) -> Any:
-    return body.joint

@@ -1,39 +1,38 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, with_ranges
+from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, in_angles, with_ranges
 from myoquat.joints.conversion.branches import differs, named_rotations
 from myoquat.joints.conversion.chains import Coupling, find_chains
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.multibody.body import Body
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.rates import ill_conditioned
 from myoquat.joints.sequences import SEQUENCES
 from myoquat.joints.types import EulerJoint, GimbalJoint, Joint, SphericalJoint
 from myoquat.joints.types.follower import angles_of
-from myoquat.joints.vectors import joined, joined_matrices, matvec, vector
+from myoquat.joints.vectors import joined, joined_matrices, matvec, spread, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic
 
-__all__ = ["convert_coordinates", "convert_velocities", "same_pose", "same_speeds", "with_rotations"]
+__all__ = [
+    "by_name", "convert_coordinates", "convert_velocities", "named_system", "same_pose", "same_speeds", "with_rotations"
+]  # fmt: skip
 
 
 def with_rotations(
-    system: ArticulatedSystem,
-    rotations: str | Mapping[str, str],
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    couplings: Mapping[str, Coupling] | None = None,
-    driven: Collection[str] = (),
-    locked: Collection[str] = (),
-) -> ArticulatedSystem:
+    system: ArticulatedSystem, rotations: str | Mapping[str, str],
+    ranges: Mapping[str, tuple[float, float]] | None = None, couplings: Mapping[str, Coupling] | None = None,
+    driven: Collection[str] = (), locked: Collection[str] = (),
+) -> ArticulatedSystem:  # fmt: skip
     """The system with every ball joint described as wanted: by a quaternion or by angles.
 
     Ball joints are spherical and Euler joints, and custom joints of three rotations about fixed axes through one
@@ -65,15 +64,23 @@ def with_rotations(
     ('arm.p1', 'arm.p2', 'arm.p3')
     """
     check_types(system=(system, ArticulatedSystem), rotations=(rotations, (str, Mapping)))
+    every = isinstance(rotations, str)
     for wanted in (rotations,) if isinstance(rotations, str) else rotations.values():
         _check_wanted(wanted)
-    system = _with_chains(system, rotations, couplings or {}, ranges or {}, locked)
-    if not isinstance(rotations, str):
+    replaced: dict[str, Body] = {}
+    for chain in () if rotations == "sequence" else find_chains(system.bodies, couplings or {}):
+        stays = every and not {*chain.angles.all_names}.isdisjoint(locked)
+        if not stays and _wanted(rotations, chain.last) not in (None, "sequence"):
+            replaced |= {body.name: body for body in chain.replaced[:-1]}
+            replaced[chain.last] = with_ranges(chain.replaced[-1], ranges or {})
+    if replaced:
+        system = replace(system, bodies=followed(replaced.get(body.name, body) for body in system.bodies))
+    if not every:
         balls = [body.name for body in system.bodies if ball_joint_obstacle(body) is None]
         for name in rotations:
             if name not in balls:
                 raise ModelError(f"no ball joint carries a body {name!r}; known: {', '.join(sorted(balls))}")
-    stay = {body.name for body in system.bodies if isinstance(rotations, str) and _stays(body, driven, locked)}
+    stay = {body.name for body in system.bodies if every and _stays(body, driven, locked)}
     bodies = [
         body if body.name in stay else _redescribed(body, _wanted(rotations, body.name), ranges or {})
         for body in system.bodies
@@ -88,27 +95,6 @@ def _stays(body: Body, driven: Collection[str], locked: Collection[str]) -> bool
         return False
     names = {joint.facts.coordinates[i] for axis in joint.rotations for i in axis.coordinates}
     return bool(names) and (names <= {*driven} or not names.isdisjoint(locked))
-
-
-def _with_chains(
-    system: ArticulatedSystem,
-    rotations: str | Mapping[str, str],
-    couplings: Mapping[str, Coupling],
-    ranges: Mapping[str, tuple[float, float]],
-    locked: Collection[str],
-) -> ArticulatedSystem:
-    """The system with a ball joint for every chain whose last body is wanted in another way than "sequence"."""
-    if rotations == "sequence":
-        return system
-    replaced: dict[str, Body] = {}
-    for chain in find_chains(system.bodies, couplings):
-        stays = isinstance(rotations, str) and not {*chain.angles.all_names}.isdisjoint(locked)
-        if not stays and _wanted(rotations, chain.last) not in (None, "sequence"):
-            replaced |= {body.name: body for body in chain.replaced[:-1]}
-            replaced[chain.last] = with_ranges(chain.replaced[-1], ranges)
-    if not replaced:
-        return system
-    return replace(system, bodies=followed(replaced.get(body.name, body) for body in system.bodies))
 
 
 def _check_wanted(wanted: str) -> None:
@@ -156,10 +142,25 @@ def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[floa
     return with_ranges(replace(body, joint=described, spring_mount=None, coordinate_names=names), ranges)
 
 
-def _pairs(source: ArticulatedSystem, target: ArticulatedSystem) -> Any:
+def _converted(
+    source: ArticulatedSystem, target: ArticulatedSystem,
+    own: Callable[[Joint, Joint, slice, slice, slice], Array], named: Callable[[Joint, Sequence[str]], Array],
+) -> list[Array]:  # fmt: skip
+    """What the joints of the target have, by those of the same bodies in the source. Where one system has a ball joint
+    and the other one a chain, it is by the names of coordinates of the source."""
     if source.body_names != target.body_names:
         raise ValueError(f"the systems have different bodies: {source.body_names} and {target.body_names}")
-    return zip(source.bodies, target.bodies, source.q_slices, source.u_slices, strict=True)
+    led = {body.joint.follows for system in (source, target) for body in system.bodies}
+    found = []
+    spans = source.q_slices, source.u_slices, target.q_slices
+    for a, b, *own_spans in zip(source.bodies, target.bodies, *spans, strict=True):
+        plain = a.joint.follows == b.joint.follows and a.name not in led
+        if plain or {a.joint.span, b.joint.span} == {"rotations"}:
+            found.append(own(a.joint, b.joint, *own_spans))
+        else:
+            names = angles_of(b.joint).names if b.joint.span == "rotations" else b.names_of_coordinates
+            found.append(named(b.joint, names))
+    return found
 
 
 def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike) -> Array:
@@ -187,12 +188,8 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
 
 def same_pose(source: ArticulatedSystem, target: ArticulatedSystem, q: Array) -> Array:
     """`convert_coordinates` of coordinates that are checked, on whichever branches."""
-    parts = [
-        _coordinates(a.joint, b.joint, q[..., iq])
-        if (names := _names_in_source(source, target, i)) is None
-        else _q_named(source, b.joint, names, q)
-        for i, (a, b, iq, _) in enumerate(_pairs(source, target))
-    ]
+    own = lambda a, b, iq, *_: _coordinates(a, b, q[..., iq])  # noqa: E731
+    parts = _converted(source, target, own, lambda joint, names: _q_named(source, joint, names, q))
     return np.concatenate([q[..., :0], *parts], axis=-1)
 
 
@@ -212,16 +209,6 @@ def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, 
                 CoordinateWarning,
                 stacklevel=3,
             )
-
-
-def _names_in_source(source: ArticulatedSystem, target: ArticulatedSystem, i: int) -> tuple[str, ...] | None:
-    """The coordinates of the source that a body's joint in the target has: one system has a ball joint where the other
-    has a chain. None where the body's own joint in the source has them."""
-    a, b = source.bodies[i].joint, target.bodies[i].joint
-    led = {body.joint.follows for system in (source, target) for body in system.bodies}
-    if (a.follows == b.follows and source.bodies[i].name not in led) or {a.span, b.span} == {"rotations"}:
-        return None
-    return angles_of(b).names if b.span == "rotations" else target.bodies[i].names_of_coordinates
 
 
 def _q_named(source: ArticulatedSystem, joint: Joint, names: Sequence[str], q: Array) -> Array:
@@ -284,13 +271,11 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
 
 def same_speeds(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, u: Array, there: Array | None) -> Array:
     """`convert_velocities` of what is checked; `there` (..., target.nq), if given, are its coordinates."""
-    parts = [
-        _velocities(a.joint, b.joint, q[..., iq], u[..., iu], None if there is None else there[..., target.q_slices[i]])
-        if (names := _names_in_source(source, target, i)) is None
-        else _u_named(source, b.joint, names, q, u)
-        for i, (a, b, iq, iu) in enumerate(_pairs(source, target))
-    ]
-    return joined(parts)
+
+    def own(a: Joint, b: Joint, iq: slice, iu: slice, to: slice) -> Array:
+        return _velocities(a, b, q[..., iq], u[..., iu], None if there is None else there[..., to])
+
+    return joined(_converted(source, target, own, lambda joint, names: _u_named(source, joint, names, q, u)))
 
 
 def _velocities(source: Joint, target: Joint, q: Array, u: Array, there: Array | None = None) -> Array:
@@ -308,10 +293,39 @@ def _velocities(source: Joint, target: Joint, q: Array, u: Array, there: Array |
 
 def _solved(S: Array, motion: Array, target: Joint) -> Array:
     """u with S u = motion; ValueError past a condition number of 1e12."""
-    condition = np.linalg.cond(S)
-    if np.any(condition > CONDITION_LIMIT):
-        where = [int(i) for i in np.argwhere(condition > CONDITION_LIMIT)[0]]
-        raise ValueError(f"convert_velocities: the {target.kind} joint is in gimbal lock at pose {where}")
-    batch = np.broadcast_shapes(S.shape[:-2], motion.shape[:-1])
-    S, motion = np.broadcast_to(S, (*batch, *S.shape[-2:])), np.broadcast_to(motion, (*batch, motion.shape[-1]))
-    return np.linalg.solve(S, motion[..., None])[..., 0]
+    if (where := ill_conditioned(np.linalg.cond(S))) is not None:
+        raise ValueError(f"convert_velocities: the {target.kind} joint is in gimbal lock at pose {list(where)}")
+    return np.linalg.solve(*spread(S, motion[..., None], axes=2))[..., 0]
+
+
+# ---- Coordinates by name: a pose from a few of them, the angles that quaternions have replaced among them -----------
+
+
+def named_system(system: ArticulatedSystem, names: Collection[str]) -> ArticulatedSystem:
+    """The system in which every one of these names is a coordinate: a file's angles in place of quaternions.
+
+    Raises ValueError, with the nearest names, for one that is neither.
+    """
+    known = (*system.coordinate_names, *system.angle_names)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            raise ValueError(
+                f"coordinate {name!r} does not exist; "
+                + (f"nearest: {', '.join(near)}" if near else f"known: {', '.join(known)}")
+            )
+    return in_angles(system, names)
+
+
+def by_name(system: ArticulatedSystem, values: Mapping[str, ArrayLike], start: ArrayLike) -> Array:
+    """(..., nq) q of `start` (nq,) with the named coordinates set to `values` [rad, m], which broadcast.
+
+    Raises ValueError for a name that is unknown, and where the result is no state of the system.
+    """
+    named = named_system(system, values)
+    arrays = np.broadcast_arrays(*(real_array(name, x) for name, x in values.items())) if values else []
+    shape = arrays[0].shape if arrays else ()
+    q = np.array(np.broadcast_to(convert_coordinates(system, named, start), (*shape, named.nq)))
+    for name, x in zip(values, arrays, strict=True):
+        q[..., named.coordinate_names.index(name)] = x
+    return convert_coordinates(named, system, named.check_q(q))

@@ -14,15 +14,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
 
 __all__ = [
-    "Constant",
-    "Linear",
-    "Multiplier",
-    "MultivariatePolynomial",
-    "Polynomial",
-    "Sine",
-    "coefficients_of",
-    "straight_line",
-]
+    "Constant", "Linear", "Multiplier", "MultivariatePolynomial", "Polynomial", "Sine", "coefficients_of",
+    "straight_line"
+]  # fmt: skip
 
 
 # ---- Polynomials of a coordinate, constant and linear ones among them ---------------------------------------------
@@ -246,7 +240,7 @@ class Multiplier(AxisFunction):
     @property
     def as_line(self) -> tuple[float, float] | None:
         found = self.function.as_line
-        return None if found is None else (self.scale * found[0], self.scale * found[1])
+        return found and (self.scale * found[0], self.scale * found[1])
 
     @property
     def as_constant(self) -> float | None:

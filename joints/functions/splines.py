@@ -89,6 +89,7 @@ def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) ->
         raise ValueError(f"the x of a {name} must increase, not {tuple(x)}")
 
 
+@dataclass(frozen=True, repr=False)
 class InPieces(AxisFunction):
     """A function that is a polynomial in each of its pieces, through points (x, y)."""
 
@@ -155,9 +156,6 @@ class PiecewiseConstant(InPieces):
     array([5., 5., 7., 6.])
     """
 
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-
     def __post_init__(self) -> None:
         super().__post_init__()
         increasing("piecewise constant function", self.x, self.y, 1)
@@ -184,9 +182,6 @@ class PiecewiseLinear(InPieces):
     >>> table.value(np.array([0.5, 1.5, 3.0])), table.slope(np.array([0.5, 1.5]))
     (array([ 5., 10., 10.]), array([10.,  0.]))
     """
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -227,8 +222,6 @@ class NaturalSpline(InPieces):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("x", "y")
-    x: tuple[float, ...]
-    y: tuple[float, ...]
     degree: int = 3
 
     def __post_init__(self) -> None:
@@ -285,8 +278,6 @@ class SimmSpline(InPieces):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("x", "y")
-    x: tuple[float, ...]
-    y: tuple[float, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -115,11 +115,9 @@ class Indices:
     def name(self, index: Index) -> str:
         """The name behind an index of any type."""
         names: dict[type, Sequence[str]] = {
-            BodyIndex: self._layout.body_names,
-            VelocityIndex: self._layout.velocity_names,
-            CoordinateIndex: self._layout.coordinate_names,
-            FrameIndex: tuple(self._frames),
-        }
+            BodyIndex: self._layout.body_names, VelocityIndex: self._layout.velocity_names,
+            CoordinateIndex: self._layout.coordinate_names, FrameIndex: tuple(self._frames)
+        }  # fmt: skip
         if type(index) not in names:
             raise TypeError(f"a typed index is wanted, such as BodyIndex(0), not {index!r}")
         return names[type(index)][index]
@@ -129,12 +127,12 @@ class Indices:
     def velocities_of_body(self, which: str | int) -> tuple[VelocityIndex, ...]:
         """The entries of u of a body's joint."""
         s = self._layout.u_slices[self.body(which)]
-        return tuple(VelocityIndex(i) for i in range(s.start, s.stop))
+        return tuple(map(VelocityIndex, range(s.start, s.stop)))
 
     def coordinates_of_body(self, which: str | int) -> tuple[CoordinateIndex, ...]:
         """The entries of q of a body's joint."""
         s = self._layout.q_slices[self.body(which)]
-        return tuple(CoordinateIndex(i) for i in range(s.start, s.stop))
+        return tuple(map(CoordinateIndex, range(s.start, s.stop)))
 
     def body_of_velocity(self, which: str | int) -> BodyIndex:
         """The body whose joint has this entry of u."""
@@ -146,21 +144,18 @@ class Indices:
 
     def velocities_of_coordinate(self, which: str | int) -> tuple[VelocityIndex, ...]:
         """The entries of u of the joint that has this entry of q; the one beside it where u = qdot."""
-        i = self.coordinate(which)
-        body = self.body_of_coordinate(i)
-        found = self.velocities_of_body(body)
-        if self._layout.bodies[body].joint.facts.quaternion is not None:
-            return found
-        return (found[i - self._layout.q_slices[body].start],)
+        body = self.body_of_coordinate(which)
+        return self._beside(body, self.coordinate(which), self.coordinates_of_body(body), self.velocities_of_body(body))
 
     def coordinates_of_velocity(self, which: str | int) -> tuple[CoordinateIndex, ...]:
         """The entries of q of the joint that has this entry of u; the one beside it where u = qdot."""
-        i = self.velocity(which)
-        body = self.body_of_velocity(i)
-        found = self.coordinates_of_body(body)
-        if self._layout.bodies[body].joint.facts.quaternion is not None:
-            return found
-        return (found[i - self._layout.u_slices[body].start],)
+        body = self.body_of_velocity(which)
+        return self._beside(body, self.velocity(which), self.velocities_of_body(body), self.coordinates_of_body(body))
+
+    def _beside(self, body: int, i: int, own: Sequence[int], others: tuple[IndexType, ...]) -> tuple[IndexType, ...]:
+        """Of the other entries of a body's joint that beside the entry i of its own; all for a quaternion."""
+        one_by_one = self._layout.bodies[body].joint.facts.quaternion is None
+        return (others[own.index(i)],) if one_by_one else others
 
     def frame_of_body(self, which: str | int) -> FrameIndex:
         """The frame of a body."""

@@ -61,19 +61,14 @@ def _ellipsoid(rng: Rng) -> EllipsoidJoint:
 
 
 KINDS: "dict[str, Callable[[Rng], Joint]]" = {
-    "fixed": lambda rng: FixedJoint(),
-    "floating": lambda rng: FloatingJoint(),
-    "revolute": lambda rng: RevoluteJoint(_axis(rng)),
-    "prismatic": lambda rng: PrismaticJoint(_axis(rng)),
-    "spherical": lambda rng: SphericalJoint(),
-    "euler": lambda rng: EulerJoint(str(rng.choice(SEQUENCES))),
-    "planar": lambda rng: PlanarJoint(_axis(rng)),
-    "universal": lambda rng: UniversalJoint(_axis(rng), _axis(rng)),
-    "custom": _custom,
-    "ellipsoid": _ellipsoid,
+    "fixed": lambda rng: FixedJoint(), "floating": lambda rng: FloatingJoint(),
+    "revolute": lambda rng: RevoluteJoint(_axis(rng)), "prismatic": lambda rng: PrismaticJoint(_axis(rng)),
+    "spherical": lambda rng: SphericalJoint(), "euler": lambda rng: EulerJoint(str(rng.choice(SEQUENCES))),
+    "planar": lambda rng: PlanarJoint(_axis(rng)), "universal": lambda rng: UniversalJoint(_axis(rng), _axis(rng)),
+    "custom": _custom, "ellipsoid": _ellipsoid,
     "constant_curvature": lambda rng: ConstantCurvatureJoint(float(rng.uniform(0.1, 0.5)), _axis(rng)),
-    "reversed": lambda rng: ReversedJoint(_custom(rng)),
-}
+    "reversed": lambda rng: ReversedJoint(_custom(rng))
+}  # fmt: skip
 
 
 def random_joint(rng: Rng, kinds: Sequence[str] = tuple(KINDS)) -> Joint:
@@ -82,14 +77,9 @@ def random_joint(rng: Rng, kinds: Sequence[str] = tuple(KINDS)) -> Joint:
 
 
 def random_system(
-    bodies: int,
-    rng: Rng,
-    kinds: Sequence[str] = tuple(KINDS),
-    *,
-    passive: bool = False,
-    velocity_frame: str = "child",
-    shuffle: bool = True,
-) -> ArticulatedSystem:
+    bodies: int, rng: Rng, kinds: Sequence[str] = tuple(KINDS), *, passive: bool = False,
+    velocity_frame: str = "child", shuffle: bool = True,
+) -> ArticulatedSystem:  # fmt: skip
     """A tree of `bodies` bodies 'b0', 'b1', ... on joints of `kinds`; the ground carries one or more branches.
 
     passive  with damping, springs and rotor inertias on some joints
@@ -115,18 +105,10 @@ def _body(i: int, rng: Rng, kinds: Sequence[str], passive: bool) -> Body:
     present = rng.random(3) < 0.3 if passive else np.zeros(3, dtype=bool)
     damping, stiffness, rotor = np.where(present, (0.3, 0.5, 0.2), 0.0)
     return Body(
-        f"b{i}",
-        parent,
-        random_joint(rng, kinds),
-        _floats(rng.normal(size=3) * 0.3),
-        _floats(random_quaternions((), rng)),
-        float(rng.uniform(0.5, 3.0)),
-        _floats(rng.normal(size=3) * 0.2),
-        _floats(upper(inertia)),
-        damping=float(damping),
-        stiffness=float(stiffness),
-        rotor_inertia=float(rotor),
-    )
+        f"b{i}", parent, random_joint(rng, kinds), _floats(rng.normal(size=3) * 0.3),
+        _floats(random_quaternions((), rng)), float(rng.uniform(0.5, 3.0)), _floats(rng.normal(size=3) * 0.2),
+        _floats(upper(inertia)), damping=float(damping), stiffness=float(stiffness), rotor_inertia=float(rotor)
+    )  # fmt: skip
 
 
 def _floats(values: Array) -> tuple[float, ...]:

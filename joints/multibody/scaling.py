@@ -43,7 +43,8 @@ def scaled_system(
         owner = body.name
         while _is_frame(known[owner]) and owner in carried:
             owner = carried[owner]
-        owner = _whole(owner, known)
+        whole, part, number = owner.rpartition(PART_INFIX)  # a part of a body by its name (`myoquat.data.osim.bodies`)
+        owner = whole if part and whole in known and number.isdigit() else owner
         if owner in factors:
             every[body.name] = factors[owner]
     bodies = [_scaled(body, known, every, keep_masses) for body in system.bodies]
@@ -60,18 +61,17 @@ def _is_frame(body: Body) -> bool:
     return bool(joint) and not body.mass and body.name in names and body.name != joint
 
 
-def _whole(name: str, known: Mapping[str, Body]) -> str:
-    """The body of which another is a part by its name (`myoquat.data.osim.bodies`), or the body itself."""
-    whole, part, number = name.rpartition(PART_INFIX)
-    return whole if part and whole in known and number.isdigit() else name
-
-
 def _scaled(body: Body, known: Mapping[str, Body], factors: Factors, keep_masses: bool) -> Body:
     parent, own = known.get(body.parent), factors.get(body.name, np.ones(3))
     position = np.array(body.position)
     if parent is not None and _is_frame(parent):
-        position = _stretched_back(body, position, own, _hinge(parent, known))
-        above = np.ones(3)
+        # the frame is at p and R on the body, the axis of a hinge between two frames of one joint at h in the frame, so
+        # that the position -h - R^T p becomes -s h - R^T (s p)
+        grand, hinge, back = known.get(parent.parent), np.zeros(3), rotation_matrix(np.array(body.orientation))
+        if grand is not None and _is_frame(grand):
+            hinge = rotation_matrix(np.array(parent.orientation)).T @ np.array(parent.position)
+        p = -back.T @ (position + hinge)
+        position, above = -own * hinge - back @ (own * p), np.ones(3)
     else:
         above = factors.get(body.parent, np.ones(3))
         position = above * position
@@ -84,25 +84,6 @@ def _scaled(body: Body, known: Mapping[str, Body], factors: Factors, keep_masses
     shapes = tuple(shape.scaled(own) for shape in body.shapes)
     return replace(body, position=tuple(position), joint=joint, mass=new_mass, center_of_mass=center,
                    inertia=tuple(inertia), shapes=shapes)  # fmt: skip
-
-
-def _stretched_back(body: Body, position: Array, s: Array, hinge: Array) -> Array:
-    """(3,) the position of a body that lies in a frame fixed to it, after scaling.
-
-    The frame is at p and R on the body, the axis of a hinge at h in the frame. The position -h - R^T p becomes -s h -
-    R^T (s p).
-    """
-    back = rotation_matrix(np.array(body.orientation))
-    p = -back.T @ (position + hinge)
-    return -s * hinge - back @ (s * p)
-
-
-def _hinge(frame: Body, known: Mapping[str, Body]) -> Array:
-    """(3,) where the axis of a hinge between two frames of one joint lies, zero where there is none."""
-    above = known.get(frame.parent)
-    if above is None or not _is_frame(above):
-        return np.zeros(3)
-    return rotation_matrix(np.array(frame.orientation)).T @ np.array(frame.position)
 
 
 def scaled_inertia(inertia: Array, mass: float, new_mass: float, factors: Array) -> Array:

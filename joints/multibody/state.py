@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.tree import Layout
-from myoquat.joints.vectors import joined, matvec
+from myoquat.joints.vectors import block_diagonal, dot, joined, matvec, spread
 
 __all__ = ["difference", "displaced", "integrate", "normalized", "rate_inverse", "rate_matrix", "rates", "velocities"]
 
@@ -17,17 +17,11 @@ def _joined(parts: list[Array], otherwise: Array) -> Array:
     return joined(parts) if parts else otherwise
 
 
-def _over(result: Array, *given: Array) -> Array:
-    """The result over the batch axes of all that was given, of which N may need none."""
-    batch = np.broadcast_shapes(*(x.shape[:-1] for x in given))
-    return result if result.shape[:-1] == batch else np.broadcast_to(result, (*batch, result.shape[-1]), subok=True)
-
-
 def normalized(layout: Layout, q: Array) -> Array:
     """(..., nq) q with every quaternion divided by its length: the nearest point of each unit sphere."""
     found = q.copy()
     for s in layout.quaternion_slices():
-        found[..., s] = q[..., s] / np.sqrt(np.sum(q[..., s] * q[..., s], axis=-1))[..., None]
+        found[..., s] = q[..., s] / np.sqrt(dot(q[..., s], q[..., s]))[..., None]
     return found
 
 
@@ -48,33 +42,27 @@ def difference(layout: Layout, q0: Array, q1: Array) -> Array:
 
 def rates(layout: Layout, q: Array, u: Array) -> Array:
     """(..., nq) qdot = N(q) u."""
-    return _over(_joined([matvec(j.rate_matrix(q[..., iq]), u[..., iu]) for j, iq, iu in layout.joints()], q), q, u)
+    parts = [matvec(j.rate_matrix(q[..., iq]), u[..., iu]) for j, iq, iu in layout.joints()]
+    return spread(_joined(parts, q), q, u)[0]
 
 
 def velocities(layout: Layout, q: Array, qdot: Array) -> Array:
     """(..., nu) u with N(q) u = qdot."""
     parts = [matvec(j.rate_inverse(q[..., iq]), qdot[..., iq]) for j, iq, _ in layout.joints()]
-    return _over(_joined(parts, np.zeros(0)), q, qdot)
+    return spread(_joined(parts, np.zeros(0)), q, qdot)[0]
 
 
 def rate_matrix(layout: Layout, q: Array) -> Array:
     """(..., nq, nu) N(q)."""
-    blocks = [(iq, iu, j.rate_matrix(q[..., iq])) for j, iq, iu in layout.joints()]
-    return _block_diagonal(blocks, q.shape[:-1], layout.nq, layout.nu)
+    return _block_diagonal([j.rate_matrix(q[..., iq]) for j, iq, _ in layout.joints()], q)
 
 
 def rate_inverse(layout: Layout, q: Array) -> Array:
     """(..., nu, nq) N^+(q)."""
-    blocks = [(iu, iq, j.rate_inverse(q[..., iq])) for j, iq, iu in layout.joints()]
-    return _block_diagonal(blocks, q.shape[:-1], layout.nu, layout.nq)
+    return _block_diagonal([j.rate_inverse(q[..., iq]) for j, iq, _ in layout.joints()], q)
 
 
-def _block_diagonal(blocks: list[tuple[slice, slice, Array]], batch: tuple[int, ...], rows: int, columns: int) -> Array:
-    """(*batch, rows, columns) of blocks (row slice, column slice, (..., m, n)) that cover all rows in order."""
-    strips = []
-    for r, c, block in blocks:
-        block = np.broadcast_to(block, (*batch, *block.shape[-2:]), subok=True)
-        height = r.stop - r.start
-        left, right = np.zeros((*batch, height, c.start)), np.zeros((*batch, height, columns - c.stop))
-        strips.append(np.concatenate([left, block, right], axis=-1))
-    return np.concatenate(strips, axis=-2) if strips else np.zeros((*batch, rows, columns))
+def _block_diagonal(blocks: list[Array], q: Array) -> Array:
+    """Over the batch axes of q, of which the blocks may need none."""
+    found = block_diagonal(blocks) if blocks else np.zeros((0, 0))
+    return np.broadcast_to(found, (*q.shape[:-1], *found.shape[-2:]), subok=True)

@@ -10,7 +10,7 @@ import numpy as np
 from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record
-from myoquat.core.typing import Array, ArrayLike
+from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.body import Body, Shape, Vector, check_body
@@ -27,7 +27,7 @@ from myoquat.kernels.tracing.context import memoize
 __all__ = ["ArticulatedSystem", "Body", "check_state"]
 
 
-Poses = dict[str, tuple[Array, Array]]  # (R, p) of frames, or what they move by, by the names of their bodies
+Poses = dict[str, Pair]  # (R, p) of frames, or what they move by, by the names of their bodies
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class ArticulatedSystem(Layout, Record):
         super().__post_init__()
         if self.velocity_frame not in VELOCITY_FRAMES:
             raise ModelError(f"velocity_frame is 'child' or 'parent', not {self.velocity_frame!r}")
-        bodies = tuple(_in_velocity_frame(body, self.velocity_frame) for body in self.bodies)
+        joints = [body.joint.in_velocity_frame(self.velocity_frame) for body in self.bodies]
+        bodies = tuple(b if j is b.joint else replace(b, joint=j) for b, j in zip(self.bodies, joints, strict=True))
         _check_tree(bodies, self.ground)
         check_vector("gravity must be 3 finite numbers", self.gravity)
         object.__setattr__(self, "bodies", bodies if joint_order is None else _ordered(bodies, joint_order))
@@ -127,8 +128,7 @@ class ArticulatedSystem(Layout, Record):
         A coordinate of unit "1" is a component of a quaternion, or neither an angle nor a length
         (`myoquat.joints.CustomJoint`). Tables in degrees and files of limits hold such a number as it is.
         """
-        units = {name: angles_of(self.bodies[i].joint).all_units[k]
-                 for name, (i, k) in self.angle_names.items()}  # fmt: skip
+        units = {name: angles_of(self.bodies[i].joint).all_units[k] for name, (i, k) in self.angle_names.items()}
         for body in self.bodies:
             units |= dict(zip(body.names_of_coordinates, body.joint.facts.coordinate_units, strict=True))
         return units
@@ -193,7 +193,7 @@ class ArticulatedSystem(Layout, Record):
         return {name: (R + row_cross(shifts[name][0], R), p + shifts[name][1]) for name, (R, p) in pose.items()}
 
     @cached_property
-    def _frames(self) -> list[tuple[Array, Array]]:
+    def _frames(self) -> list[Pair]:
         """Orientation (3, 3) and position (3,) of the frame of every body's joint on its parent."""
         return [(rotation_matrix(as_array(body.orientation)), as_array(body.position)) for body in self.bodies]
 
@@ -318,11 +318,6 @@ class ArticulatedSystem(Layout, Record):
         return check_state(name, u, self.nu, self.velocity_names)
 
 
-def _in_velocity_frame(body: Body, frame: str) -> Body:
-    joint = body.joint.in_velocity_frame(frame)
-    return body if joint is body.joint else replace(body, joint=joint)
-
-
 def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]:
     """The bodies in the order of their names or their joints' names; ModelError unless each comes exactly once."""
     index = {body.joint_name: i for i, body in enumerate(bodies) if body.joint_name}
@@ -338,51 +333,35 @@ def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]
 
 
 def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
-    """Names of bodies and coordinates unique, numbers possible, parents present, no cycle: ModelError otherwise."""
-    seen = {ground}
-    for body in bodies:
-        if body.name in seen:
-            raise ModelError(f"the name {body.name!r} is taken twice", element=f"body {body.name!r}")
-        seen.add(body.name)
-        check_body(body)
-    _check_coordinates(bodies)
-    _check_followers(bodies)
-    parents = {body.name: body.parent for body in bodies}
-    for body in bodies:
-        if body.parent not in seen:
-            raise ModelError(
-                f"parent {body.parent!r} is not a body; known: {', '.join(sorted(seen))}",
-                element=f"body {body.name!r}",
-            )
-    cycle = find_cycle(parents)
-    if cycle:
-        around = " -> ".join([*cycle, cycle[0]])
-        raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")
+    """ModelError unless names of bodies are unique, numbers possible, and parents present, without a cycle.
 
-
-def _check_followers(bodies: tuple[Body, ...]) -> None:
-    """ModelError for a follower whose leader is not there, or hangs on another body or another joint than it says."""
-    known = {body.name: body for body in bodies}
-    for body in bodies:
-        name = body.joint.follows
-        leader = known.get(name or "")
-        if name and (leader is None or leader.parent != body.parent or leader.joint != body.joint.ball):  # type: ignore[attr-defined]
-            raise ModelError(
-                f"it follows {name!r}, which must be a body on {body.parent!r} by the same ball joint",
-                element=f"body {body.name!r}",
-            )
-
-
-def _check_coordinates(bodies: tuple[Body, ...]) -> None:
-    """ModelError where two coordinates, angles that a quaternion has replaced among them, have one name."""
+    Names of coordinates are unique too, with those of angles that a quaternion has replaced. The leader of a follower
+    is there, and hangs on the body and the joint that it says."""
+    known: dict[str, Body | None] = {ground: None}
     carrying: dict[str, str] = {}
     for body in bodies:
-        angles = body.joint.named
-        hidden = () if angles is None else (n for n in angles.all_names if n not in body.names_of_coordinates)
-        for name in (*body.names_of_coordinates, *hidden):
+        element = f"body {body.name!r}"
+        if body.name in known:
+            raise ModelError(f"the name {body.name!r} is taken twice", element=element)
+        known[body.name] = body
+        check_body(body)
+        names, angles = body.names_of_coordinates, body.joint.named
+        hidden = () if angles is None else (name for name in angles.all_names if name not in names)
+        for name in (*names, *hidden):
             if name in carrying:
-                raise ModelError(
-                    f"the coordinate {name!r} is taken: body {carrying[name]!r} has one of this name",
-                    element=f"body {body.name!r}",
-                )
+                other = carrying[name]
+                message = f"the coordinate {name!r} is taken: body {other!r} has one of this name"
+                raise ModelError(message, element=element)
             carrying[name] = body.name
+    for body in bodies:
+        element, name = f"body {body.name!r}", body.joint.follows
+        leader = known.get(name or "")
+        if name and (leader is None or leader.parent != body.parent or leader.joint != body.joint.ball):  # type: ignore[attr-defined]
+            message = f"it follows {name!r}, which must be a body on {body.parent!r} by the same ball joint"
+            raise ModelError(message, element=element)
+        if body.parent not in known:
+            message = f"parent {body.parent!r} is not a body; known: {', '.join(sorted(known))}"
+            raise ModelError(message, element=element)
+    if cycle := find_cycle({body.name: body.parent for body in bodies}):
+        around = " -> ".join([*cycle, cycle[0]])
+        raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")

@@ -65,10 +65,6 @@ class Link:
         """Whether it has neither mass nor inertia."""
         return not may_be_nonzero(self.mass) and not any(may_be_nonzero(x) for x in self.inertia)
 
-    def hung_on(self, parent: int) -> "Link":
-        """The same link with another number for its parent."""
-        return replace(self, parent=parent)
-
     @property
     def pattern(self) -> Hashable:
         """Equal for links whose formulas differ at most in their `numbers`; turned joint frames have longer ones."""
@@ -102,12 +98,6 @@ class Tree:
     links: tuple[Link, ...]
     frames: dict[str, Frame]
 
-    def children(self) -> tuple[tuple[int, ...], ...]:
-        """The links that hang on each link."""
-        return tuple(
-            tuple(j for j, other in enumerate(self.links) if other.parent == i) for i in range(len(self.links))
-        )
-
     def path(self, link: int) -> tuple[int, ...]:
         """Links from the root to `link`, both included; empty for WORLD."""
         chain: list[int] = []
@@ -132,13 +122,9 @@ def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def build_tree(
-    bodies: Sequence[Body],
-    order: Sequence[int],
-    ground: str,
-    q_slices: Sequence[slice],
-    u_slices: Sequence[slice],
+    bodies: Sequence[Body], order: Sequence[int], ground: str, q_slices: Sequence[slice], u_slices: Sequence[slice],
     merge: bool = True,
-) -> Tree:
+) -> Tree:  # fmt: skip
     """The tree of `bodies`, visited in `order` (parents first); without `merge`, fixed joints keep their own links."""
     links: list[Link] = []
     frames = {ground: Frame(WORLD, np.eye(3), np.zeros(3))}

@@ -7,12 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
-from myoquat.joints.quaternion import (
-    quaternion_conjugate,
-    quaternion_from_matrix,
-    quaternion_multiply,
-)
+from myoquat.core.typing import Array, Pair
+from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.sequences import (
     beside_lock,
     davenport_from_quaternion,
@@ -20,22 +16,15 @@ from myoquat.joints.sequences import (
     euler_from_quaternion,
     lock_sine,
     quaternion_from_davenport,
-    quaternion_from_euler,
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.vectors import axis_angle_matrix, cross, inverse_columns, matvec, vecmat
+from myoquat.joints.vectors import axis_angle_matrix, cross, dot, inverse_columns, matvec, vecmat
 
 __all__ = [
-    "Angles",
-    "Branch",
-    "Dependent",
-    "Vector3",
-    "angular_drift",
-    "child_axes",
-    "inverse_rate_matrix",
-    "successive_rotations",
-]
+    "Angles", "Branch", "Dependent", "Vector3", "angular_drift", "child_axes", "inverse_rate_matrix",
+    "successive_rotations"
+]  # fmt: skip
 
 
 MAX_AXIS_COSINE = 1e-9  # cosine between two axes
@@ -138,16 +127,6 @@ class Angles(Record):
         A = np.array(self.axes)
         return bool(np.abs(A @ A.T - np.eye(3)).max() <= MAX_AXIS_COSINE)
 
-    @cached_property
-    def _signs(self) -> Array:
-        """(3,) the third rotation counts backwards in a left-handed triple."""
-        return np.array([1.0, 1.0, np.sign(np.linalg.det(np.array(self.axes)))])
-
-    @property
-    def _frame(self) -> Array:
-        """(3, 3) A, the right-handed frame along orthogonal axes as columns."""
-        return np.array(self.axes).T * self._signs
-
     # ---- rotations and coordinates ---------------------------------------------------------------------------
 
     @cached_property
@@ -191,12 +170,7 @@ class Angles(Record):
 
     def quaternion(self, x: Array) -> Array:
         """(..., 4) Q of the coordinates x (..., 3) [rad]."""
-        f = self.rotations(x)
-        if not self.are_orthogonal:
-            return quaternion_from_davenport(f, self.axes)
-        frame = quaternion_from_matrix(self._frame)
-        turned = quaternion_multiply(frame, quaternion_from_euler(self._signs * f, "XYZ"))
-        return quaternion_multiply(turned, quaternion_conjugate(frame))
+        return quaternion_from_davenport(self.rotations(x), self.axes)
 
     def are_of(self, sequence: str) -> bool:
         """Whether x is phi of an Euler sequence itself: the same axes in order, factors one and offsets zero."""
@@ -212,9 +186,13 @@ class Angles(Record):
         """
         if not self.are_orthogonal:
             return davenport_from_quaternion(Q, self.axes, second)
-        frame = quaternion_from_matrix(self._frame)
+        A = np.array(self.axes)
+        signs = np.array(
+            [1.0, 1.0, np.sign(np.linalg.det(A))]
+        )  # the third one counts backwards in a left-handed triple
+        frame = quaternion_from_matrix(A.T * signs)
         aligned = quaternion_multiply(quaternion_multiply(quaternion_conjugate(frame), Q), frame)
-        f: Array = self._signs * euler_from_quaternion(aligned, "XYZ")
+        f: Array = signs * euler_from_quaternion(aligned, "XYZ")
         return wrapped(f * np.array([1.0, -1.0, 1.0]) + np.pi) if second else f
 
     def values(self, Q: Array) -> Array:
@@ -225,7 +203,7 @@ class Angles(Record):
         """
         return self.both(Q)[0] if self.ranges or self.branch else self._turned(self.triple(Q))
 
-    def both(self, Q: Array) -> tuple[Array, Array]:
+    def both(self, Q: Array) -> Pair:
         """(..., 3), (..., 3): the coordinates that `values` gives, and those of the other triple of the rotation."""
         x, other = (self._turned(self.triple(Q, second)) for second in (False, True))
         if not (self.ranges or self.branch):
@@ -243,14 +221,13 @@ class Angles(Record):
     def _cost(self, x: Array) -> Array:
         """(...) what is less for the triple x (..., 3) that is meant."""
         centers = self.branch or (tuple(np.mean(self.ranges, axis=1)),)
-        cost = reduce(np.minimum, [self._distance(x, np.array(center)) for center in centers])
+        costs = []  # [rad^2] squared differences, full turns aside
+        for center in centers:
+            difference = (x - np.array(center)) / self.periods
+            turned = (difference - np.floor(difference + 0.5)) * self.periods
+            costs.append(dot(turned, turned))
+        cost: Array = reduce(np.minimum, costs)
         return cost + OUT_OF_RANGE_WEIGHT * self._excess(x) if self.ranges else cost
-
-    def _distance(self, x: Array, center: Array) -> Array:
-        """(...) [rad^2] the squared difference of triples x (..., 3) and center (3,), full turns aside."""
-        difference = (x - center) / self.periods
-        turned = (difference - np.floor(difference + 0.5)) * self.periods
-        return np.sum(turned * turned, axis=-1)
 
     def _turned(self, f: Array) -> Array:
         """(..., 3) coordinates of f (..., 3); one that sums several rotations within half a turn of zero."""

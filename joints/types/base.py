@@ -10,26 +10,16 @@ from typing import ClassVar, Self
 import numpy as np
 
 from myoquat.core.records import Record, dataclass, unchecked
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
-from myoquat.joints.types.angles import Angles, Vector3
-from myoquat.joints.vectors import joined_matrices, matvec
-from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.kernels.tracing.derivatives import jacobian_at
+from myoquat.joints.types.angles import Angles, Vector3, angular_drift, child_axes, successive_rotations
+from myoquat.joints.vectors import cross, matvec, vecmat, vector
+from myoquat.kernels.tracing.context import memoize
 
 __all__ = [
-    "VELOCITY_FRAMES",
-    "Axis",
-    "AxisJoint",
-    "CoordinateJoint",
-    "DirectedJoint",
-    "Joint",
-    "JointFacts",
-    "Vector3",
-    "opposite",
-    "perpendiculars",
-    "unit_axis",
-]
+    "VELOCITY_FRAMES", "AxesJoint", "Axis", "AxisJoint", "CoordinateJoint", "DirectedJoint", "Joint", "JointFacts",
+    "Vector3", "directions_of", "opposite", "perpendiculars", "unit_axis"
+]  # fmt: skip
 
 
 VELOCITY_FRAMES = ("child", "parent")
@@ -234,10 +224,10 @@ class Joint(Record, ABC):
     # ---- pose ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         """(R (..., 3, 3), p (..., 3)): the child frame seen from the joint frame on the parent."""
 
-    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> Pair:
         """(R_frame R, p_frame + R_frame p) for a constant joint frame: the child frame seen from the parent."""
         R, p = self.transform(q)
         return R_frame @ R, p_frame + matvec(R_frame, p)
@@ -252,30 +242,15 @@ class Joint(Record, ABC):
     # ---- motion ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         """(S_omega (..., 3, nu), S_v (..., 3, nu)): omega = S_omega u, v = S_v u, in child-frame components."""
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+    def drift(self, q: Array, u: Array) -> Pair:
         """(..., 3), (..., 3): Sdot_omega u and Sdot_v u, the rates of omega and v (child components) if udot = 0.
 
         Zero unless the type says otherwise.
         """
         return np.zeros(3), np.zeros(3)
-
-    def subspace_rate(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """(Sdot_omega, Sdot_v) (..., 3, nu) along the motion u, by differentiating `subspace`."""
-
-        def entries(t: Array) -> Array:
-            S = joined_matrices(self.subspace(self.displaced(q, t * u)), -2)
-            return S.reshape((*S.shape[:-2], 6 * self.nu))
-
-        start = np.zeros((*np.broadcast_shapes(q.shape[:-1], u.shape[:-1]), 1))
-        like = q if is_symbolic(q) else u
-        if is_symbolic(like) and all(isinstance(entry, float) for entry in np.asarray(entries(start)).flat):
-            return np.zeros((3, self.nu)), np.zeros((3, self.nu))  # a constant subspace
-        rate = jacobian_at(entries, start, like)[..., 0]
-        rate = rate.reshape((*rate.shape[:-1], 6, self.nu))
-        return rate[..., :3, :], rate[..., 3:, :]
 
     def subspace_inverse(self, q: Array) -> Array:
         """(..., 3, 3) S_omega^-1 of a type that spans the rotations; others have none."""
@@ -376,7 +351,7 @@ class Axis(Record):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("direction",)
-    direction: tuple[float, float, float]
+    direction: Vector3
     coordinate: int | tuple[int, ...] | None
     function: AxisFunction | MultivariatePolynomial = field(default_factory=Linear)
 
@@ -450,12 +425,69 @@ class Axis(Record):
         return np.zeros(x.shape[:-1]) if self.coordinate is None else x[..., self.coordinate]
 
 
+class AxesJoint(CoordinateJoint):
+    """A joint of `rotations` about and `translations` along axes.
+
+    Each axis of a rotation is fixed in the frame that the rotations before it have reached. The axes of translations
+    are in the joint frame."""
+
+    @memoize
+    def transform(self, q: Array) -> Pair:
+        return successive_rotations(directions_of(self.rotations), _values(self.rotations, q)), _sum(
+            self.translations, _values(self.translations, q)
+        )
+
+    @memoize
+    def subspace(self, q: Array) -> Pair:
+        R, _ = self.transform(q)
+        rotation_axes = child_axes(directions_of(self.rotations), _values(self.rotations, q))
+        translation_axes = [vecmat(np.array(axis.direction), R) for axis in self.translations]
+        return self._columns(self.rotations, rotation_axes, q), self._columns(self.translations, translation_axes, q)
+
+    def _columns(self, axes: Sequence[Axis], vectors: Sequence[Array], q: Array) -> Array:
+        """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
+        columns: list[Array] = [np.zeros((*q.shape[:-1], 3)) for _ in range(self.nu)]
+        for axis, v in zip(axes, vectors, strict=True):
+            for i, slope in zip(axis.coordinates, axis.slopes(q), strict=True):
+                columns[i] = columns[i] + v * slope[..., None]
+        return vector(columns) if columns else np.zeros((3, 0))
+
+    def drift(self, q: Array, u: Array) -> Pair:
+        """Sdot u from the curvature of the functions, and from the rotation of the axes."""
+        R, _ = self.transform(q)
+        rotation_axes = child_axes(directions_of(self.rotations), _values(self.rotations, q))
+        rates = [axis.rate(q, u) for axis in self.rotations]
+        omega = sum((b * r[..., None] for b, r in zip(rotation_axes, rates, strict=True)), start=np.zeros(3))
+        c_omega = angular_drift(rotation_axes, rates)
+        for b, axis in zip(rotation_axes, self.rotations, strict=True):
+            c_omega = c_omega + b * axis.bend(q, u)[..., None]
+        v = vecmat(_sum(self.translations, [axis.rate(q, u) for axis in self.translations]), R)
+        c_v = vecmat(_sum(self.translations, [axis.bend(q, u) for axis in self.translations]), R) + cross(v, omega)
+        return c_omega, c_v
+
+
+def directions_of(axes: Sequence[Axis]) -> list[Vector3]:
+    return [axis.direction for axis in axes]
+
+
+def _sum(axes: Sequence[Axis], amounts: Sequence[Array]) -> Array:
+    """(..., 3) sum of directions times amounts (...)."""
+    total = np.zeros(3)
+    for axis, amount in zip(axes, amounts, strict=True):
+        total = total + np.array(axis.direction) * amount[..., None]
+    return total
+
+
+def _values(axes: Sequence[Axis], q: Array) -> list[Array]:
+    return [axis.value(q) for axis in axes]
+
+
 @dataclass(frozen=True)
 class AxisJoint(CoordinateJoint):
     """A joint with one `axis`, the same in joint and child frame, kept at unit length; ValueError for a bad one."""
 
     constants: ClassVar[tuple[str, ...]] = ("axis",)
-    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    axis: Vector3 = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -487,7 +519,7 @@ def opposite(axis: Vector3) -> Vector3:
     return x, y, z
 
 
-def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:
+def unit_axis(axis: Sequence[float]) -> Vector3:
     """The axis at length 1, unchanged if it already is; ValueError for zero length, NaN or a wrong size."""
     values = tuple(float(x) for x in axis)
     if len(values) != 3 or not all(math.isfinite(x) for x in values):
@@ -499,7 +531,7 @@ def unit_axis(axis: Sequence[float]) -> tuple[float, float, float]:
     return x, y, z
 
 
-def perpendiculars(axis: Sequence[float]) -> tuple[Array, Array]:
+def perpendiculars(axis: Sequence[float]) -> Pair:
     """(3,), (3,) unit vectors e1, e2 that make (e1, e2, axis) right-handed; x and y for the z axis."""
     a = np.asarray(axis, dtype=float)
     start = (0.0, 1.0, 0.0) if abs(a[1]) < 0.9 else (0.0, 0.0, 1.0)

@@ -12,11 +12,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.ranges import MAX_NUMBER, Positive
-from myoquat.joints.types.base import CoordinateJoint, JointFacts
-from myoquat.joints.types.turns import EulerJoint
-from myoquat.joints.vectors import cross, matvec, vecmat
+from myoquat.joints.types.base import JointFacts, Vector3
+from myoquat.joints.types.turns import EulerJoint, PointedJoint
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
 __all__ = ["ConstantCurvatureJoint"]
@@ -31,7 +30,7 @@ SLOPES = tuple(n * a for n, a in enumerate(SERIES[2:], start=1))  # of K
 
 
 @dataclass(frozen=True)
-class ConstantCurvatureJoint(CoordinateJoint):
+class ConstantCurvatureJoint(PointedJoint):
     """An arc of a circle of `length` d [m]: q = three angles (3) [rad] about x, z, y, u = their rates [rad/s].
 
     R is the Euler sequence XZY at q + `rest`. The arc leaves the joint frame's origin along e = y and arrives at the
@@ -52,8 +51,9 @@ class ConstantCurvatureJoint(CoordinateJoint):
 
     kind: ClassVar[str] = "constant_curvature"
     facts: ClassVar[JointFacts] = FACTS
+    pointer: ClassVar[int] = 1
     length: Positive = 1.0
-    rest: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rest: Vector3 = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,39 +67,24 @@ class ConstantCurvatureJoint(CoordinateJoint):
         """With the length times the child's factor along y, as in OpenSim."""
         return replace(self, length=self.length * child[1])
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        R, _ = XZY.transform(self._angles(q))
-        g, _, _ = _arc(R[..., :, 1])
-        return R, self.length * g * (R[..., :, 1] + ROD_AXIS)
+    @property
+    def euler_joint(self) -> EulerJoint:
+        return XZY
 
-    def _angles(self, q: Array) -> Array:
+    def angles_at(self, q: Array) -> Array:
         return q + as_array(self.rest)
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        """S_omega = B, S_v = d R^T (g' m_k (n + e) + g n_k), n_k = R (b_k x e) for the columns b_k of B."""
-        x = self._angles(q)
-        (R, _), (B, _) = XZY.transform(x), XZY.subspace(x)
-        n = R[..., :, 1]
-        g, slope, _ = _arc(n)
-        columns = []
-        for k in range(3):
-            turned = matvec(R, cross(B[..., :, k], ROD_AXIS))
-            columns.append(self.length * vecmat(slope * _half(turned) * (n + ROD_AXIS) + g * turned, R))
-        return B, np.stack(columns, axis=-1)
+    def origin(self, n: Array) -> Array:
+        g, _, _ = _arc(n)
+        return self.length * g * (n + ROD_AXIS)
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """omega's as of the Euler joint; v's from v = R^T pdot, p = d g(m) (n + e)."""
-        x = self._angles(q)
-        (R, _), (B, _), (c_omega, _) = XZY.transform(x), XZY.subspace(x), XZY.drift(x, u)
-        n, omega = R[..., :, 1], matvec(B, u)
-        turned = cross(omega, ROD_AXIS)
-        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, ROD_AXIS))
+    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
+        """Of p = d g(m) (n + e)."""
         g, slope, curvature = _arc(n)
         speed = slope * _half(rate)
         along = curvature * _half(rate) * _half(rate) + slope * _half(bend)
-        v = vecmat(speed * (n + ROD_AXIS) + g * rate, R)
-        c_v = vecmat(along * (n + ROD_AXIS) + 2 * speed * rate + g * bend, R) - cross(omega, v)
-        return c_omega, self.length * c_v
+        first, second = speed * (n + ROD_AXIS) + g * rate, along * (n + ROD_AXIS) + 2 * speed * rate + g * bend
+        return self.length * first, self.length * second
 
     def random(self, n: int, rng: "np.random.Generator") -> Array:
         """Angles uniform within 1.5 rad of the straight rod."""

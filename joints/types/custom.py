@@ -13,18 +13,17 @@ from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.sequences import PARALLEL_SINE
-from myoquat.joints.types.angles import Angles, angular_drift, child_axes, successive_rotations
-from myoquat.joints.types.base import Axis, CoordinateJoint, JointFacts
+from myoquat.joints.types.angles import Angles
+from myoquat.joints.types.base import AxesJoint, Axis, JointFacts, directions_of
 from myoquat.joints.types.floating import FloatingJoint
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import cross, joined, vecmat, vector
-from myoquat.kernels.tracing.context import memoize
+from myoquat.joints.vectors import joined
 
 __all__ = ["CustomJoint", "are_parallel"]
 
 
 @dataclass(frozen=True)
-class CustomJoint(CoordinateJoint):
+class CustomJoint(AxesJoint):
     """q = up to six coordinates named in `coordinates`, u = qdot.
 
     R = R(a1, f1) R(a2, f2) R(a3, f3) over `rotations`. Each axis is fixed in the frame that the rotations before it
@@ -65,18 +64,14 @@ class CustomJoint(CoordinateJoint):
             for i in axis.coordinates:
                 if not 0 <= i < count:
                     raise ValueError(f"an axis uses coordinate {i}, but there are {count}")
-        object.__setattr__(self, "units", tuple(self.units) or self._units_of_axes())
+        units = ["1"] * count  # of several axes of slope 1 or -1, the last one decides
+        for unit, axes in (("rad", self.rotations), ("m", self.translations)):
+            for axis in axes:
+                if isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
+                    units = [unit if i in axis.coordinates else known for i, known in enumerate(units)]
+        object.__setattr__(self, "units", tuple(self.units) or tuple(units))
         if len(self.units) != count or not set(self.units) <= {"rad", "m", "1"}:
             raise ValueError(f"units must be {count} of 'rad', 'm' and '1', not {self.units}")
-
-    def _units_of_axes(self) -> tuple[str, ...]:
-        """The unit of each coordinate; of several axes of slope 1 or -1, the last one decides."""
-        turning = {i for axis in self.rotations for i in axis.coordinates}
-        lines = [axis for axis in self.translations if axis.line and axis.line[0]]
-        units = {i: "m" for axis in lines for i in axis.coordinates if i not in turning}
-        for unit, axes in (("rad", self.rotations), ("m", self.translations)):
-            units |= {i: unit for axis in axes if axis.is_coordinate for i in axis.coordinates}
-        return tuple(units.get(i, "1") for i in range(len(self.coordinates)))
 
     def __repr__(self) -> str:
         names = ", ".join(self.coordinates)
@@ -104,10 +99,14 @@ class CustomJoint(CoordinateJoint):
             return "a rotation is a function of several coordinates"
         turning = {axis.coordinate for axis in self.rotations} - {None}
         if not len(self.rotations) == len(turning) == 3:
-            return f"{len(turning)} coordinates rotate it, not three" if len(turning) != 1 else _ONE_ROTATES
+            return (
+                f"{len(turning)} coordinates rotate it, not three"
+                if len(turning) != 1
+                else "one coordinate rotates it, not three"
+            )
         if not all(axis.line and axis.line[0] for axis in self.rotations):
             return "a rotation is not a linear function of its coordinate"
-        return "two of its successive axes are parallel" if are_parallel(_directions(self.rotations)) else None
+        return "two of its successive axes are parallel" if are_parallel(directions_of(self.rotations)) else None
 
     @cached_property
     def own_angles(self) -> Angles | None:
@@ -116,7 +115,7 @@ class CustomJoint(CoordinateJoint):
         lines: Any = [axis.line for axis in self.rotations]
         names, units = zip(*((self.coordinates[i], self.units[i]) for i in self.turning), strict=True)
         factors, offsets = zip(*lines, strict=True)
-        return Angles(names, tuple(_directions(self.rotations)), factors, offsets, units=units)  # type: ignore[arg-type]
+        return Angles(names, tuple(directions_of(self.rotations)), factors, offsets, units=units)  # type: ignore[arg-type]
 
     @property
     def turning(self) -> tuple[int, ...]:
@@ -132,7 +131,7 @@ class CustomJoint(CoordinateJoint):
     def ball_obstacle(self) -> str | None:
         if self.turns_obstacle is not None:
             return self.turns_obstacle
-        sliding, directions = self.sliding, np.array(_directions(self.translations))
+        sliding, directions = self.sliding, np.array(directions_of(self.translations))
         if {*sliding} & {*self.turning}:
             return "its centre moves with its rotations"
         plain = len({*sliding}) == 3 and all(axis.line == (1.0, 0.0) for axis in self.translations)
@@ -163,44 +162,6 @@ class CustomJoint(CoordinateJoint):
         found[..., self.sliding] = q[..., : len(self.sliding)]
         return found
 
-    @memoize
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(_directions(self.rotations), _values(self.rotations, q)), self._slide(q)
-
-    def _slide(self, q: Array) -> Array:
-        return _sum(self.translations, _values(self.translations, q))
-
-    @memoize
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        R, _ = self.transform(q)
-        rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
-        translation_axes = [vecmat(np.array(axis.direction), R) for axis in self.translations]
-        return self._columns(self.rotations, rotation_axes, q), self._columns(self.translations, translation_axes, q)
-
-    def _columns(self, axes: Sequence[Axis], vectors: Sequence[Array], q: Array) -> Array:
-        """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
-        columns: list[Array] = [np.zeros((*q.shape[:-1], 3)) for _ in self.coordinates]
-        for axis, v in zip(axes, vectors, strict=True):
-            for i, slope in zip(axis.coordinates, axis.slopes(q), strict=True):
-                columns[i] = columns[i] + v * slope[..., None]
-        return vector(columns) if columns else np.zeros((3, 0))
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """Sdot u from the curvature of the functions, and from the rotation of the axes."""
-        R, _ = self.transform(q)
-        rotation_axes = child_axes(_directions(self.rotations), _values(self.rotations, q))
-        rates = [axis.rate(q, u) for axis in self.rotations]
-        omega = sum((b * r[..., None] for b, r in zip(rotation_axes, rates, strict=True)), start=np.zeros(3))
-        c_omega = angular_drift(rotation_axes, rates)
-        for b, axis in zip(rotation_axes, self.rotations, strict=True):
-            c_omega = c_omega + b * axis.bend(q, u)[..., None]
-        v = vecmat(_sum(self.translations, [axis.rate(q, u) for axis in self.translations]), R)
-        c_v = vecmat(_sum(self.translations, [axis.bend(q, u) for axis in self.translations]), R) + cross(v, omega)
-        return c_omega, c_v
-
-
-_ONE_ROTATES = "one coordinate rotates it, not three"
-
 
 def are_parallel(axes: Sequence[Sequence[float]]) -> bool:
     """Whether two successive ones of unit axes are parallel."""
@@ -215,19 +176,3 @@ def _stretched(axis: Axis, factors: Sequence[float]) -> Axis:
         coefficients = tuple(scale * c for c in axis.function.coefficients)
         return replace(axis, function=replace(axis.function, coefficients=coefficients))
     return replace(axis, function=Multiplier(axis.function, scale))
-
-
-def _directions(axes: Sequence[Axis]) -> list[tuple[float, float, float]]:
-    return [axis.direction for axis in axes]
-
-
-def _sum(axes: Sequence[Axis], amounts: Sequence[Array]) -> Array:
-    """(..., 3) sum of directions times amounts (...)."""
-    total = np.zeros(3)
-    for axis, amount in zip(axes, amounts, strict=True):
-        total = total + np.array(axis.direction) * amount[..., None]
-    return total
-
-
-def _values(axes: Sequence[Axis], q: Array) -> list[Array]:
-    return [axis.value(q) for axis in axes]

@@ -2,11 +2,8 @@
 
 from typing import ClassVar
 
-import numpy as np
-
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
-from myoquat.joints.types.base import CoordinateJoint, JointFacts
+from myoquat.joints.types.base import AxesJoint, JointFacts
 
 __all__ = ["FixedJoint"]
 
@@ -14,7 +11,7 @@ FACTS = JointFacts("fixed", (), (), "")
 
 
 @dataclass(frozen=True)
-class FixedJoint(CoordinateJoint):
+class FixedJoint(AxesJoint):
     """Welds the child to the parent: nq = nu = 0.
 
     >>> import myoquat as mq
@@ -29,12 +26,3 @@ class FixedJoint(CoordinateJoint):
 
     def opposite(self) -> "FixedJoint":
         return self
-
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return np.eye(3), np.zeros(3)
-
-    def displaced(self, q: Array, motion: Array) -> Array:
-        return q
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        return np.zeros((3, 0)), np.zeros((3, 0))

@@ -7,25 +7,21 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix, rotation_vector_rate
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import cross, joined, matvec, transpose, vecmat
+from myoquat.joints.vectors import block_diagonal, cross, dot, joined, matvec, transpose, vecmat
 
 __all__ = ["FloatingJoint"]
 
 FACTS = JointFacts(
-    "floating",
-    ("x", "y", "z", "Q0", "Q1", "Q2", "Q3"),
-    ("m", "m", "m", "1", "1", "1", "1"),
-    "position in the joint frame; Q child to joint",
-    ("v_x", "v_y", "v_z", "omega_x", "omega_y", "omega_z"),
+    "floating", ("x", "y", "z", "Q0", "Q1", "Q2", "Q3"), ("m", "m", "m", "1", "1", "1", "1"),
+    "position in the joint frame; Q child to joint", ("v_x", "v_y", "v_z", "omega_x", "omega_y", "omega_z"),
     ("m/s", "m/s", "m/s", "rad/s", "rad/s", "rad/s"),
-    "child or parent (the model's velocity frame), linear and angular",
-    quaternion=3,
-)
+    "child or parent (the model's velocity frame), linear and angular", quaternion=3
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +66,7 @@ class FloatingJoint(Joint):
         """(..., 4) Q of q (..., 7)."""
         return q[..., 3:]
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return rotation_matrix(q[..., 3:]), q[..., :3]
 
     def displaced(self, q: Array, motion: Array) -> Array:
@@ -78,13 +74,13 @@ class FloatingJoint(Joint):
         step = matvec(rotation_matrix(q[..., 3:]), v) if self.in_child else v
         return joined([q[..., :3] + step, self._ball.displaced(q[..., 3:], motion[..., 3:])])
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         """The identity, or R^T in both blocks for a parent-frame u."""
         block = np.eye(3) if self.in_child else transpose(rotation_matrix(q[..., 3:]))
         zero = np.zeros(block.shape)
         return np.concatenate([zero, block], axis=-1), np.concatenate([block, zero], axis=-1)
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+    def drift(self, q: Array, u: Array) -> Pair:
         """Zero, or for a parent-frame u the rate of R^T pdot at constant pdot: -omega x v."""
         if self.in_child:
             return np.zeros(3), np.zeros(3)
@@ -99,13 +95,12 @@ class FloatingJoint(Joint):
         return joined([cross(u[..., 3:], u[..., :3]), 0.0 * u[..., 3:]])
 
     def rate_matrix(self, q: Array) -> Array:
-        block = rotation_matrix(q[..., 3:]) if self.in_child else np.broadcast_to(np.eye(3), (*q.shape[:-1], 3, 3))
-        return _block_diagonal(block, self._ball.rate_matrix(q[..., 3:]))
+        block = rotation_matrix(q[..., 3:]) if self.in_child else np.eye(3)
+        return block_diagonal([block, self._ball.rate_matrix(q[..., 3:])])
 
     def rate_inverse(self, q: Array) -> Array:
-        R = rotation_matrix(q[..., 3:])
-        block = transpose(R) if self.in_child else np.broadcast_to(np.eye(3), R.shape)
-        return _block_diagonal(block, self._ball.rate_inverse(q[..., 3:]))
+        block = transpose(rotation_matrix(q[..., 3:])) if self.in_child else np.eye(3)
+        return block_diagonal([block, self._ball.rate_inverse(q[..., 3:])])
 
     def integrate(self, q: Array, v: Array) -> Array:
         """The screw motion of a constant child-frame twist, or straight, at a constant rate, for a parent-frame u."""
@@ -136,17 +131,9 @@ class FloatingJoint(Joint):
         return joined([rng.uniform(-1.0, 1.0, (n, 3)), random_quaternions(n, rng)])
 
 
-def _block_diagonal(A: Array, B: Array) -> Array:
-    """(..., m + k, n + l) from A (..., m, n) and B (..., k, l)."""
-    upper = np.zeros((*A.shape[:-1], B.shape[-1]))
-    lower = np.zeros((*B.shape[:-1], A.shape[-1]))
-    rows = [np.concatenate([A, upper], axis=-1), np.concatenate([lower, B], axis=-1)]
-    return np.concatenate(rows, axis=-2)
-
-
 def _screw(omega: Array, v: Array) -> Array:
     """V(omega) v, V = 1 + (1 - cos a)/a^2 [omega x] + (a - sin a)/a^3 [omega x]^2, a = |omega|: the displacement."""
-    square = np.sum(omega * omega, axis=-1)[..., None]
+    square = dot(omega, omega)[..., None]
     small = square < 0.01
     a = np.sqrt(np.where(small, 1.0, square))
     half = np.sin(a / 2) / a

@@ -6,16 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_ranges
-from myoquat.joints.types.angles import (
-    Angles,
-    angular_drift,
-    child_axes,
-    inverse_rate_matrix,
-    successive_rotations,
-)
+from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
 from myoquat.joints.types.base import CoordinateJoint, Joint, JointFacts, Vector3
 from myoquat.joints.vectors import components, matvec, vector
 
@@ -124,7 +118,7 @@ class FollowerJoint(CoordinateJoint):
     def _last(self) -> Array:
         return np.asarray(rotation_matrix(np.array(self.frame)))
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return successive_rotations(
             self._axes, self._rotations(named_coordinates(self.ball, q))
         ) @ self._last, np.zeros(3)
@@ -136,14 +130,14 @@ class FollowerJoint(CoordinateJoint):
         """The axes of the turns (..., 3) in child components."""
         return [matvec(self._last.T, axis) for axis in child_axes(self._axes, self._rotations(x))]
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         """S_omega = [b1 ... bm] rows B^-1 S of the ball joint, with omega = B xdot: infinite in the lock."""
         x = named_coordinates(self.ball, q)
         S_ball, _ = self.ball.subspace(q)
         axes = vector(self._seen(x))
         return axes @ self._rows @ inverse_rate_matrix(self.angles, x) @ S_ball, np.zeros((3, 3))
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+    def drift(self, q: Array, u: Array) -> Pair:
         """The drift of the turns, and their accelerations B^-1 (c - c_B) at udot = 0: c is the ball joint's drift, c_B
         that of its angles."""
         angles, x = self.angles, named_coordinates(self.ball, q)

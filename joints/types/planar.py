@@ -2,12 +2,8 @@
 
 from typing import ClassVar
 
-import numpy as np
-
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
-from myoquat.joints.types.base import AxisJoint, JointFacts, Vector3, perpendiculars
-from myoquat.joints.vectors import axis_angle_matrix, cross, vecmat
+from myoquat.joints.types.base import AxesJoint, AxisJoint, JointFacts, Vector3, perpendiculars
 
 __all__ = ["PlanarJoint"]
 
@@ -15,7 +11,7 @@ FACTS = JointFacts("planar", ("x", "y", "angle"), ("m", "m", "rad"), "joint", ("
 
 
 @dataclass(frozen=True)
-class PlanarJoint(AxisJoint):
+class PlanarJoint(AxesJoint, AxisJoint):
     """q = (x [m], y [m], angle [rad]): a translation in the plane normal to `axis`, then a rotation about it; u = qdot.
 
     If the axis is z, x and y run along the joint frame's x and y. For other axes they run along e1 and e2 of
@@ -42,22 +38,3 @@ class PlanarJoint(AxisJoint):
     def slides_along(self) -> tuple[Vector3, ...]:
         x, y = (tuple(e.tolist()) for e in perpendiculars(self.axis))
         return x, y
-
-    def _in_plane(self, x: Array) -> Array:
-        e1, e2 = perpendiculars(self.axis)
-        return x[..., 0, None] * e1 + x[..., 1, None] * e2
-
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return axis_angle_matrix(self.axis, q[..., 2]), self._in_plane(q)
-
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        R = axis_angle_matrix(self.axis, q[..., 2])
-        columns = [vecmat(e, R) for e in perpendiculars(self.axis)]
-        S_v = np.stack([*columns, np.zeros(columns[0].shape)], axis=-1)
-        S_omega = np.stack([np.zeros(3), np.zeros(3), np.array(self.axis)], axis=-1)
-        return S_omega, S_v
-
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        """Rate of R^T pdot at constant pdot: -omega x v."""
-        v = vecmat(self._in_plane(u), axis_angle_matrix(self.axis, q[..., 2]))
-        return np.zeros(3), cross(v, u[..., 2, None] * np.array(self.axis))

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import DirectedJoint, JointFacts, Vector3
 from myoquat.kernels.symbolic.arrays import as_array
 
@@ -34,8 +34,8 @@ class PrismaticJoint(DirectedJoint):
     def slides_along(self) -> tuple[Vector3, ...]:
         return (self.axis,)
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return np.eye(3), q * as_array(self.axis)
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         return np.zeros((3, 1)), as_array(self.axis)[:, None]

@@ -6,20 +6,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import CoordinateJoint, JointFacts
 from myoquat.joints.vectors import cross, matvec, row_cross, transpose, vecmat
 
 __all__ = ["ReversedJoint"]
 
 FACTS = JointFacts(
-    "reversed",
-    ("c1", "c2", "c3", "c4", "c5", "c6"),
-    ("rad or m",) * 6,
-    "as of the joint that is reversed (up to six coordinates)",
-    velocity_units=("rad/s or m/s",) * 6,
-    velocity_frame="as of the joint that is reversed",
-)
+    "reversed", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,
+    "as of the joint that is reversed (up to six coordinates)", velocity_units=("rad/s or m/s",) * 6,
+    velocity_frame="as of the joint that is reversed"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,16 +57,16 @@ class ReversedJoint(CoordinateJoint):
         """With the joint on the child's factors."""
         return replace(self, joint=self.joint.scaled(child, parent))
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         R, p = self.joint.transform(q)
         return transpose(R), -vecmat(p, R)
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         (R, p), (S_omega, S_v) = self.joint.transform(q), self.joint.subspace(q)
         turned = -(R @ S_omega)
         return turned, row_cross(p, turned) - R @ S_v
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+    def drift(self, q: Array, u: Array) -> Pair:
         (R, p), (c_omega, c_v) = self.joint.transform(q), self.joint.drift(q, u)
         turned = -matvec(R, c_omega)
         return turned, cross(p, turned) - matvec(R, c_v)

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import DirectedJoint, JointFacts, Vector3
 from myoquat.joints.vectors import axis_angle_matrix
 from myoquat.kernels.symbolic.arrays import as_array
@@ -35,11 +35,11 @@ class RevoluteJoint(DirectedJoint):
     def rotates_about(self) -> tuple[Vector3, ...]:
         return (self.axis,)
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return axis_angle_matrix(self.axis, q[..., 0]), np.zeros(3)
 
-    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> Pair:
         return axis_angle_matrix(self.axis, q[..., 0], R_frame), p_frame
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         return as_array(self.axis)[:, None], np.zeros((3, 1))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import (
     quaternion_conjugate,
     quaternion_exp,
@@ -24,15 +24,9 @@ from myoquat.joints.vectors import components, transpose, vector
 __all__ = ["SphericalJoint", "shorter"]
 
 FACTS = JointFacts(
-    "spherical",
-    ("Q0", "Q1", "Q2", "Q3"),
-    ("1", "1", "1", "1"),
-    "child to joint",
-    ("omega_x", "omega_y", "omega_z"),
-    ("rad/s", "rad/s", "rad/s"),
-    "child or parent (the model's velocity frame)",
-    quaternion=0,
-)
+    "spherical", ("Q0", "Q1", "Q2", "Q3"), ("1", "1", "1", "1"), "child to joint", ("omega_x", "omega_y", "omega_z"),
+    ("rad/s", "rad/s", "rad/s"), "child or parent (the model's velocity frame)", quaternion=0
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,10 +71,10 @@ class SphericalJoint(Joint):
         """(..., 4) q itself."""
         return q
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return rotation_matrix(q, self.extension), np.zeros(3)
 
-    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
+    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> Pair:
         return R_frame @ rotation_matrix(q, self.extension), p_frame
 
     def displaced(self, q: Array, motion: Array) -> Array:
@@ -91,7 +85,7 @@ class SphericalJoint(Joint):
         """Q followed by the rotation `step` (..., 4) about axes of the velocity frame."""
         return quaternion_multiply(Q, step) if self.in_child else quaternion_multiply(step, Q)
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         """S_omega = 1, or R^T for a parent-frame u; its drift is zero either way: Rdot^T u = -omega x omega."""
         return np.eye(3) if self.in_child else transpose(rotation_matrix(q, self.extension)), np.zeros((3, 3))
 

@@ -18,29 +18,14 @@ from myoquat.joints.types.turns import EULER, GIMBAL, UNIVERSAL
 __all__ = ["JOINT_FACTS", "joint_table"]
 
 CUSTOM = JointFacts(
-    "custom",
-    ("c1", "c2", "c3", "c4", "c5", "c6"),
-    ("rad or m",) * 6,
-    "given axes (up to six coordinates, names of your own)",
-    velocity_units=("rad/s or m/s",) * 6,
-    velocity_frame="given axes",
-)
+    "custom", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,
+    "given axes (up to six coordinates, names of your own)", velocity_units=("rad/s or m/s",) * 6,
+    velocity_frame="given axes"
+)  # fmt: skip
 _FACTS = (
-    fixed.FACTS,
-    floating.FACTS,
-    revolute.FACTS,
-    prismatic.FACTS,
-    spherical.FACTS,
-    EULER,
-    planar.FACTS,
-    UNIVERSAL,
-    ellipsoid.FACTS,
-    constant_curvature.FACTS,
-    reversal.FACTS,
-    GIMBAL,
-    follower.FACTS,
-    CUSTOM,
-)
+    fixed.FACTS, floating.FACTS, revolute.FACTS, prismatic.FACTS, spherical.FACTS, EULER, planar.FACTS, UNIVERSAL,
+    ellipsoid.FACTS, constant_curvature.FACTS, reversal.FACTS, GIMBAL, follower.FACTS, CUSTOM
+)  # fmt: skip
 
 JOINT_FACTS: dict[str, JointFacts] = {facts.kind: facts for facts in _FACTS}
 

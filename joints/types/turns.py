@@ -9,21 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import random_quaternions
-from myoquat.joints.sequences import axes, euler_from_quaternion, euler_rate_inverse, quaternion_from_euler
-from myoquat.joints.types.angles import (
-    Angles,
-    angular_drift,
-    child_axes,
-    inverse_rate_matrix,
-    successive_rotations,
-)
-from myoquat.joints.types.base import CoordinateJoint, JointFacts, Vector3, unit_axis
+from myoquat.joints.sequences import axes, euler_from_quaternion, euler_rate_inverse
+from myoquat.joints.types.angles import Angles, angular_drift, child_axes, inverse_rate_matrix, successive_rotations
+from myoquat.joints.types.base import AxesJoint, CoordinateJoint, JointFacts, Vector3, unit_axis
 from myoquat.joints.types.spherical import SphericalJoint
-from myoquat.joints.vectors import components, matvec, vecmat
+from myoquat.joints.vectors import components, cross, matvec, vecmat
 
-__all__ = ["EulerJoint", "GimbalJoint", "TurnsJoint", "UniversalJoint"]
+__all__ = ["EulerJoint", "GimbalJoint", "PointedJoint", "TurnsJoint", "UniversalJoint"]
 
 
 # ---- Three rotations about fixed axes: by an Euler sequence, or by coordinates with a file's names ----------------
@@ -45,10 +39,10 @@ class TurnsJoint(CoordinateJoint):
     def ball_joint(self) -> SphericalJoint:
         return SphericalJoint(angles=self.angles)
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
+    def transform(self, q: Array) -> Pair:
         return successive_rotations(self.own_angles.axes, components(self.own_angles.rotations(q))), np.zeros(3)
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
+    def subspace(self, q: Array) -> Pair:
         """S_omega = B(x)."""
         return self.own_angles.rate_matrix(q), np.zeros((3, 3))
 
@@ -56,7 +50,7 @@ class TurnsJoint(CoordinateJoint):
         """(..., 3, 3) B(x)^-1, infinite in the lock."""
         return inverse_rate_matrix(self.own_angles, q)
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
+    def drift(self, q: Array, u: Array) -> Pair:
         axes = child_axes(self.own_angles.axes, components(self.own_angles.rotations(q)))
         return angular_drift(axes, components(matvec(self.own_angles.matrix, u))), np.zeros(3)
 
@@ -124,9 +118,6 @@ class EulerJoint(TurnsJoint):
         """B(phi)^-1; ValueError past a condition number of 1e12."""
         return euler_rate_inverse(q, self.sequence)
 
-    def quaternion(self, q: Array) -> Array:
-        return quaternion_from_euler(q, self.sequence)
-
     def from_ball(self, q: Array, named: Angles | None = None) -> Array:
         return euler_from_quaternion(q, self.sequence)
 
@@ -183,7 +174,7 @@ UNIVERSAL = JointFacts(
 
 
 @dataclass(frozen=True)
-class UniversalJoint(CoordinateJoint):
+class UniversalJoint(AxesJoint):
     """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
 
     Axes are normalized; one of length zero, or two parallel ones, raise ValueError.
@@ -200,8 +191,8 @@ class UniversalJoint(CoordinateJoint):
     kind: ClassVar[str] = "universal"
     facts: ClassVar[JointFacts] = UNIVERSAL
     constants: ClassVar[tuple[str, ...]] = ("first", "second")
-    first: tuple[float, float, float] = (1.0, 0.0, 0.0)
-    second: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    first: Vector3 = (1.0, 0.0, 0.0)
+    second: Vector3 = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,15 +205,52 @@ class UniversalJoint(CoordinateJoint):
     def rotates_about(self) -> tuple[Vector3, ...]:
         return self.first, self.second
 
-    def transform(self, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.rotates_about, components(q)), np.zeros(3)
 
-    def placed(self, R_frame: Array, p_frame: Array, q: Array) -> tuple[Array, Array]:
-        return successive_rotations(self.rotates_about, components(q), R_frame), p_frame
+# ---- Three rotations of a body whose origin depends on where one of its axes points ---------------------------------
 
-    def subspace(self, q: Array) -> tuple[Array, Array]:
-        b1, b2 = child_axes(self.rotates_about, components(q))
-        return np.stack([b1, np.broadcast_to(b2, b1.shape)], axis=-1), np.zeros((3, 2))
 
-    def drift(self, q: Array, u: Array) -> tuple[Array, Array]:
-        return angular_drift(child_axes(self.rotates_about, components(q)), components(u)), np.zeros(3)
+class PointedJoint(CoordinateJoint):
+    """The rotations of `euler_joint`; the child's origin is a function p of n = R e, e the child's `pointer` axis."""
+
+    pointer: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def euler_joint(self) -> EulerJoint:
+        """The joint of the rotations alone."""
+
+    @abstractmethod
+    def origin(self, n: Array) -> Array:
+        """(..., 3) p at n (..., 3)."""
+
+    @abstractmethod
+    def origin_rates(self, n: Array, rate: Array, bend: Array) -> Pair:
+        """(..., 3) each, the first two derivatives of p along a motion, from those of n."""
+
+    def angles_at(self, q: Array) -> Array:
+        """(..., 3) angles of the Euler joint at q."""
+        return q
+
+    def transform(self, q: Array) -> Pair:
+        R, _ = self.euler_joint.transform(self.angles_at(q))
+        return R, self.origin(R[..., :, self.pointer])
+
+    def subspace(self, q: Array) -> Pair:
+        """S_omega = B, S_v = R^T dp along R (b x e) for the columns b of B."""
+        x, e = self.angles_at(q), np.eye(3)[self.pointer]
+        (R, _), (B, _) = self.euler_joint.transform(x), self.euler_joint.subspace(x)
+        turned = [matvec(R, cross(B[..., :, k], e)) for k in range(3)]
+        columns = [vecmat(self.origin_rates(R[..., :, self.pointer], rate, rate)[0], R) for rate in turned]
+        return B, np.stack(columns, axis=-1)
+
+    def drift(self, q: Array, u: Array) -> Pair:
+        """omega's as of the Euler joint; v's from v = R^T pdot."""
+        x, e = self.angles_at(q), np.eye(3)[self.pointer]
+        (R, _), (B, _), (c_omega, _) = (
+            self.euler_joint.transform(x), self.euler_joint.subspace(x), self.euler_joint.drift(x, u)
+        )  # fmt: skip
+        omega = matvec(B, u)
+        turned = cross(omega, e)
+        rate, bend = matvec(R, turned), matvec(R, cross(omega, turned) + cross(c_omega, e))
+        p_rate, p_bend = self.origin_rates(R[..., :, self.pointer], rate, bend)
+        return c_omega, vecmat(p_bend, R) - cross(omega, vecmat(p_rate, R))

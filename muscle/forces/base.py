@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from myoquat.core.records import Record, dataclass
-from myoquat.core.typing import Array
+from myoquat.core.typing import Array, Pair
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.functions import AxisFunction
-from myoquat.joints.motion import Pair
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.ranges import is_plausible, size_limit
 from myoquat.joints.vectors import matvec, row_cross, vecmat

@@ -2,15 +2,17 @@
 
 `ArrayLike` is what functions take: floats, nested sequences, NumPy arrays, and arrays of SymPy or CasADi symbols.
 `Array` is what they give: a NumPy array of floats, or, where symbols went in, an array of symbols that follows NumPy.
+`Pair` is two of them.
 """
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
-__all__ = ["Array", "ArrayLike"]
+__all__ = ["Array", "ArrayLike", "Pair"]
 
 Array: TypeAlias = NDArray[Any]
+Pair: TypeAlias = tuple[Array, Array]
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -16,7 +16,7 @@ from myoquat.analysis.recruitment import redundancy
 from myoquat.analysis.studies import MuscleTrial
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import StateEquations
-from myoquat.dynamics.simulation.schedule import Timing
+from myoquat.dynamics.simulation.methods import Timing
 from myoquat.environments import PoseTask, VectorEnvironment
 from myoquat.muscle import actuators as act
 from tests.every_part import START, contacts, driven, forces, functions, joints, muscled, on_paths, past_surfaces

@@ -59,7 +59,7 @@ def _joint(joint):
 
 def _depth_first(tree):
     """Links branch by branch: Pinocchio wants the velocities of a subtree side by side."""
-    children = tree.children()
+    children = [[j for j, other in enumerate(tree.links) if other.parent == i] for i in range(len(tree.links))]
     waiting = [i for i, link in enumerate(tree.links) if link.parent < 0]
     while waiting:
         i = waiting.pop()

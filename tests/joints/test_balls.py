@@ -14,7 +14,7 @@ from myoquat.joints import (
     convert_velocities,
     with_rotations,
 )
-from myoquat.joints.conversion.pose import by_name
+from myoquat.joints.conversion.convert import by_name
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, SimmSpline
 from myoquat.joints.types import CustomJoint, FloatingJoint, RevoluteJoint, SphericalJoint

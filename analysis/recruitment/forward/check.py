@@ -33,8 +33,8 @@ from myoquat.data.motions.motion import MotionResult
 from myoquat.dynamics import Run, SimulationWarning, Simulator, bias_force, inverse_dynamics, mass_matrix
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.dynamics.simulation.schedule import Timing
-from myoquat.dynamics.simulation.start import Start
+from myoquat.dynamics.simulation.methods import Timing
+from myoquat.dynamics.simulation.problem import Start
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Outcome
 from myoquat.muscle.evaluate import acting_torques, muscle_forces, path_jacobian

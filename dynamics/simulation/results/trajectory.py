@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,27 +18,30 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
 from myoquat.data.motions.series import check_run
+from myoquat.dynamics import articulated, energy, inverse
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
-from myoquat.dynamics.simulation.results.quantities import push_message, quantity
 from myoquat.dynamics.simulation.results.trajectory_files import check_path, read, write
-from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
-from myoquat.muscle.acting import acts_on_bodies
+from myoquat.muscle import acting
+from myoquat.muscle.acting import Instant, acts_on_bodies, torques, wrenches
 from myoquat.muscle.actuators import delayed
 from myoquat.muscle.evaluate import muscle_forces, path_lengths
 from myoquat.muscle.laws import PushWarning
 from myoquat.muscle.model import Model
 from myoquat.muscle.parameters import Parameters
+from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import state_names
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
-__all__ = ["Trajectory"]
+__all__ = ["Trajectory", "push_message", "quantity"]
+
 
 # matplotlib is imported only for figures: it takes half a second
 FIGURES = "myoquat.dynamics.simulation.results.figures"
@@ -143,7 +146,7 @@ class Trajectory(Curves, Solved):
         forces, on every body, at its origin in world axes. None for a model without."""
         if not (isinstance(self.model, Model) and acts_on_bodies(self.model)):
             return None
-        return self._of("loads", None, q=self.q, u=self.u, t=self._times)
+        return self._of("loads", q=self.q, u=self.u, t=self._times)
 
     def to_motion(self, run: int | tuple[int, ...] = ()) -> Motion:
         """q, u, udot of one run of a batch, without the rows after a stop; ValueError for a run that does not exist."""
@@ -156,27 +159,24 @@ class Trajectory(Curves, Solved):
     @cached_property
     def lengths(self) -> Array:
         """(..., t, m) muscle path lengths [m]."""
-        return self._of("lengths", lambda q: path_lengths(self.muscled, q), q=self.q)
+        return self._of("lengths", q=self.q)
 
     @cached_property
     def forces(self) -> Array:
         """(..., t, m) muscle tensions [N]. A PushWarning names muscles that push by more than 1 % of their strength."""
         if self.activation is None:
             raise ValueError("this model has no muscles")
-        found = self._of("forces", self._tensions, **self._acting)
+        found = self._of("forces", **self._acting)
         message = push_message(self.muscled, found)
         if message is not None:
             warnings.warn(message, PushWarning, stacklevel=2)
         return found
 
-    def _tensions(self, q: Array, u: Array, activation: Array, states: Array | None = None, **other: Array) -> Array:
-        return muscle_forces(self.muscled, q, u, activation, states)
-
     @cached_property
     def torques(self) -> Array:
         """(..., t, nu) generalized forces of muscles, limits, passive forces, actuators and outside torques on u
         [N m, N]."""
-        return self._of("torques", None, **self._acting)
+        return self._of("torques", **self._acting)
 
     @cached_property
     def power(self) -> Array:
@@ -185,7 +185,7 @@ class Trajectory(Curves, Solved):
         It is the power of outside torques, muscles, actuators, prescribed forces and expressions, less what damping and
         friction take. Constraints that move with time do work that is no part of it.
         """
-        return self._of("power", None, **self._acting)
+        return self._of("power", **self._acting)
 
     @cached_property
     def acceleration(self) -> Array:
@@ -196,18 +196,18 @@ class Trajectory(Curves, Solved):
             arrays = self._constraint_arrays
             udot = lambda q, u, tau, t: arrays.motion(q, u, tau, t[..., 0]).acceleration  # noqa: E731
             return self._along(udot, self.q, self.u, self.torques, self._times)
-        return self._of("acceleration", None, q=self.q, u=self.u, tau=self.torques)
+        return self._of("acceleration", q=self.q, u=self.u, tau=self.torques)
 
     @cached_property
     def kinetic_energy(self) -> Array:
         """(..., t) [J]."""
-        return self._of("kinetic_energy", None, q=self.q, u=self.u)
+        return self._of("kinetic_energy", q=self.q, u=self.u)
 
     @cached_property
     def potential_energy(self) -> Array:
         """(..., t) [J] of gravity, the springs of joints, and all that `myoquat.muscle.elastic_energy` tells: limits,
         springs, bushings, contacts and ligaments. Muscles, actuators, prescribed forces and expressions have none."""
-        return self._of("potential_energy", None, q=self.q)
+        return self._of("potential_energy", q=self.q)
 
     @property
     def energy(self) -> Array:
@@ -222,21 +222,18 @@ class Trajectory(Curves, Solved):
     def _by_run(self, name: str) -> Array:
         """A quantity of every run, by the model and the constraints with its numbers."""
         model = self.model if isinstance(self.model, Model) else self.system
-        equations = StateEquations(model, constraints=self.constraints)
-        varied = Parameters.of(model, self.parameter_names)
-        p = np.broadcast_to(self.parameters, (*self.batch, len(varied.names)))  # type: ignore[arg-type]
+        equations, varied = (
+            StateEquations(model, constraints=self.constraints),
+            Parameters.of(model, self.parameter_names),
+        )
+        numbers = np.broadcast_to(self._numbers[..., 0, :], (*self.batch, len(varied.names)))
+        arrays = {key: x for key in OVER_TIME if (x := getattr(self, key)) is not None}
         found = []
         for run in np.ndindex(self.batch):
-            own = equations.of_model(varied.bind(p[run]))
-            arrays = {key: getattr(self, key) for key in OVER_TIME}
-            rows: dict[str, Any] = {
-                key: None if x is None else np.broadcast_to(x, (*self.batch, *x.shape[-2:]))[run]
-                for key, x in arrays.items()
-            }
-            alone = replace(
-                self, model=own.model, constraints=own.constraints, parameters=None, parameter_names=(), **rows
-            )
-            found.append(getattr(alone, name))
+            own = equations.of_model(varied.bind(numbers[run]))
+            rows: dict[str, Any] = {k: np.broadcast_to(x, (*self.batch, *x.shape[-2:]))[run] for k, x in arrays.items()}
+            rows |= {"parameters": None, "parameter_names": ()}
+            found.append(getattr(replace(self, model=own.model, constraints=own.constraints, **rows), name))
         return np.reshape(found, (*self.batch, *found[0].shape))
 
     @property
@@ -261,10 +258,10 @@ class Trajectory(Curves, Solved):
             through = lambda q, u, tau, t, wrenches: arrays.joint_reactions(  # noqa: E731
                 q, u, tau, t[..., 0], wrenches.reshape(len(q), -1, 6)
             )
-            wrenches = self._of("wrenches", None, **self._acting)
+            wrenches = self._of("wrenches", **self._acting)
             wrenches = wrenches.reshape((*wrenches.shape[:-2], -1))
             return self._along(through, self.q, self.u, self.torques, self._times, wrenches)
-        return self._of("reactions", None, udot=self.acceleration, **self._acting)
+        return self._of("reactions", udot=self.acceleration, **self._acting)
 
     @cached_property
     def norm_drift(self) -> Array:
@@ -298,28 +295,15 @@ class Trajectory(Curves, Solved):
                  "states": self.muscle_states, "controls": controls, "torque": self.torque}  # fmt: skip
         return {name: array for name, array in given.items() if array is not None}
 
-    def _of(self, name: str, function: Callable[..., Array] | None, **arrays: Array) -> Array:
-        """A quantity by the formula of this name, with the numbers of every run. Of one model a function of the arrays
-        may give it, whose kernel others share."""
+    def _of(self, name: str, **arrays: Array) -> Array:
+        """A quantity by the formula of this name, with the numbers of every run."""
         varied = None if self.parameters is None else Parameters.of(self.model, self.parameter_names)
 
         def own(*rows: Array) -> Array:
             given = dict(zip(arrays, rows, strict=False))
-            if varied is None:
-                return quantity(self.model, name, given) if function is None else function(**given)
-            return quantity(self.model, name, given, varied, rows[-1])
+            return quantity(self.model, name, given, varied, None if varied is None else rows[-1])
 
         return self._along(own, *arrays.values(), *(() if varied is None else (self._numbers,)))
-
-    @property
-    def _delayed(self) -> list[str]:
-        """Names of the actuators whose activations are states."""
-        return [] if self.actuation is None else [actuator.name for actuator in delayed(self.muscled).values()]
-
-    @property
-    def _delayed_activation(self) -> Array:
-        """(..., t, n) their activations."""
-        return np.zeros((1, 0)) if self.actuation is None else self.actuation[..., [*delayed(self.muscled)]]
 
     @property
     def _numbers(self) -> Array:
@@ -354,11 +338,12 @@ class Trajectory(Curves, Solved):
         """
         rows = self.q.shape[:-1]
         columns = {"time": self._times.ravel()}
-        acting = self._delayed, self._delayed_activation
-        for _, _, values, names, pattern, _ in (
-            *self._described(),
-            ("", "", acting[1], acting[0], "{}.activation", ""),
-        ):
+        described = list(self._described())
+        if self.actuation is not None:
+            actuators = delayed(self.muscled)
+            names = [actuator.name for actuator in actuators.values()]
+            described.append(("", "", self.actuation[..., [*actuators]], names, "{}.activation", ""))
+        for _, _, values, names, pattern, _ in described:
             values = np.broadcast_to(values, (*rows, len(names)))
             columns |= {pattern.format(name): values[..., k].ravel() for k, name in enumerate(names)}
         table = pd.DataFrame(columns)
@@ -407,13 +392,9 @@ class Trajectory(Curves, Solved):
         return importlib.import_module(FIGURES).plot(self, run)
 
     def animate(
-        self,
-        file: str | Path | None = None,
-        run: int | tuple[int, ...] = (),
-        speed: float = 1.0,
-        *,
+        self, file: str | Path | None = None, run: int | tuple[int, ...] = (), speed: float = 1.0, *,
         overwrite: bool = False,
-    ) -> "FuncAnimation":
+    ) -> "FuncAnimation":  # fmt: skip
         """An animation of bodies and muscles with matplotlib, which a notebook shows.
 
         It is written to `file` if given, as .gif, .html or, where ffmpeg is installed, .mp4. `speed`: seconds of motion
@@ -440,27 +421,20 @@ class Trajectory(Curves, Solved):
             return
         if self.batch:
             raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")
-        if path.suffix.lower() == ".csv":
-            table = self.to_dataframe()[np.isfinite(self.q).all(axis=-1)].set_index("time")
-        else:
-            table = self._motion(path.suffix.lower() == ".mot" if in_degrees is None else in_degrees)
-        save_table(table, path, overwrite=True)  # `check_path` has asked
-
-    def _motion(self, in_degrees: bool) -> "pd.DataFrame":
-        """The motion of the only run as a table of OpenSim's states."""
         rows = np.isfinite(self.q).all(axis=-1)
-        activation = None if self.excitation is None or self.activation is None else self.activation[rows]
-        states = None if self.muscle_states is None else self.muscle_states[rows]
-        acting = {} if self.actuation is None else actuator_columns(self.muscled, self.actuation[rows])
-        return motion_from_states(
-            self.model,
-            self.time[rows],
-            self.q[rows],
-            self.u[rows],
-            in_degrees=in_degrees,
-            activation=activation,
-            muscle_states=states,
-        ).assign(**acting)
+        if path.suffix.lower() == ".csv":
+            table = self.to_dataframe()[rows].set_index("time")
+        else:  # a table of OpenSim's states
+            part = lambda x: None if x is None else x[rows]  # noqa: E731
+            table = motion_from_states(
+                self.model, self.time[rows], self.q[rows], self.u[rows],
+                in_degrees=path.suffix.lower() == ".mot" if in_degrees is None else in_degrees,
+                activation=None if self.excitation is None else part(self.activation),
+                muscle_states=part(self.muscle_states),
+            )  # fmt: skip
+            if self.actuation is not None:
+                table = table.assign(**actuator_columns(self.muscled, self.actuation[rows]))
+        save_table(table, path, overwrite=True)  # `check_path` has asked
 
     @classmethod
     def load(cls, path: str | Path) -> "Trajectory":
@@ -475,12 +449,9 @@ class Trajectory(Curves, Solved):
 
     def _repr_html_(self) -> str:
         rows = {
-            "model": described(self.model),
-            "runs": self._runs or "1",
-            "time": self._span,
-            "method": self.method,
-            "end": self._ending,
-        }
+            "model": described(self.model), "runs": self._runs or "1", "time": self._span, "method": self.method,
+            "end": self._ending
+        }  # fmt: skip
         return html_table(rows)
 
     @property
@@ -497,3 +468,91 @@ class Trajectory(Curves, Solved):
         numbers, counts = np.unique(self.code, return_counts=True)
         ends = [(Outcome(number).sentence, count) for number, count in zip(numbers, counts, strict=True)]
         return "; ".join(f"{count}: {sentence}" if self.batch else sentence for sentence, count in ends)
+
+
+# ---- Quantities of a trajectory: the same formulas where every run has numbers of its own ----------------------------
+
+
+def _at(given: Mapping[str, Array]) -> Instant:
+    """What acts, of arrays by the names of an instant; the time is (..., 1)."""
+    arrays: dict[str, Any] = {**given, "t": given["t"][..., 0]}
+    return Instant(**arrays)
+
+
+def _reactions(model: SystemLike, udot: Array, **given: Array) -> Array:
+    at = _at(given)
+    return inverse.joint_wrenches(system_of(model), at.q, at.u, udot, wrenches(model, at))
+
+
+def _potential(model: SystemLike, q: Array) -> Array:
+    stored = acting.energy(model, q) if isinstance(model, Model) else 0.0
+    return energy.potential(system_of(model), q) + stored
+
+
+def _power(model: SystemLike, **given: Array) -> Array:
+    at = _at(given)
+    stored = acting.energy_rate(model, at.q, at.u) if isinstance(model, Model) else 0.0
+    return energy.work_rate(system_of(model), at.q, at.u, torques(model, at)) + stored
+
+
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "lengths": lambda model, q: paths_at(model.system, model.paths, q, np.zeros(model.system.nu)).length,
+    "forces": lambda model, **given: acting.tensions(model, _at(given)),
+    "torques": lambda model, **given: torques(model, _at(given)), "power": _power,
+    "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
+    "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u), "potential_energy": _potential,
+    "loads": lambda model, q, u, t: wrenches(model, Instant(q, u, t[..., 0])),
+    "wrenches": lambda model, **given: wrenches(model, _at(given)), "reactions": _reactions
+}  # fmt: skip
+
+
+# of one model by public functions, whose kernels others share
+SHARED: dict[str, Callable[..., Array]] = {
+    "lengths": path_lengths,
+    "forces": lambda model, q, u, activation, states=None, **other: muscle_forces(model, q, u, activation, states),
+}
+
+
+def quantity(
+    model: SystemLike, name: str, arrays: Mapping[str, Array], varied: Parameters | None = None, p: Array | None = None
+) -> Array:
+    """A quantity of a model at arrays (rows, n) by name, with the `varied` numbers p (rows, k) in every row."""
+    if varied is None and name in SHARED:
+        return SHARED[name](model, **arrays)
+    sizes = {key: array.shape[-1] for key, array in arrays.items()}
+    names = () if varied is None else varied.names
+
+    def formula(*given: Array) -> Any:
+        bound = model if varied is None else varied.bind(given[-1])
+        return FORMULAS[name](bound, **dict(zip(sizes, given, strict=False)))
+
+    key = "trajectory", name, model.content_key, names, tuple(sizes.items())  # type: ignore[union-attr]
+    inputs = sizes | ({"p": len(names)} if names else {})
+    kernel = compiled(key, formula, inputs, [name], name=f"trajectory_{name}")
+    return np.asarray(kernel(*arrays.values(), *(() if p is None else (p,))))
+
+
+# ---- Muscles that push: what there is to say where a law gave forces below zero --------------------------------------
+
+
+MIN_REPORTED_PUSH = 0.01  # of the greatest isometric force: what a curve's end may leave below zero is less
+
+
+def push_message(model: Model, forces: Array) -> str | None:
+    """A sentence about the muscles whose forces (..., m) [N] lie below zero by more than 1 % of their greatest
+    isometric force, as their laws allow (`ForceLaw.can_push`). None if there are none."""
+    pushing = []
+    for i, muscle in enumerate(model.muscles):
+        strength = getattr(muscle.law, "max_isometric_force", None)
+        if muscle.law is None or not muscle.law.can_push or not strength:
+            continue
+        least = float(np.nanmin(forces[..., i], initial=0.0))
+        if least < -MIN_REPORTED_PUSH * strength:
+            pushing.append((least, muscle))
+    if not pushing:
+        return None
+    least, worst = min(pushing, key=lambda pair: pair[0])
+    option = "; the law has an option pull_only=True" if hasattr(worst.law, "pull_only") else ""
+    others = f", and {len(pushing) - 1} other muscles too" if len(pushing) > 1 else ""
+    law = worst.law.kind if worst.law is not None else ""
+    return f"muscle {worst.name!r} pushes with up to {-least:.4g} N{others}: law {law!r} goes below zero{option}"

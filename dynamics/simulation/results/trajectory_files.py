@@ -22,16 +22,7 @@ from myoquat.kernels import Outcome
 from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names
 
-__all__ = [
-    "OPTIONAL",
-    "REQUIRED",
-    "SUFFIXES",
-    "check_path",
-    "constraints_text",
-    "parse_constraints",
-    "read",
-    "write",
-]
+__all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "check_path", "constraints_text", "parse_constraints", "read", "write"]
 
 
 FORMAT = "myoquat-trajectory-3"
@@ -125,18 +116,16 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...], exactly: bool) -> boo
 def constraints_text(constraints: Sequence[Constraint]) -> str:
     """The constraints as JSON; ValueError, naming the constraint, for one that holds a function or whose type could not
     be read again."""
-    return json.dumps([_table(number, one) for number, one in enumerate(constraints, start=1)])
-
-
-def _table(number: int, constraint: Constraint) -> dict[str, Any]:
-    for name, value in vars(constraint).items():
-        if callable(value):
-            raise ValueError(
-                f"constraint {number}, {type(constraint).__name__}, holds a Python function as its {name!r}, which a "
-                "file cannot keep"
-            )
-    element = f"constraint {number}"
-    return {"type": written_type(type(constraint), element), **write_fields(constraint, element)}
+    tables = []
+    for number, constraint in enumerate(constraints, start=1):
+        element, own_type = f"constraint {number}", type(constraint)
+        for name, value in vars(constraint).items():
+            if callable(value):
+                raise ValueError(
+                    f"{element}, {own_type.__name__}, holds a Python function as its {name!r}, which a file cannot keep"
+                )
+        tables.append({"type": written_type(own_type, element), **write_fields(constraint, element)})
+    return json.dumps(tables)
 
 
 def parse_constraints(text: str, path: Path) -> tuple[Constraint, ...]:

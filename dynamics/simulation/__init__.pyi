@@ -1,0 +1,10 @@
+from .controls import Inputs as Inputs
+from .controls import StateFeedback as StateFeedback
+from .events import Event as Event
+from .events import Occurrence as Occurrence
+from .methods import Run as Run
+from .results.trajectory import Trajectory as Trajectory
+from .simulate import SimulationWarning as SimulationWarning
+from .simulate import simulate as simulate
+from .simulator import Simulator as Simulator
+from .stiffness import StiffnessWarning as StiffnessWarning
