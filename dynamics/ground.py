@@ -56,8 +56,8 @@ def ground_reactions(model: Model, motion: "motions.MotionLike") -> "motions.For
         moment = np.sum(np.cross(rows[..., 3:6] - point[:, None], force), axis=-2)
         loads.append((force.sum(axis=-2), point, moment))
     names = tuple(f"{body}_ground" for body in bodies)
-    parts = (np.stack(part, axis=1) for part in zip(*loads, strict=True))
-    return motions.Forces(motion.time[moving], names, bodies, *parts)
+    force, point, moment = (np.stack(part, axis=1) for part in zip(*loads, strict=True))
+    return motions.Forces(motion.time[moving], names, bodies, force, point, moment)
 
 
 def _on_ground(model: Model) -> list[tuple[int, str, float]]:

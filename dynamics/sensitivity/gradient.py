@@ -327,9 +327,9 @@ class _Simulation:
         parts = np.split(
             gradients[..., 0, :] if single else gradients, np.cumsum([*equations.inputs.values()]), axis=-1
         )
-        inputs = dict(zip(equations.inputs, parts, strict=False))
+        by_name = dict(zip(equations.inputs, parts, strict=False))
         named = {name: parameters[..., i] for i, name in enumerate(self.problem.names)}
-        return SimulationGradient(value, dq, du, dw, inputs, named, *equations.split(end))
+        return SimulationGradient(value, dq, du, dw, by_name, named, *equations.split(end))
 
     def _backward(self, end: Pair, piece: tuple[Array, Array, Array], first: int) -> tuple[Array, Array, Array]:
         """The gradients by states (..., n), inputs (..., K, m) and parameters (..., k) at the start of a piece of the

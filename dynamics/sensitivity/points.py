@@ -102,7 +102,7 @@ class StatePoint:
     def input_names(self) -> tuple[str, ...]:
         """The name of every component of the inputs, in order."""
         equations = self.equations
-        names = {"torque": [f"torque.{name}" for name in equations.system.velocity_names]}
+        names: dict[str, Sequence[str]] = {"torque": [f"torque.{name}" for name in equations.system.velocity_names]}
         if isinstance(model := equations.model, Model):
             names |= dict.fromkeys(("excitation", "activation"), model.muscle_names) | {"controls": model.control_names}
         return tuple(name for key in equations.inputs for name in names[key])

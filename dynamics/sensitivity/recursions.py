@@ -127,10 +127,8 @@ def _joints(system: ArticulatedSystem, state: tuple[Array, Array, Array], f_ext:
     found = []
     for i, (link, pose) in enumerate(zip(links, world_poses(tree, motion, in_branch=True), strict=True)):
         phi, own_state = motion.subspaces[i], (q[..., link.q], u[..., link.u], udot[..., link.u])
-        parent = tuple(
-            to_child(motion.transforms[i], x) for x in (root if link.parent == WORLD else moving[link.parent])
-        )
-        m, n, n_of_u, dS = _columns(link, phi, parent, motion.velocities[i], own_state, forces[i])
+        v_p, a_p = (to_child(motion.transforms[i], x) for x in (root if link.parent == WORLD else moving[link.parent]))
+        m, n, n_of_u, dS = _columns(link, phi, (v_p, a_p), motion.velocities[i], own_state, forces[i])
         of_q = plus(coriolis[i].times(m[0]), force_columns(inertias[i], n))
         of_u = plus(coriolis[i].times(phi[0]), force_columns(inertias[i], n_of_u))
         of_udot = force_columns(inertias[i], phi)
@@ -197,7 +195,6 @@ def _columns(
     state   its q, u and udot
     force   what it transmits
     """
-    dS: Any
     (v_p, a_p), (q, u, udot), joint, k = parent, state, link.joint, link.joint.nu
     m, n, n_of_u = (
         _motion_cross(v_p, phi),

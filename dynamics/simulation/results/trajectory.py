@@ -341,8 +341,8 @@ class Trajectory(Curves, Solved):
         described = list(self._described())
         if self.actuation is not None:
             actuators = delayed(self.muscled)
-            names = [actuator.name for actuator in actuators.values()]
-            described.append(("", "", self.actuation[..., [*actuators]], names, "{}.activation", ""))
+            labels = [actuator.name for actuator in actuators.values()]
+            described.append(("", "", self.actuation[..., [*actuators]], labels, "{}.activation", ""))
         for _, _, values, names, pattern, _ in described:
             values = np.broadcast_to(values, (*rows, len(names)))
             columns |= {pattern.format(name): values[..., k].ravel() for k, name in enumerate(names)}
@@ -425,12 +425,11 @@ class Trajectory(Curves, Solved):
         if path.suffix.lower() == ".csv":
             table = self.to_dataframe()[rows].set_index("time")
         else:  # a table of OpenSim's states
-            part = lambda x: None if x is None else x[rows]  # noqa: E731
             table = motion_from_states(
                 self.model, self.time[rows], self.q[rows], self.u[rows],
                 in_degrees=path.suffix.lower() == ".mot" if in_degrees is None else in_degrees,
-                activation=None if self.excitation is None else part(self.activation),
-                muscle_states=part(self.muscle_states),
+                activation=None if self.excitation is None or self.activation is None else self.activation[rows],
+                muscle_states=None if self.muscle_states is None else self.muscle_states[rows],
             )  # fmt: skip
             if self.actuation is not None:
                 table = table.assign(**actuator_columns(self.muscled, self.actuation[rows]))
