@@ -21,6 +21,10 @@ class Coordinate(Record):
 
     A coordinate is free, or locked where it starts, or it follows a function of time [s] that is `prescribed`. A locked
     one follows no function. `constraint` is what the mode means to equations of motion and all that is built on them.
+
+    angular  it is one of three successive angles about x, y and z whose speeds are the components of the angular
+             velocity in the parent's axes, not rates, in states files of OpenSim: those of its BallJoint, FreeJoint,
+             EllipsoidJoint and ScapulothoracicJoint (`load_motion` converts them)
     """
 
     constants: ClassVar[tuple[str, ...]] = ("range",)
@@ -29,6 +33,7 @@ class Coordinate(Record):
     locked: bool = False
     clamped: bool = False
     prescribed: AxisFunction | None = None
+    angular: bool = False
 
     @property
     def free(self) -> bool:

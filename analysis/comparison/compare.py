@@ -15,7 +15,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.lazy_imports import MissingExtraError
 from myoquat.data import load_model, load_motion
 from myoquat.data.motions import MotionLike, motion_of
-from myoquat.data.osim.read import angular_coordinates
+from myoquat.data.motions.angular_speeds import angular_triples
 from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
@@ -133,8 +133,9 @@ def compare_with_engine(
     check_types(path=(path, PATH), rotations=(rotations, str))
     side = engine_of(Path(path))
     wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
-    about_axes = angular_coordinates(Path(path)) if isinstance(side, OpensimSide) else ()
-    a = ModelSide(load_model(path, rotations, wrapping=wrapping), f"{Path(path).name} in myoquat", about_axes)
+    model = load_model(path, rotations, wrapping=wrapping)
+    about_axes = angular_triples(model) if isinstance(side, OpensimSide) else ()
+    a = ModelSide(model, f"{Path(path).name} in myoquat", about_axes)
     if isinstance(side, MujocoSide):
         side.offsets = _offsets(a.model)
     return _compared((a, side), (coordinates, muscles, bodies), (poses, seed, motion), activation)

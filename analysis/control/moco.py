@@ -27,9 +27,11 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
+from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.series import check_time
-from myoquat.joints.evaluation import system_of
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints.vectors import matvec
 from myoquat.muscle import Model, muscle_forces
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import HillLaw
@@ -237,7 +239,7 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     every = replace(solution, layout=replace(layout, nodes=layout.having("w")))
     motion, activations = every.motion, _of_muscles(plant, every)
     assert motion.u is not None
-    values, speeds = _of_coordinates(motion)
+    values, speeds = _of_coordinates(plant.model, motion)
     controls = dict(zip(_control_labels(plant), solution.controls_at(every.time).T, strict=True))
     multipliers = {
         name: np.interp(every.time, solution.multiplier_time, column)
@@ -250,8 +252,8 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     return MocoTrajectory(every.time, values | speeds | activations, controls, multipliers=multipliers, header=header)
 
 
-def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Values and speeds of all coordinates by Moco's names."""
+def _of_coordinates(model: SystemLike, motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Values and speeds of all coordinates by Moco's names; some speeds are an angular velocity there."""
     frame = motion_from_states(motion.system, motion.time, motion.q, motion.u)
     values: dict[str, Array] = {}
     speeds: dict[str, Array] = {}
@@ -261,6 +263,10 @@ def _of_coordinates(motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]
         name = label[:-2] if speed else label
         path = f"/jointset/{joints[name]}/{name}" if name in joints else f"/jointset/{name}"
         (speeds if speed else values)[f"{path}/{'speed' if speed else 'value'}"] = frame[label].to_numpy(float)
+    for names in angular_triples(model):
+        labels = [f"/jointset/{joints[name]}/{name}/speed" for name in names]
+        axes, rates = axes_of_angles(*(frame[name].to_numpy(float) for name in names[:2])), [speeds[n] for n in labels]
+        speeds |= dict(zip(labels, matvec(axes, np.stack(rates, axis=-1)).T, strict=True))
     return values, speeds
 
 
@@ -381,7 +387,7 @@ def _with_motion(plant: Plant, times: Array, trajectory: MocoTrajectory, sites: 
         return sites
     frame = pd.DataFrame(dict(columns), trajectory.time)
     start = getattr(plant.model, "start", None)
-    poses, velocities = states_from_motion(plant.system, frame, in_degrees=False, start=start)
+    poses, velocities = states_from_motion(plant.model, frame, in_degrees=False, start=start)
     at = np.clip(times, trajectory.time[0], trajectory.time[-1])
     q = interpolated_pose(Motion(plant.system, trajectory.time, poses), at)
     if velocities is None:

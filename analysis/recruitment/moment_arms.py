@@ -18,7 +18,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angles import angle_axes
-from myoquat.data.osim.tree import axes_of_angles
+from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows

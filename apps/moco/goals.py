@@ -43,7 +43,7 @@ class Reading:
 
     def table(self, goal: Element, name: str) -> "pd.DataFrame":
         """The table of a goal's TableProcessor; ModelError where it names no file."""
-        return read_table(self.file.table(goal, name), self.names, self.processed.model.system)
+        return read_table(self.file.table(goal, name), self.names, self.processed.model)
 
     def leave_out(self, element: Element, why: str) -> None:
         """Note what has no equal here."""

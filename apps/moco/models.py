@@ -13,7 +13,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
 from myoquat.data.files import beside, missing_file
-from myoquat.data.motions.coordinates import DEGREE, turning_entries
+from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_inner_model
@@ -104,16 +104,19 @@ def _paths_ending_in(end: str) -> tuple[str, ...]:
     return tuple(f"{prefix}/{end}" for prefix in PREFIXES)
 
 
-def read_table(processor: Processor, names: MocoNames, system: ArticulatedSystem) -> "pd.DataFrame":
-    """The table of a TableProcessor after its operators, angles in rad, without columns that are not finite throughout.
+def read_table(processor: Processor, names: MocoNames, model: Model) -> "pd.DataFrame":
+    """The table of a TableProcessor after its operators, angles in rad, without columns that are not finite throughout,
+    and with rates of angles where Moco's speeds are an angular velocity.
+
     ModelError for an operator that has no equal here."""
     assert processor.file is not None
     table = load_table(processor.file)
     in_degrees = table.attrs.get("in_degrees")
     table = table.loc[:, np.isfinite(table.to_numpy(float)).all(axis=0)].rename(columns=str)
     if in_degrees:
-        turning = _turning(names, system)
+        turning = _turning(names, model.system)
         table = table * [DEGREE if names.state(label) in turning else 1.0 for label in table]
+    table = rates_of_states(model, table, False, model.start)
     return operated(table, processor, names)
 
 

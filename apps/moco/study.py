@@ -14,7 +14,7 @@ from myoquat.analysis.control.conditions import BoundaryConstraint, PathConditio
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
 from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
-from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory
+from myoquat.analysis.control.moco import MocoTrajectory, load_moco_trajectory, velocity_of
 from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
@@ -33,6 +33,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Markers, Motion, load_markers
+from myoquat.data.motions.angular_speeds import angular_triples
 from myoquat.data.omoco import (
     IN_MEMORY,
     Interval,
@@ -163,8 +164,15 @@ def read_bounds(reading: Reading) -> Bounds:
     holder = property_of(file.phase, "default_speed_bounds", "MocoBounds")
     found = own_bounds(reading, (None if holder is None else interval(holder, "bounds")) or SPEEDS)
     given: set[str] = set()
+    model = reading.processed.model
+    turning = {name for three in angular_triples(model) for name in three} & {*model.system.coordinate_names}
+    rates = {velocity_of(model.system, name) for name in turning}
     for info in file.infos("state_infos"):
         for name in _named(info, reading, is_state=True):
+            if name in rates:
+                reading.leave_out(
+                    info.element, f"the speed {name} is an angular velocity there: bounds are of rates here"
+                )
             given |= {name} if info.bounds is not None else set()
             ends = {"bounds": info.bounds, "initial": info.initial, "final": info.final}
             for place, bounds in ends.items():
@@ -263,7 +271,7 @@ def _track(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
     times, followed = [], None
     states, markers = (_reference(reading, f"{name}_reference") for name in ("states", "markers"))
     if states is not None:
-        followed = read_table(states, reading.names, reading.processed.model.system)
+        followed = read_table(states, reading.names, reading.processed.model)
         if boolean(root, "track_reference_position_derivatives"):
             followed = with_rates(followed, reading.names)
         goals += _states(reading, followed)
@@ -345,7 +353,7 @@ def _inverse(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) ->
     """Least excitations of a motion that is prescribed."""
     reading, root = _reading(file, file.root, unsupported, shifted), file.root
     names, model = reading.names, reading.processed.model
-    table = read_table(reading.file.table(root, "kinematics"), names, model.system)
+    table = read_table(reading.file.table(root, "kinematics"), names, model)
     unused = [label for label in table if names.state(label) is None]
     if unused and not boolean(root, "kinematics_allow_extra_columns"):
         complain(root, f"the model has no state {unused[0]!r}; <kinematics_allow_extra_columns> passes over it")

@@ -40,9 +40,10 @@ from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table
+from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities
 from myoquat.data.motions.series import interpolated
 from myoquat.data.osim.controllers import read_control_bounds
-from myoquat.data.osim.read import angular_coordinates, read_frame
+from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
     ActuationSetup,
@@ -205,7 +206,11 @@ def kinematics(moving: Moving, setup: KinematicsSetup, outputs: Outputs) -> None
     scale = degree_scale(system) if setup.in_degrees else np.ones(system.nq)
 
     def columns(order: int) -> Columns:
-        values: Any = (moving.q, moving.u, moving.accelerations)[order]
+        state: Any = moving.q, moving.u, moving.accelerations
+        values = state[order]
+        if order and moving.angular:
+            convert: Any = (angular_velocities, angular_accelerations)[order - 1]
+            values = convert(moving.model, *state[: order + 1])
         return {names[k]: scale[k] * values[:, k] for k in chosen}
 
     titles = {"q": "Coordinates", "u": "Speeds", "dudt": "Accelerations"}
@@ -296,7 +301,7 @@ def muscle_analysis(moving: Moving, setup: MuscleAnalysisSetup, outputs: Outputs
         found |= _of_fibers(moving, muscles, found["Length"])
     if setup.moments:
         follows = bool(model.constraints or model.couplers)
-        axes = angular_coordinates(moving.setup.model)
+        axes = angular_triples(model)
         table = moment_arms(model, moving.q, sequence="file", follow_constraints=follows, about_axes=axes)
         known = [str(name) for name in table.columns]
         wanted = known if setup.coordinates == ("all",) else list(setup.coordinates)

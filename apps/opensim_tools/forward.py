@@ -296,5 +296,5 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
     labels = sorted((x for x in of_muscles if x not in still), key=lambda label: order[label.split("/")[2]])
     others = {label: of_muscles[label] for label in labels} | actuator_columns(model, moving.controls)
     for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
-        columns = state_columns(model.system, moving.q * scale, moving.u * scale) | others
+        columns = state_columns(model, moving.q, moving.u, scale) | others
         outputs.table(result_file(setup, ending), over_time(moving.time, columns), "states", ending.endswith("mot"))

@@ -33,12 +33,12 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.motions import Markers, Orientations, load_markers, load_motion, load_orientations
+from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.coordinates import muscle_columns
 from myoquat.data.motions.series import TIME_TOLERANCE_S, row_at
 from myoquat.data.osim import with_markers
-from myoquat.data.osim.read import angular_coordinates, child_frames
+from myoquat.data.osim.read import child_frames
 from myoquat.data.osim.sensor_frames import SensorFrame, model_with_sensors, read_sensor_frames
-from myoquat.data.osim.tree import axes_of_angles
 from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, ScaleSetup, Task
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
@@ -159,14 +159,15 @@ def _rows(markers: Markers, rows: slice) -> Markers:
 
 def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
     """Find the generalized forces and note their file."""
-    found = _inverse_dynamics(setup, outputs.rotations)
+    model = load_model(setup.model, outputs.rotations)
+    found = _inverse_dynamics(setup, model)
     torques = found.of_coordinates()
-    for angles in angular_coordinates(setup.model):
+    for angles in angular_triples(model):
         _turn_to_parents_axes(torques, found, angles)
     outputs.tell(f"{len(torques)} frames, {len(torques.columns)} generalized forces")
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces")
     if setup.joints:
-        own = found if outputs.rotations == "file" else _inverse_dynamics(setup, "file")
+        own = found if outputs.rotations == "file" else _inverse_dynamics(setup, load_model(setup.model, "file"))
         title = "Inverse Dynamics Body Forces at Specified Joints"
         outputs.table(setup.body_forces, _forces_at_joints(setup, own), title)
 
@@ -181,9 +182,8 @@ def _turn_to_parents_axes(torques: pd.DataFrame, found: JointTorques, angles: Se
     torques[columns] = np.linalg.solve(transposed, torques[columns].to_numpy()[..., None])[..., 0]
 
 
-def _inverse_dynamics(setup: InverseDynamicsSetup, rotations: str) -> JointTorques:
+def _inverse_dynamics(setup: InverseDynamicsSetup, model: Model) -> JointTorques:
     """The generalized forces of the setup's motion."""
-    model = load_model(setup.model, rotations)
     words = {word.lower() for word in setup.excluded}
     if model.muscles and not words & {"muscles", "all"}:
         raise ModelError(
@@ -324,7 +324,7 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
                                    "fixed": str(m.fixed).lower()}) for m in model.markers]  # fmt: skip
     outputs.xml(placer.marker_file, lambda: _document("MarkerSet", entries))
     if placer.motion is not None:
-        columns = state_columns(model.system, fit.q, np.zeros((1, model.system.nu)))
+        columns = state_columns(model, fit.q, np.zeros((1, model.system.nu)))
         own = [start_activation(m) for m in model.muscles]
         columns |= muscle_columns(model, np.array([own])) if own else {}
         outputs.table(placer.motion, over_time(fit.time, columns), "static pose")

@@ -21,6 +21,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
+from myoquat.data.motions.angular_speeds import angular_triples, angular_velocities, rates_of_angles
 from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
@@ -86,7 +87,7 @@ def filtered_motion(path: Path, model: Model, cutoff: float | None) -> Motion:
         return smooth_angles(recorded, cutoff)
 
 
-def with_speeds(motion: Motion, path: Path) -> Motion:
+def with_speeds(model: Model, motion: Motion, path: Path) -> Motion:
     """The motion with the speeds of a file, by linear interpolation between its rows, as in OpenSim's AnalyzeTool.
     Speeds are in radians and metres per second; a file that declares degrees raises an error."""
     given = load_table(path)
@@ -103,6 +104,9 @@ def with_speeds(motion: Motion, path: Path) -> Motion:
         raise ModelError(f"speeds are needed from {time[0]:g} to {time[-1]:g} s", file=path)
     for name in speeds:
         table[name] = np.interp(time, rows, given[name])
+    for names in angular_triples(model):
+        x, y, omega = *(table[name].to_numpy() for name in names[:2]), table[[f"{name}_u" for name in names]].to_numpy()
+        table[[f"{name}_u" for name in names]] = rates_of_angles(x, y, omega)
     q, u = states_from_motion(motion.system, table, in_degrees=False)
     return replace(motion, q=q, u=u)
 
@@ -216,6 +220,13 @@ class Moving:
         assert self.motion.u is not None
         return self.motion.u
 
+    @property
+    def angular(self) -> bool:
+        """Whether three speeds of a ball joint are its angular velocity to OpenSim (`Coordinate.angular`). From a file
+        of coordinates alone it takes the rates of the angles for it, in the same numbers."""
+        setup = self.setup
+        return not isinstance(setup, AnalyzeSetup) or setup.states is not None or setup.speeds is not None
+
     def recorded(self, interval: int) -> "Moving":
         """The frames that an analysis records: the first, all multiples of its interval in the file's numbers, and the
         last."""
@@ -315,7 +326,7 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         assert setup.coordinates is not None
         whole = filtered_motion(setup.coordinates, model, setup.cutoff)
         if setup.speeds is not None:
-            whole = with_speeds(whole, setup.speeds)
+            whole = with_speeds(model, whole, setup.speeds)
         whole = assembled_motion(model, whole, setup.coordinates)
         assert whole.u is not None
         bends = natural_spline(whole.time, whole.u)(whole.time, 1)  # not the second derivatives of the coordinates
@@ -341,12 +352,14 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     return Moving(setup, model, motion, loads_at(setup.loads, time), controls, activation, fibers, rows.start)
 
 
-def state_columns(system: ArticulatedSystem, q: Array, u: Array) -> dict[str, Array]:
-    """Value and speed of every coordinate by OpenSim's path, of a system whose velocities are rates of coordinates."""
+def state_columns(model: Model, q: Array, u: Array, scale: Array | float = 1.0) -> dict[str, Array]:
+    """Value and speed of every coordinate by OpenSim's path, of a model whose velocities are rates of coordinates, each
+    times `scale`. Speeds of some joints are an angular velocity there (`Coordinate.angular`)."""
+    system, speeds = model.system, angular_velocities(model, q, u)
     joints = [body.joint_name or body.name for body in system.bodies for _ in body.names_of_coordinates]
     names = zip(joints, system.coordinate_names, strict=True)
     labels = [f"/jointset/{joint}/{name}/{part}" for joint, name in names for part in ("value", "speed")]
-    return labelled(labels, np.stack([q, u], axis=-1).reshape(len(q), -1))
+    return labelled(labels, np.stack([q * scale, speeds * scale], axis=-1).reshape(len(q), -1))
 
 
 def start_activation(muscle: Muscle) -> float:

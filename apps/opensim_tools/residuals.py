@@ -123,7 +123,7 @@ def _note_files(setup: RraSetup, model: Model, found: ConsistentMotion, controls
     tables = {
         "controls": over_time(motion.time, labelled(model.control_names, controls)),
         "PositionErrors": over_time(motion.time, labelled(tracked, errors)),
-        "states": over_time(motion.time, state_columns(model.system, motion.q, motion.u)),
+        "states": over_time(motion.time, state_columns(model, motion.q, motion.u)),
     }
     for title, table in tables.items():
         outputs.table(result_file(setup, f"{title.replace('PositionErrors', 'pErr')}.sto"), table, title)

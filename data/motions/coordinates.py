@@ -10,6 +10,7 @@ from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.data.motions.angular_speeds import rates_of_speeds
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.evaluation import SystemLike, system_of
@@ -25,6 +26,7 @@ __all__ = [
     "motion_from_states",
     "muscle_columns",
     "muscle_states_from_motion",
+    "rates_of_states",
     "states_from_motion",
     "states_in_angles",
     "turning_entries",
@@ -123,12 +125,13 @@ def states_from_motion(
 
     A column of a coordinate has its bare name or that of OpenSim's states, '/jointset/<joint>/<coordinate>/value' or
     '<joint>/<coordinate>/value'. A column of a speed has the name '.../speed', '<coordinate>_u' or the model's own name
-    of the velocity. Angles are converted where the motion is in
-    degrees, as it says itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths, quaternions and coordinates of
-    unit "1" never are (`ArticulatedSystem.coordinate_units`). A
-    quaternion that has replaced the angles of a model file is read from those angles, if the motion has them. Columns
-    of muscles ('/forceset/...') are passed over, and those in `ignore`, names or patterns as of a shell ('*_tx').
-    Coordinates that the motion lacks are taken from `start` (nq,), if it is given, and speeds are then zero.
+    of the velocity. Three columns '.../speed' of a ball joint of OpenSim are its angular velocity: a Model knows these
+    joints (`Coordinate.angular`), a system does not. Angles are converted where the motion is in degrees, as it says
+    itself (`attrs["in_degrees"]`) or `in_degrees` says; lengths, quaternions and coordinates of unit "1" never are
+    (`ArticulatedSystem.coordinate_units`). A quaternion that has replaced the angles of a model file is read from those
+    angles, if the motion has them. Columns of muscles ('/forceset/...') are passed over, and those in `ignore`, names
+    or patterns as of a shell ('*_tx'). Coordinates that the motion lacks are taken from `start` (nq,), if it is given,
+    and speeds are then zero.
 
     Raises ValueError for a column that the model does not know and a coordinate that is given twice or missing. It is
     also raised if neither the motion nor `in_degrees` states the unit of angles, or if they disagree.
@@ -142,7 +145,7 @@ def states_from_motion(
     array([0.1745, 0.3491])
     """
     check_types(motion=(motion, "pandas.DataFrame"))
-    target = system_of(model)
+    target, motion = system_of(model), rates_of_states(model, motion, _degrees(motion, in_degrees), start)
     system, q, u = states_in_angles(target, motion, in_degrees, start, ignore)
     there = convert_coordinates(system, target, q)
     return there, None if u is None else convert_velocities(system, target, q, u)
@@ -176,6 +179,19 @@ def states_in_angles(
     if not any(quantity == "u" for quantity, _ in columns):
         return system, q, None
     return system, q, _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
+
+
+def rates_of_states(
+    model: SystemLike, motion: "pd.DataFrame", degrees: bool | None, start: ArrayLike | None = None
+) -> "pd.DataFrame":
+    """The motion with rates of angles in place of the angular velocities that OpenSim's states have for some joints
+    (`myoquat.muscle.coordinates.Coordinate.angular`); `start` (nq,) has angles that it lacks."""
+    system = system_of(model)
+    named = {*system.coordinate_names, *system.angle_names}
+    known = named | {f"{name}_u" for name in named}
+    columns = {bare_name(label, known): label for label in map(str, motion.columns)}
+    at = {} if start is None else {name: float(system.coordinate(name, np.asarray(start, float))) for name in named}
+    return rates_of_speeds(model, motion, columns, DEGREE if degrees else 1.0, at)
 
 
 def _is_passed_over(label: str, ignore: Collection[str]) -> bool:

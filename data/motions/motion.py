@@ -16,7 +16,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
 from myoquat.data.files import existing
 from myoquat.data.motions.angles import angle_table
-from myoquat.data.motions.coordinates import bare_name, states_in_angles
+from myoquat.data.motions.coordinates import bare_name, rates_of_states, states_in_angles
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
@@ -281,7 +281,9 @@ def load_motion(
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
     columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. A file whose nRows or
     nColumns is wrong is read with an ImplausibleWarning, or raises an error if `strict`. Raises ModelError with file
-    and line for a broken file, and with the file's name for columns that the model does not know, or lacks.
+    and line for a broken file, and with the file's name for columns that the model does not know, or lacks. The speeds
+    '.../speed' of a BallJoint, FreeJoint, EllipsoidJoint or ScapulothoracicJoint are an angular velocity to OpenSim,
+    and to a Model that was read from its file, but not to a system.
 
     >>> import tempfile
     >>> import myoquat as mq
@@ -302,6 +304,7 @@ def load_motion(
     with errors_in(path):
         if degrees is False:
             _warn_far(system, frame)
+        frame = rates_of_states(model, frame, degrees, start)
         moving, x, speeds = states_in_angles(system, frame, in_degrees, start, ignore)
         q = same_pose(moving, system, x)
         u = None if speeds is None else same_speeds(moving, system, x, speeds, q)

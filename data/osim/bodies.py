@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.records import dataclass
+from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.data.osim.constraints import weld
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames, add_offset
 from myoquat.data.osim.functions import add_function
@@ -21,7 +22,6 @@ from myoquat.data.osim.tree import (
     OsimJoint,
     Way,
     are_collinear,
-    axes_of_angles,
     linked,
     read_joint,
     scapular_bodies,
@@ -185,7 +185,7 @@ def add_joint(parent: Element, placed: Placed, start: Any, coordinates: dict[str
     if body.joint.nq:
         holder, (values, speeds) = add(joint, "coordinates"), start
         if tag in BY_ANGULAR_VELOCITY and np.any(speeds):
-            speeds = axes_of_angles(*values[:2]) @ speeds
+            speeds = axes_of_angles(*np.array(values[:2])) @ speeds
         for coordinate, value, speed in zip(body.names_of_coordinates, values, speeds, strict=True):
             _add_coordinate(holder, checked_name(coordinate, element), value, speed, coordinates.get(coordinate))
     frames = add(joint, "frames")

@@ -34,7 +34,6 @@ from myoquat.data.osim.tree import (
     collinear_motions,
     forces_on_angles,
     is_blank,
-    turned_by_angular_velocity,
 )
 from myoquat.data.osim.version import in_current_schema, read_document
 from myoquat.data.osim.wraps import Surfaces
@@ -103,12 +102,6 @@ def child_frames(path: Path) -> dict[str, str]:
     """The name of the frame that each joint of a model's file moves, as OpenSim's tables call it, by the joint's."""
     joints = objects(read_document(path, ImplausibleValues()), "JointSet")
     return {str(joint.get("name")): last_name(text(joint, "socket_child_frame")) for joint in joints}
-
-
-def angular_coordinates(path: Path) -> list[list[str]]:
-    """The three angles of each joint of a model's file along whose angular velocity OpenSim's generalized forces
-    act."""
-    return [names for _, names in turned_by_angular_velocity(read_document(path, ImplausibleValues()))]
 
 
 def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from myoquat.core.records import dataclass
+from myoquat.data.motions.angular_speeds import rates_of_angles
 from myoquat.data.osim.elements import Format, ValueType, by_tag, format_of
 from myoquat.data.osim.frames import GROUND, ZERO, Frame, Frames
 from myoquat.data.osim.functions import FUNCTIONS, POLYNOMIAL, function_in, read_function, read_polynomial
@@ -242,15 +243,6 @@ def turned_by_angular_velocity(model: Any) -> Iterator[tuple[str, list[str]]]:
             yield tag, [str(coordinate.get("name")) for coordinate in joint.findall("coordinates/Coordinate")][:3]
 
 
-def axes_of_angles(x: Any, y: Any) -> np.ndarray:
-    """(..., 3, 3) E: the angular velocity in the parent's frame is E times the rates of the angles x, y, z about these
-    axes."""
-    one, zero = np.ones_like(x), np.zeros_like(x)
-    rows = [[one, zero, np.sin(y)], [zero, np.cos(x), -np.sin(x) * np.cos(y)],
-            [zero, np.sin(x), np.cos(x) * np.cos(y)]]  # fmt: skip
-    return np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1))
-
-
 def forces_on_angles(model: Any) -> Iterator[tuple[str, str]]:
     """(force, type of the joint) of the forces of a <Model> that act on such angles."""
     angles = {name: tag for tag, names in turned_by_angular_velocity(model) for name in names}
@@ -276,7 +268,8 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
     found = element.findall("coordinates/Coordinate")
     if count is not None and len(found) != count:
         complain(element, f"<{element.tag}> needs {count} coordinates, not {len(found)}")
-    coordinates = tuple(_coordinate(c) for c in found)
+    angles = 3 if element.tag in BY_ANGULAR_VELOCITY else 0
+    coordinates = tuple(_coordinate(c, k < angles) for k, c in enumerate(found))
     if backward and element.tag == "ScapulothoracicJoint":
         complain(element, "a <ScapulothoracicJoint> that carries its parent is not supported")
     names = tuple(c.name for c in coordinates)
@@ -285,7 +278,8 @@ def read_joint(element: Any, backward: bool = False) -> OsimJoint:
         joint = turned_around(Body("child", "parent", joint, coordinate_names=names)) if backward else joint
     defaults, speeds = (tuple(_start(c, tag) for c in found) for tag in STARTS)
     if element.tag in BY_ANGULAR_VELOCITY and any(speeds[:3]):
-        rates = np.linalg.solve(axes_of_angles(*defaults[:2]), speeds[:3])
+        x, y = np.array(defaults[:2])
+        rates = rates_of_angles(x, y, np.array(speeds[:3]))
         speeds = (*map(float, rates), *speeds[3:])
     return OsimJoint(joint, coordinates, defaults, speeds)
 
@@ -315,7 +309,7 @@ def add_coordinates(joint: Any, count: int, prefix: str = "") -> None:
         etree.SubElement(holder, "Coordinate", name=f"{prefix}_coord_{i}")
 
 
-def _coordinate(element: Any) -> Coordinate:
+def _coordinate(element: Any, angular: bool) -> Coordinate:
     name = element.get("name")
     if not name:
         complain(element, "a <Coordinate> needs a name")
@@ -323,7 +317,7 @@ def _coordinate(element: Any) -> Coordinate:
     if low_high == (-math.inf, math.inf):  # as OpenSim writes that there is none
         low_high = None
     function = function_in(element.find("prescribed_function"), element) if boolean(element, "prescribed") else None
-    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function)
+    return Coordinate(name, low_high, boolean(element, "locked"), boolean(element, "clamped"), function, angular)
 
 
 def _custom(element: Any, names: tuple[str, ...]) -> Joint:

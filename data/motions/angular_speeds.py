@@ -1,0 +1,99 @@
+"""Speeds in states files of OpenSim that are an angular velocity, and not rates of angles.
+
+Its BallJoint, FreeJoint, EllipsoidJoint and ScapulothoracicJoint turn by angles x, y and z about axes of these names,
+one after the other, R = Rx(x) Ry(y) Rz(z). Their first three speeds are the components of the angular velocity omega in
+the frame on the parent: omega = E (xdot, ydot, zdot).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from myoquat.core.lazy_imports import pandas as pd
+from myoquat.core.typing import Array
+from myoquat.joints.evaluation import SystemLike
+from myoquat.joints.vectors import matvec
+from myoquat.muscle.model import Model
+
+__all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "axes_of_angles", "rates_of_angles",
+           "rates_of_speeds"]  # fmt: skip
+
+
+def axes_of_angles(x: Array, y: Array) -> Array:
+    """(..., 3, 3) E."""
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    rows = [[one, zero, np.sin(y)], [zero, np.cos(x), -np.sin(x) * np.cos(y)],
+            [zero, np.sin(x), np.cos(x) * np.cos(y)]]  # fmt: skip
+    return np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1))
+
+
+def rates_of_angles(x: Array, y: Array, omega: Array) -> Array:
+    """(..., 3) E^-1 omega; not finite in gimbal lock, at cos y = 0."""
+    w1, w2, w3 = np.moveaxis(omega, -1, 0)
+    zdot = (np.cos(x) * w3 - np.sin(x) * w2) / np.cos(y)
+    return np.stack([w1 - np.sin(y) * zdot, np.cos(x) * w2 + np.sin(x) * w3, zdot], axis=-1)
+
+
+def angular_triples(model: SystemLike) -> list[tuple[str, ...]]:
+    """The names of x, y and z of each of these joints (`Coordinate.angular`); none of a system alone."""
+    names = (c.name for c in (model.coordinates if isinstance(model, Model) else ()) if c.angular)
+    return list(zip(names, names, names, strict=True))
+
+
+def angular_velocities(model: Model, q: Array, u: Array) -> Array:
+    """(..., nu) u of a model whose velocities are rates of coordinates, with angular velocities for these joints."""
+    found = u.copy()
+    for x, y, at in _turning(model, q):
+        found[..., at] = matvec(axes_of_angles(x, y), u[..., at])
+    return found
+
+
+def angular_accelerations(model: Model, q: Array, u: Array, udot: Array) -> Array:
+    """(..., nu) the rates of `angular_velocities`, E udot + Edot u."""
+    found = udot.copy()
+    for x, y, at in _turning(model, q):
+        (a, b, c), zero = np.moveaxis(u[..., at], -1, 0), 0.0 * x
+        sin, cos = np.sin, np.cos
+        changes = [cos(y) * b * c, -sin(x) * a * b - (cos(x) * cos(y) * a - sin(x) * sin(y) * b) * c,
+                   cos(x) * a * b - (sin(x) * cos(y) * a + cos(x) * sin(y) * b) * c]  # fmt: skip
+        found[..., at] = matvec(axes_of_angles(x, y), udot[..., at]) + np.stack([zero + d for d in changes], axis=-1)
+    return found
+
+
+def _turning(model: Model, q: Array) -> list[tuple[Array, Array, list[int]]]:
+    """x, y, and where the three angles of each joint are."""
+    index = {name: k for k, name in enumerate(model.system.coordinate_names)}
+    at = [[index[name] for name in names] for names in angular_triples(model)]
+    return [(q[..., three[0]], q[..., three[1]], three) for three in at]
+
+
+def rates_of_speeds(
+    model: SystemLike, table: "pd.DataFrame", named: Mapping[str, str], degree: float, start: Mapping[str, float]
+) -> "pd.DataFrame":
+    """The table with rates of angles in its columns '.../speed' of these joints.
+
+    named   columns by the names of coordinates, and of their speeds, '<name>_u'
+    degree  [rad] the unit of angles
+    start   [rad] angles that the table lacks
+
+    ValueError for a table that has some of the three speeds of a joint, or not the angles that they need.
+    """
+    changed: dict[str, Any] = {}
+    for names in angular_triples(model):
+        speeds = [named[f"{name}_u"] for name in names if f"{name}_u" in named]
+        if not any(speed.endswith("/speed") for speed in speeds):
+            continue
+        if len(speeds) < 3:
+            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity: all three are needed")
+        unknown = [name for name in names[:2] if name not in named and name not in start]
+        if unknown:
+            raise ValueError(f"the speeds of {', '.join(names)} are an angular velocity, which needs {unknown[0]!r}")
+        x, y = (table[named[n]].to_numpy(float) * degree if n in named else np.array(start[n]) for n in names[:2])
+        rates = rates_of_angles(x, y, table[speeds].to_numpy(dtype=float))
+        changed |= {speed: rates[:, k] for k, speed in enumerate(speeds)}
+    if not changed:
+        return table
+    result = table.assign(**changed)
+    result.attrs = dict(table.attrs)
+    return result
