@@ -189,7 +189,9 @@ def joint_force(plant: ModelPlant, point: Point, body: str, pulls: JointForceFit
         acting = acting + muscle_wrenches(system, paths, point.q, columns)
     if plant.constraints is not None:
         held = plant.constraints.constraints
-        acting = acting + constraint_wrenches(held, point.q, point.t, point.multipliers)
+        acting = acting + constraint_wrenches(
+            held, point.q, point.t, plant.constraints.all_multipliers(point.multipliers)
+        )
     passing = joint_wrenches(system, point.q, point.u, point.udot, acting)[..., i, :3]
     result: Array = -vecmat(passing, parent)
     for name, parts in fitted.items():
@@ -234,9 +236,8 @@ class JointLoad(IntegralGoal):
            muscles pull where their paths of points do
     scale  [N]
 
-    Where constraints are redundant, the solution determines which of the possible forces they have. Raises ValueError
-    for a body that does not exist, for paths that are functions of coordinates alone, without `pulls`, and for
-    constraints on velocities.
+    Where constraints are redundant, those carry nothing that others imply. Raises ValueError for a body that does not
+    exist, for paths that are functions of coordinates alone, without `pulls`, and for constraints on velocities.
 
     >>> from myoquat.analysis.control import JointLoad
     >>> JointLoad("shank", scale=1000.0, weight=0.1).title

@@ -43,18 +43,19 @@ from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import Constraint, Constraints
-from myoquat.joints.evaluation import SystemLike
+from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, matvec, vecmat
+from myoquat.joints.vectors import joined, matvec, vecmat, vector
 from myoquat.kernels.tracing.trace import trace
-from myoquat.muscle import Parameters
+from myoquat.muscle import Model, Parameters
 
 __all__ = [
     "Bound",
     "PathEquations",
     "Plant",
     "UnknownParameters",
+    "independent_rows",
     "interval",
     "parameters_of_equations",
     "parameters_of_model",
@@ -150,36 +151,55 @@ def _check_start(names: tuple[str, ...], start: Array, bounds: Array) -> None:
 
 
 class PathEquations:
-    """The formulas of a model's constraints that collocation needs; without any, all of them are empty."""
+    """The formulas of a model's constraints that collocation needs; without any, all of them are empty.
 
-    def __init__(self, system: ArticulatedSystem, constraints: Sequence[Constraint]) -> None:
+    `kept` (h,), (k,) are the rows of phi and of phidot that enter, all by default. Rows that others imply would leave
+    their multipliers undetermined, and the solver without a regular system.
+    """
+
+    def __init__(
+        self,
+        system: ArticulatedSystem,
+        constraints: Sequence[Constraint],
+        kept: tuple[list[int], list[int]] | None = None,
+    ) -> None:
         self.system = system
         self.constraints = Constraints(system, constraints, redundant=True)
+        self._kept = kept
 
     @property
     def key(self) -> Hashable:
         """What the formulas compute with."""
-        return self.constraints.key if self.constraints.parts else None
+        return (self.constraints.key, *map(tuple, self._kept or ())) if self.constraints.parts else None
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Of every constraint its numbers of rows of phi and of phidot."""
         return tuple(_rows_of(self.system, part) for part in self.constraints.parts)
 
+    @cached_property
+    def kept(self) -> tuple[list[int], list[int]]:
+        """The rows of phi and of phidot that enter."""
+        if self._kept is not None:
+            return self._kept
+        h, k = (sum(sizes) for sizes in zip(*self.sizes, strict=True)) if self.sizes else (0, 0)
+        return list(range(h)), list(range(k))
+
     @property
     def positions(self) -> int:
-        """Number of rows of phi."""
-        return sum(h for h, _ in self.sizes)
+        """Number of rows of phi that enter."""
+        return len(self.kept[0])
 
     @property
     def rates(self) -> int:
-        """Number of rows of phidot, and of multipliers."""
-        return sum(k for _, k in self.sizes)
+        """Number of rows of phidot that enter, and of multipliers."""
+        return len(self.kept[1])
 
     def names(self, what: str) -> tuple[str, ...]:
-        """A name for every row of "position", "velocity" or "acceleration"."""
+        """A name for every row of "position", "velocity" or "acceleration" that enters."""
         counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
-        return tuple(f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n))
+        names = [f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n)]
+        return tuple(names[i] for i in self.kept[what != "position"])
 
     @property
     def multiplier_names(self) -> tuple[str, ...]:
@@ -194,21 +214,88 @@ class PathEquations:
 
     def force(self, q: Array, t: Array, multipliers: Array) -> Array:
         """(..., nu) generalized forces A^T lambda."""
-        return vecmat(multipliers, self.constraints.jacobian(q, t))
+        return vecmat(multipliers, self.constraints.jacobian(q, t)[..., self.kept[1], :])
+
+    def all_multipliers(self, multipliers: Array) -> Array:
+        """(..., k) multipliers of all rows, zero for those that do not enter."""
+        count = sum(k for _, k in self.sizes)
+        columns = [0.0 * multipliers[..., 0]] * count
+        for place, row in enumerate(self.kept[1]):
+            columns[row] = multipliers[..., place]
+        return vector(columns)
 
     def acceleration(self, q: Array, u: Array, udot: Array, t: Array) -> Array:
         """(..., k) A udot - b."""
         result: Array = matvec(self.constraints.jacobian(q, t), udot) - self.constraints.bias(q, u, t)
-        return result
+        return result[..., self.kept[1]]
 
     def state(self, q: Array, u: Array, t: Array) -> Array:
         """(..., h + k) phi and phidot."""
-        return joined([self.constraints.position(q, t), self.constraints.rate(q, u, t)])
+        phi, rate = self.constraints.position(q, t), self.constraints.rate(q, u, t)
+        return joined([phi[..., self.kept[0]], rate[..., self.kept[1]]])
 
     def moves(self, q: Array, t: Array, g: Array) -> tuple[Array, Array]:
         """(..., nu) each: the moves of pose and velocities by multiples g (..., h + k) of the gradients at q."""
-        P, A = self.constraints.position_jacobian(q, t), self.constraints.jacobian(q, t)
+        P = self.constraints.position_jacobian(q, t)[..., self.kept[0], :]
+        A = self.constraints.jacobian(q, t)[..., self.kept[1], :]
         return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A)
+
+
+SAMPLED_POSES = 4  # on the constraints, at which rows are compared
+SAMPLED_MOTION = 0.2  # [rad, m] from the start to these poses
+IMPLIED_PART = 1e-8  # of a row: where less is left of it across the rows before, these imply it
+CLOSED_GAP = 1e-9  # [rad, m] off the constraints, for a pose that is on them
+MAX_CLOSING_STEPS = 30
+
+
+def independent_rows(model: SystemLike, constraints: Sequence[Constraint]) -> tuple[list[int], list[int]] | None:
+    """The rows of phi and of phidot that no others imply, None where all are. A row is implied where it depends on
+    those before it at all of several random poses on the constraints, at t = 0.
+
+    Constraints that determine a coordinate each are not compared: they are independent.
+    """
+    system, at = system_of(model), np.zeros(())
+    driven = [getattr(c, "dependent", getattr(c, "coordinate", c)) for c in constraints]
+    if all(isinstance(name, str) for name in driven) and len({*driven}) == len(driven):
+        return None
+    held, rng = Constraints(system, constraints, redundant=True), np.random.default_rng(0)
+    sizes = [_rows_of(system, part) for part in constraints]
+    placed = np.concatenate([np.full(k, h > 0) for h, k in sizes])  # rows of phidot that are rates of phi
+    start = model.start if isinstance(model, Model) else system.neutral()
+    samples: list[Array] = []
+    for _ in range(2 * SAMPLED_POSES):
+        q = integrate(system, start, rng.normal(size=system.nu) * SAMPLED_MOTION)
+        for _ in range(MAX_CLOSING_STEPS):
+            phi, A = held.position(q, at), _rate_rows(held, q, at)
+            if not np.abs(phi).max(initial=0.0) > CLOSED_GAP:
+                samples.append(A)
+                break
+            q = integrate(system, q, -np.linalg.pinv(A[placed], IMPLIED_PART) @ phi)
+        if len(samples) == SAMPLED_POSES:
+            kept = _independent([A[placed] for A in samples]), _independent(samples)
+            return None if [*map(len, kept)] == [int(placed.sum()), len(placed)] else kept
+    return None
+
+
+def _rate_rows(held: Constraints, q: Array, t: Array) -> Array:
+    """(k, nu) A at a pose (nq,): phidot is linear in u."""
+    units = np.eye(held.system.nu)
+    repeated = np.broadcast_to(q, (len(units), len(q)))
+    rows: Array = held.rate(repeated, units, t) - held.rate(repeated, 0.0 * units, t)
+    return rows.T
+
+
+def _independent(samples: Sequence[Array]) -> list[int]:
+    """The rows that depend on those before them in not all of the samples (k, n)."""
+    kept: list[int] = []
+    for i in range(len(samples[0])):
+        for rows in samples:
+            basis, row = rows[kept], rows[i]
+            left = row - row @ np.linalg.pinv(basis, IMPLIED_PART) @ basis if kept else row
+            if np.linalg.norm(left) > IMPLIED_PART * max(np.linalg.norm(row), np.abs(rows).max(initial=0.0)):
+                kept.append(i)
+                break
+    return kept
 
 
 def _numbered(label: str, i: int, n: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.analysis.control.plants.base import PathEquations, Plant, UnknownParameters
+from myoquat.analysis.control.plants.base import PathEquations, Plant, UnknownParameters, independent_rows
 from myoquat.analysis.control.points import Point
 from myoquat.core.arguments import CALLABLE, check_types, indices_of
 from myoquat.core.content import content_key
@@ -196,7 +196,9 @@ class ModelPlant(MuscledPlant):
         super().__init__(model, acting, bool(acting.torques))
         self.system, self.frames = system_of(model), acting.frames
         held = constraints_of(model)
-        self.constraints = PathEquations(self.system, held) if held else None
+        # numbers that are unknown may change what rows imply
+        kept = None if self.unknown.names else independent_rows(model, held)
+        self.constraints = PathEquations(self.system, held, kept) if held else None
         self.velocity_names = self.system.velocity_names
 
     def bound(self, p: Array) -> "ModelPlant":

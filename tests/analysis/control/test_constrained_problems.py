@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Periodic, Problem, TrackCoordinates, TrackPose
+from myoquat.analysis.control import TRANSCRIPTIONS, Effort, JointLoad, Periodic, Problem, TrackCoordinates, TrackPose
+from myoquat.analysis.control.plants.base import independent_rows
 from myoquat.data import Motion
-from myoquat.dynamics.constraints import CoordinateCoupler, Distance, assemble
+from myoquat.dynamics.constraints import CoordinateCoupler, Distance, Locked, PointLoop, assemble
 from myoquat.joints.functions import Linear
 
 G, START = 9.81, 0.5
@@ -51,13 +52,60 @@ def test_projection_keeps_the_order(method, pendulum):
 
 @pytest.mark.parametrize("method", ["shooting", "radau"])
 def test_second_rope_of_the_same_length_changes_nothing(method):
-    """Its row is that of the first, by pivoted rows at each pose: without pivots 0 / 0."""
+    """Its row is that of the first, by pivoted rows at each pose: without pivots 0 / 0. The program has no such row."""
     (rope,) = bob().constraints
     twice = replace(bob(), constraints=(rope, replace(rope, name="other")))
     one, two = (swinging(method, 10, model) for model in (bob(), twice))
     assert two.success
+    assert (two.iterations, two.multiplier_names) == (one.iterations, one.multiplier_names)
     np.testing.assert_allclose(two.q, one.q, atol=1e-9)
     np.testing.assert_allclose(two.simulate().q, one.simulate().q, atol=1e-9)
+
+
+def bars(**held):
+    """Three bars in a plane, each of 0.5 m."""
+    hinge, bodies = mq.joints.RevoluteJoint((0, 1, 0)), list[mq.Body]()
+    for k, name in enumerate("abc"):
+        bodies.append(mq.Body(name, bodies[-1].name if k else "ground", hinge, (0.5 * (k > 0), 0.0, 0.0), mass=1.0,
+                              center_of_mass=(0.25, 0.0, 0.0), coordinate_names=(name,)))  # fmt: skip
+    return mq.Model(mq.ArticulatedSystem(tuple(bodies)), start_q=(0.1, 0.4, 0.3), **held)
+
+
+PIN = PointLoop("c", "ground", (0.5, 0.0, 0.0), (0.9, 0.0, -0.2), name="pin")
+HALF = CoordinateCoupler("b", "a", Linear(-0.5, 0.1), name="half")
+ROWS = {  # constraints, and the rows of phi and of phidot that no others imply
+    "pin across the plane": ((PIN,), ([0, 2], [0, 2])),
+    "pin twice": ((replace(PIN, axes="xz"), replace(PIN, axes="xz", name="again")), ([0, 1], [0, 1])),
+    "lock of what follows a lock": ((HALF, Locked("a"), Locked("b")), ([0], [0, 1])),
+    "lock of what is pinned": ((PIN, Locked("a"), HALF), ([0, 2, 3], [0, 2, 3])),
+    "a coupler and a lock": ((HALF, Locked("a")), None),
+    "contradiction": ((HALF, replace(HALF, function=Linear(-0.5, 0.2), name="other")), None),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_that_others_imply_are_found(case):
+    """By hand: bars in a plane have 3 freedoms, a pin takes 2, a lock the last one. What contradicts stays."""
+    constraints, rows = ROWS[case]
+    assert independent_rows(bars(constraints=constraints), constraints) == rows
+
+
+def test_a_pin_across_the_plane_of_motion_costs_no_iteration():
+    """Its row along the axis of the hinges is zero. The force in a joint is the same without it."""
+    found = []
+    for pin in (replace(PIN, axes="xz"), PIN):
+        model = bars(constraints=(pin,))
+        q = assemble(model, model.start)
+        goals = Effort(), JointLoad("a", weight=1e-4)
+        torques = dict.fromkeys(model.system.velocity_names, 10.0)
+        problem = Problem(model, 0.5, goals, 10, torques=torques, initial={"q": q, "u": 0.0}, final={"a": q[0] + 0.1})
+        found.append(problem.solve())
+    plane, space = found
+    assert plane.success
+    assert (plane.iterations, plane.multipliers.shape) == (space.iterations, space.multipliers.shape)
+    assert space.multiplier_names == tuple(f"multiplier of point loop 'pin', row {k}" for k in (1, 3))
+    np.testing.assert_allclose(space.q, plane.q, atol=1e-9)
+    assert space.goals == pytest.approx(plane.goals, rel=1e-8)
 
 
 def test_multiplier_is_the_tension_of_the_rope(pendulum):
