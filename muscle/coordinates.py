@@ -1,6 +1,7 @@
 """Ranges, locks and couplings of the coordinates of a model file, and its markers."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ class Coordinate(Record):
     locked: bool = False
     clamped: bool = False
     prescribed: AxisFunction | None = None
-    angular: bool = False
+    angular: bool = field(default=False, compare=False)  # of the file, whose joints others may write otherwise
 
     @property
     def free(self) -> bool:
