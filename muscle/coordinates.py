@@ -23,9 +23,9 @@ class Coordinate(Record):
     A coordinate is free, or locked where it starts, or it follows a function of time [s] that is `prescribed`. A locked
     one follows no function. `constraint` is what the mode means to equations of motion and all that is built on them.
 
-    angular  it is one of three successive angles about x, y and z whose speeds are the components of the angular
-             velocity in the parent's axes, not rates, in states files of OpenSim: those of its BallJoint, FreeJoint,
-             EllipsoidJoint and ScapulothoracicJoint (`load_motion` converts them)
+    angular  it is one of three successive angles about x, y and z of a BallJoint, FreeJoint, EllipsoidJoint or
+             ScapulothoracicJoint. Their speeds in states files of OpenSim are not rates. They are components of the
+             angular velocity in the parent's axes, which `load_motion` converts.
     """
 
     constants: ClassVar[tuple[str, ...]] = ("range",)
