@@ -664,9 +664,13 @@ def _valleys(guesses: Array, segment: Segment) -> list[Array]:
     for i, (_, neighbours) in enumerate(_bundles(segment)):
         l = [guesses[..., i * PLANES + k] for k in range(PLANES)]
         chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
-        if neighbours:  # the first plane is nearly that of the path, which is a saddle point where all are as short
-            chosen[0], chosen[PLANES // 2] = l[0] < -np.inf, l[0] >= 0
-            for k in (1, -1):
+        if neighbours:
+            # The first plane is nearly that of the path. Those farther away are used even if between its neighbours the
+            # path slips back from there. With others, which follow it, it may stay.
+            chosen[0] = l[0] < -np.inf
+            for k in (PLANES // 4, PLANES // 2, PLANES - PLANES // 4):
+                chosen[k] = l[0] >= 0
+            for k in (1, -1):  # at a saddle point all planes beside it are as short
                 chosen[k] = chosen[k] | (l[k] - l[0] < MAX_SADDLE_RATIO * (l[2 * k] - l[0]))
         found += chosen
     return found

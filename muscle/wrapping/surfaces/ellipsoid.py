@@ -5,12 +5,16 @@ numbers are unknown: its angle theta, and the length s of the geodesic that star
 leave towards B. Along the geodesic the tangent plane passes through B twice, before B and behind it. At the second one
 the line would come back on itself. The first one is where a string around the circle of curvature leaves for B.
 
+Newton's method starts from the shortest planar path (`planar_paths`), and from another one where that may lead to a
+path as short. It goes downhill: where the length is not convex in theta, theta changes by as much as one step may.
+
 A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |D x|^2 x' . D x' stays constant along it
 (Joachimsthal's theorem; W. Klingenberg, Riemannian Geometry, 3.5). The right side holds no velocity, and Stoermer's
 rule integrates it.
 """
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,17 +22,17 @@ import numpy as np
 from myoquat.core.records import dataclass, unchecked
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, joined
-from myoquat.kernels import call_where, while_loop
+from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE, Winding, around
+from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_guesses import Section, as_short, shortest_sections
-from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, plane_of, project, size, unit
+from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord, PlanarPath
+from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
-MAX_NEWTON_STEPS = 8  # for theta and s; three to five are usual
+MAX_NEWTON_STEPS = 12  # for theta and s; three to five are usual
 NEWTON_TOLERANCE = 2e-7  # [rad, largest radius] change of the last step; its error is the square of that
 MAX_PART_RATIO = 0.46  # length of a part of a geodesic over the radius of curvature along it
 PART_FACTORS = (
@@ -36,9 +40,30 @@ PART_FACTORS = (
     (2e-2, 2.0),
     (MIN_STEP_RAD, 1.5),
 )  # after a step [rad] longer than the first, parts grow by the second
+PLANES = 16  # at equal angles, in which a path starts
+MAX_EXCESS_RATIO = 1.25  # of two planar lengths less the straight line's, up to which both paths are solved; 1.13 met
+MAX_PLANAR_RATIO = 1.02  # of a path's length to its start's: longer ones are none; 1 but for errors of quadrature
+SAME_POINT = 1e-4  # [largest radius] up to which two solutions are one
 UNSOLVED_RESIDUAL = 1e9  # marks a solution that was not found
 MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from the largest radius
 MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A path over the ellipsoid.
+
+    P, Q    (..., 3) where it comes onto the surface and leaves it
+    arc     (...) its length on the surface
+    length  (...) its whole length
+    missed  (...) how far it may be from the solution
+    """
+
+    P: Array
+    Q: Array
+    arc: Array
+    length: Array
+    missed: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,58 +113,28 @@ class WrapEllipsoid(Wrap):
     def _contact(self, A: Array, B: Array, near: Near | None) -> Contact:
         """The contact with an ellipsoid whose largest radius is 1."""
         radii = as_array(self.radii)
-        ends, winding, inside = self._stretched(A, B)
-        on = winding.on & ~inside
-        none = 0.0 * ends[0][..., :1]
-        free = none[..., 0] <= 0
-        known, rough, stays = (~free,) * 3 if near is None else (near.known, near.rough, near.stays)
-        e1, e2, _ = (none + e for e in np.eye(3))
-        unknown = Section(e1, e2, none[..., 0], none[..., 0] + UNSOLVED_RESIDUAL)
-        planes = _Planes(*ends, np.broadcast_to(radii, ends[0].shape, subok=True), stays)
-        best, other = call_where(_shortest_sections, planes, on & ~known, (unknown, unknown))
-        if near is not None:
-            best = best.or_else(other, stays & _nearer(other, best, near.P / radii))
-        doubtful = on & ~known & ~stays & as_short(other, best, *ends, radii)
-        rough = rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
-        first, first_missed = self._solved(ends, best, near, on & ~rough)
-        second, second_missed = self._solved(ends, other, None, doubtful)
-        shorter = (second_missed <= NEWTON_TOLERANCE) & (
-            (second.length < first.length) | ~(first_missed <= NEWTON_TOLERANCE)
-        )
-        found = first.or_else(second, shorter)
-        smallest = np.minimum(np.minimum(radii[..., 0], radii[..., 1]), radii[..., 2])
-        missed = np.where(on, np.where(rough, UNSOLVED_RESIDUAL, np.where(shorter, second_missed, first_missed)), 0.0)
-        equal = doubtful & (first_missed <= NEWTON_TOLERANCE) & (second_missed <= NEWTON_TOLERANCE)
-        tie = np.where(equal, np.abs(first.length - second.length), np.inf)
-        jump = np.stack([np.minimum(x * smallest, tie) for x in winding.jump], axis=-1)
-        return Contact(on, found.p, found.x, found.arc, inside, jump, missed)
-
-    def _solved(self, ends: Line, start: Section, near: Near | None, where: Array) -> tuple[Section, Array]:
-        """The path from the scaled ends on the ellipsoid itself, and how far it may be from the solution.
-
-        It is solved from a section, or from near a contact if one is known, `where` (...) holds. Elsewhere the results
-        are those of the start, and UNSOLVED_RESIDUAL.
-        """
-        radii, (a, b) = as_array(self.radii), ends
-        zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
-        f1 = start.p - center
-        arc, Q, step = start.arc, start.x * radii, zero + np.pi
-        if near is not None:
-            known = near.known[..., None]
-            f1 = np.where(known, _on_outline(near.P / radii, a, center), f1)
-            arc, step = np.where(near.known, near.arc, arc), np.where(near.known, zero + MIN_STEP_RAD, step)
-            Q = np.where(known, near.Q, Q)
-        f2 = cross(unit(a), f1)
-        tangents = _Tangents(a, b, center, f1, f2, np.broadcast_to(1.0 / radii, a.shape, subok=True))
-        begin = _Iterate(zero, arc, Q, zero, step, zero > np.inf)
-        solved = while_loop(_unconverged, _newton, begin, tangents, max_steps=MAX_NEWTON_STEPS, where=where)
-        found = finite(solved.numbers())[..., 0]
-        theta, arc = (np.where(found, x, y)[..., None] for x, y in ((solved.theta, zero), (solved.s, arc)))
-        P = (center + np.cos(theta) * f1 + np.sin(theta) * f2) * radii
-        Q, arc = np.where(found[..., None], solved.end, Q), arc[..., 0]
-        length = size(P - a * radii) + arc + size(b * radii - Q)
-        missed = np.where(found, solved.missed, zero + UNSOLVED_RESIDUAL)
-        return Section(P, Q, arc, length), np.where(where, missed, UNSOLVED_RESIDUAL)
+        (a, b), inside = self._stretched(A, B)
+        middle = nearest(a, b)
+        on = (dot(middle, middle) < 1.0) & ~inside
+        zero = 0.0 * a[..., 0]
+        nothing = _Path(A + 0.0 * a, B + 0.0 * a, zero, zero, zero + UNSOLVED_RESIDUAL)
+        never = inside & ~inside
+        near = Near(nothing.P, nothing.Q, zero, never, never, never) if near is None else near
+        ends = _Ends(a, b, np.broadcast_to(radii, a.shape, subok=True), near.P / radii + 0.0 * a, near.stays)
+        start, second = call_where(_planar_starts, ends, on & ~near.known, (nothing, nothing))
+        start = choose(near.known, _Path(near.P, near.Q, near.arc, zero + np.inf, zero + MIN_STEP_RAD), start)
+        straight = size(A - B)
+        sure = near.known | near.stays
+        doubtful = on & ~sure & (second.length - straight < MAX_EXCESS_RATIO * (start.length - straight))
+        rough = near.rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
+        first, other = _solved(ends, start, on & ~rough), _solved(ends, second, doubtful)
+        both = (first.missed <= NEWTON_TOLERANCE) & (other.missed <= NEWTON_TOLERANCE)
+        shorter = (other.missed <= NEWTON_TOLERANCE) & ~(both & (first.length <= other.length))
+        found, apart = choose(shorter, other, first), np.abs(first.length - other.length)
+        ties = np.where(both & (size(first.P - other.P) > SAME_POINT), apart, np.inf)
+        depths = [np.where(on | inside, _least(radii) * np.abs(size(x / radii) - 1.0), np.inf) for x in (A, B)]
+        jump = np.stack([np.minimum(x, ties) for x in depths], axis=-1)
+        return Contact(on, found.P, found.Q, found.arc, inside, jump, np.where(on, found.missed, 0.0))
 
     @property
     def half_axes(self) -> Array | None:
@@ -148,18 +143,15 @@ class WrapEllipsoid(Wrap):
     def meets(self, A: Array, B: Array) -> Array:
         return self.cut(A, B)
 
-    def _stretched(self, A: Array, B: Array) -> tuple[Line, Winding, Array]:
-        """The ends where the ellipsoid is the unit sphere, the string between them, and where an end lies inside.
-
-        The ends are moved away where one lies inside. The string is around the circle in the plane through the ends and
-        the centre.
-        """
+    def _stretched(self, A: Array, B: Array) -> tuple[Line, Array]:
+        """The ends where the ellipsoid is the unit sphere, and where an end lies inside. There the ends are moved
+        away."""
         radii = as_array(self.radii)
         a, b = A / radii, B / radii
         inside = ~((dot(a, a) > 1 - SURFACE_TOLERANCE) & (dot(b, b) > 1 - SURFACE_TOLERANCE))
         a, b = (_raised(x) for x in (a, b))
         a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
-        return (a, b), _central(a, b), inside
+        return (a, b), inside
 
     def cut(self, A: Array, B: Array) -> Array:
         radii = as_array(self.radii)
@@ -194,6 +186,10 @@ def _largest(x: Array) -> Array:
     return result
 
 
+def _least(x: Array) -> Array:
+    return -_largest(-x)
+
+
 def _raised(x: Array) -> Array:
     """A scaled point (..., 3), a little outside where it lies on the surface, so that tangents from it have a
     direction."""
@@ -202,26 +198,71 @@ def _raised(x: Array) -> Array:
     return np.where(near, np.sqrt((1 + SURFACE_TOLERANCE) / np.where(near, square, 1.0)), 1.0)[..., None] * x
 
 
-def _central(a: Array, b: Array) -> Winding:
-    """The path in the plane through the scaled ends and the centre."""
-    e1, e2 = plane_of(a, b)
-    return around(project(a, e1, e2), project(b, e1, e2), 1.0)
+# ---- starts --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Planes:
-    """The scaled ends a, b (..., 3) of plane paths, the radii (..., 3), and whether (...) a path near another local
-    minimum may have any length."""
+class _Ends:
+    """The ends of a path whose straight line runs into the ellipsoid, scaled so that this is the unit sphere.
+
+    a, b   (..., 3) the scaled ends
+    radii  (..., 3) [m]
+    p      (..., 3) a point of the unit sphere on whose side the path stays, if it `stays` (...)
+    """
 
     a: Array
     b: Array
     radii: Array
-    of_any_length: Array
+    p: Array
+    stays: Array
 
 
-def _shortest_sections(planes: _Planes) -> tuple[Section, Section]:
-    """The shortest plane path, and the shortest near another local minimum."""
-    return shortest_sections(planes.a, planes.b, planes.radii, planes.of_any_length)
+def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
+    """Two of the paths in PLANES planes through both ends.
+
+    The first is the shortest, or the one on the side on which the path stays. The second is the shortest other one that
+    is shorter than those in the planes beside it.
+    """
+    chord = Chord.between(ends.a, ends.b, ends.radii)
+    planes = [chord.path_at(np.cos(x), np.sin(x)) for x in np.arange(PLANES) * (2 * np.pi / PLANES)]
+    first = reduce(lambda x, y: choose(y.length < x.length, y, x), planes)
+    second = replace(first, length=SKIPPED_LENGTH + 0.0 * first.length)
+    for k, x in enumerate(planes):
+        valley = (x.length <= planes[k - 1].length) & (x.length < planes[(k + 1) % PLANES].length)
+        second = choose(valley & (x.length > first.length) & (x.length < second.length), x, second)
+    nearer = (second.length < SKIPPED_LENGTH) & (_apart(chord, second, ends.p) < _apart(chord, first, ends.p))
+    starts = []
+    for x in (choose(ends.stays & nearer, second, first), second):
+        P, Q = chord.ends_of(x)
+        starts.append(_Path(P * ends.radii, Q * ends.radii, x.arc, x.length, np.pi + 0.0 * x.arc))
+    return starts[0], starts[1]
+
+
+def _apart(chord: Chord, path: PlanarPath, p: Array) -> Array:
+    """(...) how far from a point a path comes onto the unit sphere."""
+    return size(chord.ends_of(path)[0] - p)
+
+
+# ---- Newton's method -----------------------------------------------------------------------------------------
+
+
+def _solved(ends: _Ends, start: _Path, where: Array) -> _Path:
+    """The path that Newton's method finds from a start that missed by an angle, `where` (...) it is sought. Elsewhere
+    the start."""
+    a, b, radii = ends.a, ends.b, ends.radii
+    zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
+    f1 = _on_outline(start.P / radii, a, center)
+    f2 = cross(unit(a), f1)
+    tangents = _Tangents(a, b, center, f1, f2, 1.0 / radii)
+    begin = _Iterate(zero, start.arc, start.Q, zero, start.missed, zero, zero > np.inf)
+    end = while_loop(_unconverged, _newton, begin, tangents, max_steps=MAX_NEWTON_STEPS, where=where)
+    solved = finite(end.numbers())
+    theta, arc = np.where(solved, end.theta[..., None], 0.0), np.where(solved[..., 0], end.s, start.arc)
+    P = (center + np.cos(theta) * f1 + np.sin(theta) * f2) * radii
+    Q = np.where(solved, end.end, start.Q)
+    length = size(P - a * radii) + arc + size(b * radii - Q)
+    solved = solved[..., 0] & where & (length < MAX_PLANAR_RATIO * start.length)
+    return _Path(P, Q, arc, length, np.where(solved, end.missed, UNSOLVED_RESIDUAL))
 
 
 @dataclass(frozen=True)
@@ -251,6 +292,7 @@ class _Iterate:
     end        (..., 3) [m] its end
     missed     (...) how far it may be from the solution
     step       (...) [rad] the last step, at least MIN_STEP_RAD
+    rotation   (...) [rad] the last change of theta
     converged  (...) whether it converged
     """
 
@@ -259,6 +301,7 @@ class _Iterate:
     end: Array
     missed: Array
     step: Array
+    rotation: Array
     converged: Array
 
     def numbers(self) -> Array:
@@ -268,13 +311,6 @@ class _Iterate:
 
 def _unconverged(iterate: _Iterate) -> Array:
     return ~iterate.converged
-
-
-def _nearer(section: Section, other: Section, p: Array) -> Array:
-    """(...) whether a section comes onto the unit sphere nearer to p (..., 3) than the other one."""
-    d, e = section.p - p, other.p - p
-    result: Array = dot(d, d) < dot(e, e)
-    return result
 
 
 def _on_outline(p: Array, a: Array, center: Array) -> Array:
@@ -287,15 +323,17 @@ def _on_outline(p: Array, a: Array, center: Array) -> Array:
 
 
 def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
-    """A step of Newton's method: it leaves about its square times the greatest curvature."""
+    """A step of Newton's method: it leaves about its square times the greatest curvature.
+
+    `slope` is below zero where the length is convex in theta.
+    """
     a, b, center, scale = tangents.a, tangents.b, tangents.center, tangents.scale
     f1, f2, theta = tangents.f1, tangents.f2, state.theta[..., None]
     c, s = np.cos(theta), np.sin(theta)
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
-    size = 1 / np.minimum(np.minimum(scale[..., 0], scale[..., 1]), scale[..., 2])
-    least = 1 / np.maximum(np.maximum(scale[..., 0], scale[..., 1]), scale[..., 2])
+    size, least = 1 / _least(scale), 1 / _largest(scale)
     curvature = size / (least * least)
     part = MAX_PART_RATIO * longer(state.step)
     along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
@@ -311,16 +349,19 @@ def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
     h1_theta = -dot(v, D * dx) / dot(v, D * v)
     h2_theta = dot(B - x, dacross) - dot(dx, across)
     h2_s = dot(B - x, cross(D * v, v))
-    det = h1_theta * h2_s + h2_theta
-    det = np.where(det != 0, det, 1.0)
-    rotation = within(-(h1 * h2_s + h2) / det, MAX_NEWTON_CHANGE)
-    run = within(-(h1_theta * h2 - h2_theta * h1) / det, MAX_NEWTON_CHANGE * size)
+    slope, aside = h1_theta * h2_s + h2_theta, h1 * h2_s + h2
+    newton = within(-aside / np.where(slope < 0, slope, -1.0), MAX_NEWTON_CHANGE)
+    downhill = np.where(slope < 0, newton, np.where(aside < 0, -MAX_NEWTON_CHANGE, MAX_NEWTON_CHANGE))
+    back = downhill * state.rotation < 0
+    half = np.maximum(0.5 * np.abs(state.rotation), MIN_STEP_RAD)
+    rotation = np.where(back, within(downhill, half), downhill)
+    run = within(h1 + h1_theta * rotation, MAX_NEWTON_CHANGE * size)
     run = np.maximum(run, -MAX_SHRINKAGE * state.s)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
     new = _Iterate(
         state.theta + rotation, state.s + run, end, curvature * moved * moved, np.maximum(moved / size, MIN_STEP_RAD),
-        state.converged,
+        rotation, state.converged,
     )  # fmt: skip
     return replace(new, converged=~any_exceeds(new.numbers() - state.numbers(), NEWTON_TOLERANCE))
 

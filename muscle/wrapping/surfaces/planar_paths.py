@@ -24,7 +24,7 @@ __all__ = ["SKIPPED_LENGTH", "Chord", "PlanarPath"]
 SKIPPED_LENGTH = 1e9  # stands for the length of a path that is not considered
 MIN_CIRCLE_RADIUS = 0.1  # of a circle that is considered, over the unit sphere's
 CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the centre
-GAUSS_NODES = 5
+GAUSS_NODES = 3  # an odd number
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,6 @@ class PlanarPath:
     sin: Array
     arc: Array
     length: Array
-
-    def or_else(self, other: "PlanarPath", condition: Array) -> "PlanarPath":
-        """The other one where the condition holds."""
-        return PlanarPath(
-            np.where(condition, other.cos, self.cos),
-            np.where(condition, other.sin, self.sin),
-            np.where(condition, other.arc, self.arc),
-            np.where(condition, other.length, self.length),
-        )
 
 
 @dataclass(frozen=True)
@@ -102,7 +93,7 @@ class Chord:
         ]
         # the path's direction, from that of the chord on, turns from one spoke to the other: cosine and sine of the sum
         c, s = py * qy - px * qx, -px * qy - py * qx
-        _, _, middle, *pairs = zip(*(x.tolist() for x in gauss_nodes(GAUSS_NODES)), strict=True)
+        middle, *pairs = list(zip(*(x.tolist() for x in gauss_nodes(GAUSS_NODES)), strict=True))[GAUSS_NODES // 2 :]
         total = middle[1] * np.sqrt(even + odd * c + mixed * s)
         for node, weight in pairs:  # the others are their reflections
             cn, sn = np.cos(node * angle), np.sin(node * angle)

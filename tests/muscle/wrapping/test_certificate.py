@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.wrapping import certificate
+from benchmarks.wrapping import certificate, shooting
+from myoquat.muscle import WrapEllipsoid
 
 # Poses at which an earlier search ended in another local minimum: ends, and of each surface position, unit quaternion
 # and sizes [m].
@@ -377,3 +378,20 @@ SILENTLY_LONGER = """
 def test_a_path_past_an_ellipsoid_and_through_a_ring_is_the_one_that_was_found_by_hand():
     row = np.fromstring(SILENTLY_LONGER, sep=" ")[None]
     np.testing.assert_allclose(certificate.paths(("ellipsoid", "torus"), row).length, 0.588441, atol=1e-6)
+
+
+# Half axes and ends of paths over one ellipsoid, of which the longer one of two was found. Ends are near the surface or
+# in a plane of symmetry, on lines nearly through the centre.
+OPPOSITE_ENDS = """
+    0.710582 1.0 0.339015 0.0 -0.753082 -0.295351 0.0 0.680525 0.266895
+    0.514213 1.0 0.806223 0.4092 -0.610811 0.0 -0.442579 0.660656 0.0
+    0.441825 0.441825 1.0 -0.212125 0.065156 -2.017845 0.121217 -0.037573 1.12753"""
+
+
+def test_shorter_way_is_found_around_an_ellipsoid_whose_ends_are_nearly_opposite():
+    radii, A, B = np.fromstring(OPPOSITE_ENDS, sep=" ").reshape(-1, 3, 3).transpose(1, 0, 2)
+    ellipsoid = shooting.Quadric(0.0 * A, np.broadcast_to(np.eye(3), (len(A), 3, 3)), 1.0 / radii)
+    c = WrapEllipsoid(body="ground", radii=(1.0, 1.0, 1.0)).shaped(radii).contact(A, B)
+    length = np.linalg.norm(c.P - A, axis=1) + c.arc + np.linalg.norm(B - c.Q, axis=1)
+    assert np.all(c.missed < 1e-9)
+    np.testing.assert_allclose(length, shooting.shortest_lengths(A, B, [ellipsoid]), atol=3e-5)
