@@ -235,7 +235,7 @@ def shared_slots(lists: Iterable[tuple[Wrap, ...]]) -> dict[tuple[Wrap, ...], tu
     compiled. What more it holds has no sides to be searched and no order."""
     kept: list[tuple[Wrap, ...]] = []
     shared: dict[tuple[Wrap, ...], tuple[Wrap, ...]] = {}
-    for own in sorted(set(lists), key=len, reverse=True):
+    for own in sorted(dict.fromkeys(lists), key=len, reverse=True):  # a set has no order that two processes share
         wider = [more for more in kept if not Counter(own) - Counter(more) and _are_plain(Counter(more) - Counter(own))]
         shared[own] = min(wider, key=len, default=own)
         kept += [own] if not wider else []
