@@ -295,3 +295,11 @@ def test_the_command_converts_a_motion(tmp_path, capsys):
     with pytest.raises(SystemExit):
         command_line(["convert", "two_link", files[1], "--motion", str(tmp_path / "a.mot")])
     assert "with --motion, OUTPUT must end in .bvh, .mot, .sto" in capsys.readouterr().err
+
+
+def test_a_simulation_is_saved_for_programs_of_animation(tmp_path):
+    model = mq.load_model("two_link")
+    found = mq.simulate(model, duration=0.05, step=1e-2)
+    found.save(tmp_path / "swing.bvh")
+    found.to_motion().save(tmp_path / "motion.bvh")
+    assert (tmp_path / "swing.bvh").read_text() == (tmp_path / "motion.bvh").read_text()

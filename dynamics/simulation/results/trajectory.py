@@ -411,8 +411,9 @@ class Trajectory(Curves, Solved):
                       OpenSim names them, for `myoquat.data.motions.states_from_motion`. A quaternion that has replaced
                       the angles of a model file is written in these. in_degrees: by default True for .mot.
         .csv          one run: the columns of `to_dataframe`.
+        .bvh          one run: the motion of the bodies, for programs of animation.
 
-        Of a run that stopped, .mot, .sto and .csv hold the rows before. Raises FileExistsError for a file that exists
+        Of a run that stopped, files of one run hold the rows before. Raises FileExistsError for a file that exists
         unless `overwrite` is True, ValueError for another ending.
         """
         path = check_path(path, overwrite)
@@ -421,6 +422,9 @@ class Trajectory(Curves, Solved):
             return
         if self.batch:
             raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")
+        if path.suffix.lower() == ".bvh":
+            self.to_motion().save(path, overwrite=True)  # `check_path` has asked
+            return
         rows = np.isfinite(self.q).all(axis=-1)
         if path.suffix.lower() == ".csv":
             table = self.to_dataframe()[rows].set_index("time")

@@ -27,7 +27,7 @@ __all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "check_path", "constraints_text",
 
 FORMAT = "myoquat-trajectory-3"
 REQUIRED = ("time", "q", "u", "stopped", "code")
-SUFFIXES = (".npz", ".mot", ".sto", ".csv")
+SUFFIXES = (".npz", ".mot", ".sto", ".csv", ".bvh")
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
 
 
@@ -36,7 +36,9 @@ def check_path(path: str | Path, overwrite: bool) -> Path:
     trajectories. Raises FileExistsError for a file that exists, unless `overwrite` is True."""
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"a trajectory is saved as .npz (whole), .mot, .sto or .csv, not {path.suffix!r}: {path}")
+        raise ValueError(
+            f"a trajectory is saved as .npz (whole), .mot, .sto, .csv or .bvh, not {path.suffix!r}: {path}"
+        )
     return check_output(path, overwrite)
 
 
