@@ -26,7 +26,7 @@ version = release = myoquat.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax"]
 extensions += ["sphinx-mathjax-offline", "sphinx_design"]  # formulas show without a network
-# Sphinx puts its tags into this namespace. Pages of the source, a quarter of the time, have nothing to check.
+# Sphinx puts its tags into this namespace. Pages of the source have nothing to check.
 if "check" not in globals().get("tags", ()):
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints", "tutorials/shoulder.osim"]
