@@ -416,8 +416,9 @@ class Scene:
 
         The size is relative to the library's. The axes are the body's own, or those of a person who stands. The next
         bone decides, or, of the thorax, whose next joint is near, the clavicle and the arm."""
-        ends = [self._origin(part, name) for part in ((CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")])]
-        if not bone or any(end is None for end in ends):
+        parts = (CARRIED.get(bone), "humerus")[: 1 + (bone == "thorax")]
+        ends = [end for part in parts if (end := self._origin(part, name)) is not None]
+        if not bone or len(ends) < len(parts):
             return None
         (R, p), origins = self._pose(name), atlas()[1]
         first, last = (ends[0], ends[1]) if bone == "thorax" else (p, ends[0])

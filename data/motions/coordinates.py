@@ -30,6 +30,7 @@ __all__ = [
     "states_from_motion",
     "states_in_angles",
     "turning_entries",
+    "with_own_speeds",
 ]
 
 
@@ -111,6 +112,7 @@ def _gathered(motion: "pd.DataFrame", found: dict[str, Any], names: tuple[str, .
 
 
 DEGREE = np.pi / 180
+ZERO = "zero"  # a column of speeds that stand under other names
 
 
 def states_from_motion(
@@ -146,9 +148,9 @@ def states_from_motion(
     """
     check_types(motion=(motion, "pandas.DataFrame"))
     target, motion = system_of(model), rates_of_states(model, motion, _degrees(motion, in_degrees), start)
-    system, q, u = states_in_angles(target, motion, in_degrees, start, ignore)
+    system, q, u, own = states_in_angles(target, motion, in_degrees, start, ignore)
     there = convert_coordinates(system, target, q)
-    return there, None if u is None else convert_velocities(system, target, q, u)
+    return there, None if u is None else with_own_speeds(convert_velocities(system, target, q, u), own)
 
 
 def states_in_angles(
@@ -157,9 +159,10 @@ def states_in_angles(
     in_degrees: bool | None,
     start: ArrayLike | None,
     ignore: Collection[str],
-) -> tuple[ArticulatedSystem, Array, Array | None]:
+) -> tuple[ArticulatedSystem, Array, Array | None, dict[int, Array]]:
     """The system with the angles that a motion has in place of quaternions, and q and u of it, as `states_from_motion`
-    has them."""
+    has them. Velocities of bodies with angles that the motion has by the target's own names, such as those of a free
+    joint along the body's axes, by their numbers: u is zero there."""
     degrees = _degrees(motion, in_degrees)
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
@@ -167,6 +170,9 @@ def states_in_angles(
     following = {f"{name}{ending}" for name, (_, k) in system.angle_names.items() if k >= 3 for ending in ("", "_u")}
     labels = [label for label in labels if bare_name(label, named) not in following]  # the joint says what they are
     known = _known(system)
+    own = {label: target.velocity_names.index(name) for label in labels
+           if (name := bare_name(label, named)) not in known and name in target.velocity_names}  # fmt: skip
+    labels = [label for label in labels if label not in own]
     _check_known(labels, known)
     columns: dict[tuple[str, int], str] = {}
     for label in labels:
@@ -176,9 +182,25 @@ def states_in_angles(
         columns[key] = label
     start = None if start is None else convert_coordinates(target, system, target.check_q(start, "start"))
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
-    if not any(quantity == "u" for quantity, _ in columns):
-        return system, q, None
-    return system, q, _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
+    if not own and not any(quantity == "u" for quantity, _ in columns):
+        return system, q, None, {}
+    for mine, theirs in zip(system.u_slices, target.u_slices, strict=True):
+        lacking = [("u", i) for i in range(mine.start, mine.stop) if ("u", i) not in columns]
+        if lacking and len(lacking) == sum(theirs.start <= k < theirs.stop for k in own.values()):
+            motion = motion.assign(**{ZERO: 0.0})
+            columns |= dict.fromkeys(lacking, ZERO)
+    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
+    turning = turning_entries(target, "u")
+    sizes = {label: DEGREE if degrees and turning[k] else 1.0 for label, k in own.items()}
+    return system, q, u, {k: sizes[label] * motion[label].to_numpy(dtype=float) for label, k in own.items()}
+
+
+def with_own_speeds(u: Array, own: Mapping[int, Array]) -> Array:
+    """(t, nu) velocities, with those that a motion has by their own names."""
+    u = np.array(u)
+    for k, values in own.items():
+        u[:, k] = values
+    return u
 
 
 def rates_of_states(

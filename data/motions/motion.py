@@ -16,7 +16,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
 from myoquat.data.files import existing
 from myoquat.data.motions.angles import angle_table
-from myoquat.data.motions.coordinates import bare_name, rates_of_states, states_in_angles
+from myoquat.data.motions.coordinates import bare_name, rates_of_states, states_in_angles, with_own_speeds
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
@@ -305,9 +305,9 @@ def load_motion(
         if degrees is False:
             _warn_far(system, frame)
         frame = rates_of_states(model, frame, degrees, start)
-        moving, x, speeds = states_in_angles(system, frame, in_degrees, start, ignore)
+        moving, x, speeds, own = states_in_angles(system, frame, in_degrees, start, ignore)
         q = same_pose(moving, system, x)
-        u = None if speeds is None else same_speeds(moving, system, x, speeds, q)
+        u = None if speeds is None else with_own_speeds(same_speeds(moving, system, x, speeds, q), own)
         angles = {body.name: triples for body, triples, _ in named_rotations(moving, system, x, q)}
         return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
 

@@ -276,11 +276,11 @@ def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentP
     is."""
     segment, on = known.segment, [x & where for x in found.on]
     problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
-    begin = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
-    begin = _Approach(begin, where & ~where)
+    start = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
+    begin = _Approach(start, where & ~where)
     path = problem, known.points, known.stays
     end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
-    end = choose(end.is_finite(), end, begin.iterate)
+    end = choose(end.is_finite(), end, start)
     near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
     points = []
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):

@@ -706,7 +706,9 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
     route = replace(route, points=choose(through_ends, none, route.points))
     A, B, axes = segment.start, segment.end, 1.0 + 0.0 * segment.start
     for i, here in mine.items():
-        own = *route.neighbours(i), segment.surfaces[i].wrap.half_axes
+        half_axes = segment.surfaces[i].wrap.half_axes
+        assert half_axes is not None  # the surface is round
+        own = *route.neighbours(i), half_axes
         A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
     acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
     nothing = SolvedContact.none(0.0 * segment.start), zero

@@ -735,7 +735,9 @@ def test_wrong_motions(balls, rng, tmp_path):
     table = read_motion(path)
     text = path.read_text()
     path.write_text(text.replace("rotation", "rotatoin"))
-    with pytest.raises(ModelError, match=r"x.mot: the motion lacks rotation"):
+    with pytest.raises(
+        ModelError, match=r"x.mot: the motion's column 'rotatoin' is no coordinate of the model; nearest: rotation"
+    ):
         load_motion(path, balls)
     path.write_text(text.replace("knee", "knie"))
     with pytest.raises(ModelError, match=r"x.mot: .*'knie'.*nearest: knee"):
