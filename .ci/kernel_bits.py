@@ -87,7 +87,7 @@ def as_on(triple):
 def units(kernel, built_for):
     """The LLVM assembly of a kernel in the units in which it is compiled."""
     texts = []
-    parts = Units(texts.append)
+    parts = Units(lambda text, quick: texts.append(text))
     kernel._recipe.write(Module(kernel.lanes, built_for.fma, built_for.lanes, parts))
     parts.finish()
     return texts

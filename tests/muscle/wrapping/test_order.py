@@ -19,6 +19,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.display import polylines
 from myoquat.muscle.wrapping import order_along_path
+from myoquat.muscle.wrapping.segment_solver import shared_slots
 
 BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
 ROD = WrapCylinder(body="ground", position=(0.03, 0.01, 0.0), radius=0.015, quadrant="+y")
@@ -133,3 +134,24 @@ def test_order_along_the_path_gives_the_neighbours_of_a_surface():
                 behind = [j for j in at[own + 1 :] if on[k, j]]
                 np.testing.assert_array_equal(found[k], x[k, ahead[-1]] if ahead else nothing[k])
                 np.testing.assert_array_equal(later[k], x[k, behind[0]] if behind else nothing[k])
+
+
+def test_a_path_over_one_surface_is_not_clear_where_it_touches_inside_another():
+    """The tangent point of the path over a sphere is the centre of a smaller one: no path clears both, and the flag
+    says that one is passed over."""
+    A, B, center, radius = np.array([-0.2, 0.0, 0.0]), np.array([0.2, 0.0, 0.0]), np.array([0.0, 0.0, -0.02]), 0.05
+    away = A - center
+    angle = np.arctan2(away[2], away[0]) - np.arccos(radius / np.linalg.norm(away))
+    tangent = center + radius * np.array([np.cos(angle), 0.0, np.sin(angle)])
+    ball = WrapSphere(body="ground", radius=radius, position=tuple(center))
+    bump = WrapEllipsoid(body="ground", radii=(0.01, 0.012, 0.01), position=tuple(tangent))
+    flags = path_flags(past((ball, bump)), np.concatenate([A, B]))
+    assert flags.tolist() == [PathFlag.WRAPPED | PathFlag.INSIDE]
+
+
+def test_searches_are_shared_in_the_order_of_the_pieces():
+    """Not in that of a set, which differs from process to process, so that kernels would be compiled again."""
+    sizes = [{"quadrant": side, "radius": 1.0} for side in ("+x", "-x", "+y", "-y")]
+    sided = [WrapCylinder(body="", **size) for size in sizes]
+    lists = [(a, b) for a in sided for b in sided if a != b]
+    assert list(shared_slots([*lists, *reversed(lists)])) == lists
