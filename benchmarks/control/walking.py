@@ -31,7 +31,7 @@ from myoquat.analysis.control import (
     Solution,
 )
 from myoquat.core.typing import Array
-from myoquat.joints.centroidal import total_mass
+from myoquat.joints.frames import total_mass
 from myoquat.muscle import ActivationDynamics, Model, Muscle, contact_forces
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw

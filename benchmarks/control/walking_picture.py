@@ -8,7 +8,7 @@ import numpy as np
 
 from myoquat.analysis.control import Solution
 from myoquat.core.typing import Array
-from myoquat.joints.centroidal import total_mass
+from myoquat.joints.frames import total_mass
 from myoquat.muscle import Model, contact_forces
 
 __all__ = ["draw_walk", "sole"]

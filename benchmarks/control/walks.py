@@ -51,7 +51,7 @@ from myoquat.analysis.control import (
 )
 from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.data import Motion, load_forces, load_marker_weights, load_markers, load_table
-from myoquat.joints.centroidal import total_mass
+from myoquat.joints.frames import total_mass
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.forces import SmoothSphereHalfSpace
