@@ -15,6 +15,7 @@ from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import factor
 from myoquat.dynamics.factor import inverse3, solve_small
 from myoquat.dynamics.inverse import gyroscopic, link_wrenches, passive_force
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.crossovers import MinRows
 from myoquat.joints.motion import (
     assembled,
@@ -25,7 +26,6 @@ from myoquat.joints.motion import (
     to_parent,
     velocity_and_drift,
 )
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link
 from myoquat.joints.vectors import (
     congruent,

@@ -12,8 +12,8 @@ import numpy as np
 
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.inverse import rotor_inertia
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import Motion, carried_sums, kinematics, world_poses
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import congruent, dot, full, joined, joined_matrices, matvec, mirrored, row_cross, transpose
 from myoquat.kernels.control_flow.table_loop import Rows

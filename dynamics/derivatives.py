@@ -18,15 +18,20 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
-from myoquat.dynamics.sensitivity.points import StatePoint, check_curved_paths, one_sided_paths
-from myoquat.dynamics.sensitivity.variables import DynamicsVariables, second_order_displaced
+from myoquat.dynamics.sensitivity.points import (
+    DynamicsVariables,
+    StatePoint,
+    check_curved_paths,
+    one_sided_paths,
+    second_order_displaced,
+)
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.joints.evaluation import Call, SystemLike, compiled
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.parameters import Parameters
+from myoquat.muscle import Parameters
 
 __all__ = [
     "DynamicsHessianProduct", "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives",
@@ -129,8 +134,7 @@ def forward_dynamics_derivatives(
     >>> found.q.round(3), found.parameters  # -g / l, and -tau / (m l)^2
     (array([[-19.62]]), {'bodies.bob.mass': array([-1.])})
     """
-    name, given = "forward_dynamics_derivatives", (q, u, tau, f_ext)
-    request = _Request.of(name, model, given, inputs, constraints, parameters)
+    request = _Request.of("forward_dynamics_derivatives", model, (q, u, tau, f_ext), inputs, constraints, parameters)
     return request.derivatives(ForwardDynamicsDerivatives, one_sided, backend)
 
 
@@ -151,8 +155,7 @@ def inverse_dynamics_derivatives(
     >>> inverse_dynamics_derivatives(mq.ArticulatedSystem((bob,)), [0.0], [0.0], [0.0]).q.round(3)  # m g l
     array([[9.81]])
     """
-    name, given = "inverse_dynamics_derivatives", (q, u, udot, f_ext)
-    request = _Request.of(name, model, given, inputs, constraints, parameters)
+    request = _Request.of("inverse_dynamics_derivatives", model, (q, u, udot, f_ext), inputs, constraints, parameters)
     return request.derivatives(InverseDynamicsDerivatives, one_sided, backend)
 
 
@@ -176,8 +179,6 @@ def forward_dynamics_hvp(
     >>> forward_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # g sin(q) / l
     array([19.62])
     """
-    if inputs is not None:
-        check_curved_paths(model, 3)
     request = _Request.of("forward_dynamics_hvp", model, (q, u, tau, f_ext), inputs, constraints, parameters)
     return request.hessian_product(weights, direction)
 
@@ -197,8 +198,6 @@ def inverse_dynamics_hvp(
     >>> inverse_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # -m g l sin(q)
     array([-9.81])
     """
-    if inputs is not None:
-        check_curved_paths(model, 3)
     request = _Request.of("inverse_dynamics_hvp", model, (q, u, udot, f_ext), inputs, constraints, parameters)
     return request.hessian_product(weights, direction)
 
@@ -238,7 +237,7 @@ class _Request:
         else:
             if inputs.torque is not None or inputs.parameters:
                 raise ValueError("inputs: torque and parameters are arguments of their own: tau, parameters")
-            check_curved_paths(model, parameters=names.names)
+            check_curved_paths(model, 3 if name.endswith("hvp") else 2, names.names)
             point = StatePoint.of(model, (values["q"], values["u"]), inputs, constraints, external_torque=False)
             equations = point.equations
             values |= dict(zip(equations.inputs, point.values, strict=True))

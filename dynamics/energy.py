@@ -4,10 +4,10 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.inverse import damping_force, link_wrenches, rotor_inertia, spring_energy
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import inertia_times, kinematics, world_poses
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot, matvec
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 
 __all__ = ["kinetic", "potential", "work_rate"]
 

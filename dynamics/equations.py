@@ -22,10 +22,10 @@ import numpy as np
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import articulated, composite, energy, factor, inverse
 from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.frames import pose
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, joined, matvec
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import add_blocks, mass
 from myoquat.dynamics.inverse import inverse
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
 from myoquat.joints.vectors import components, mirrored
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call

@@ -18,13 +18,12 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics import composite, inverse
 from myoquat.dynamics.factor import solve_small
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec, transpose
-from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Gamma", "forward_dynamics_gamma"]

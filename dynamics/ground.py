@@ -5,9 +5,8 @@ import numpy as np
 from myoquat.core.arguments import check_types
 from myoquat.data import motions
 from myoquat.data.motions.motion import check_motion
-from myoquat.muscle.evaluate import contact_forces
+from myoquat.muscle import Model, contact_forces
 from myoquat.muscle.forces import ContactForce
-from myoquat.muscle.model import Model
 
 __all__ = ["ground_reactions"]
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.typing import Array, Pair
+from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.motion import (
     Motion,
     accelerations,
@@ -17,8 +18,6 @@ from myoquat.joints.motion import (
     to_parent,
     world_poses,
 )
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Tree
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero

@@ -15,7 +15,7 @@ from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.multibody import state
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import dot, joined, joined_matrices, matvec, transpose, vecmat
-from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]

@@ -6,10 +6,9 @@ from myoquat.core.content import BoundedTable
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.composite import mass
 from myoquat.dynamics.factor import ancestors
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.locks import kept_by_content
-from myoquat.joints.multibody.system import ArticulatedSystem
 
 __all__ = ["check_massive", "check_pose", "check_regular", "is_constrained", "singular_velocity"]
 

@@ -20,12 +20,8 @@ from myoquat.core.arguments import check_type
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics import composite, factor, inverse
-from myoquat.joints import frames
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, Body, ModelError, RevoluteJoint, frames
 from myoquat.joints.evaluation import Call
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.types import RevoluteJoint
 from myoquat.joints.vectors import vecmat
 
 __all__ = ["PlanarSkeleton", "skeleton_bias", "skeleton_end", "skeleton_fd", "skeleton_id", "skeleton_mass"]
@@ -92,7 +88,7 @@ def skeleton_mass(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "ker
     >>> skeleton_mass(rod, [0.0])  # I + m (l/2)^2
     array([[0.75]])
     """
-    return _run("skeleton_mass", skeleton, _mass, {"q": q}, 2, backend)
+    return _run("skeleton_mass", skeleton, lambda system, tip, q: composite.mass(system, q), {"q": q}, 2, backend)
 
 
 def skeleton_bias(skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, *, backend: str = "kernel") -> Array:
@@ -103,7 +99,8 @@ def skeleton_bias(skeleton: PlanarSkeleton, q: ArrayLike, qd: ArrayLike, *, back
     >>> skeleton_bias(rod, [0.0], [0.0])  # m g l/2
     array([9.81])
     """
-    return _run("skeleton_bias", skeleton, _bias, {"q": q, "qd": qd}, 1, backend)
+    formula = lambda system, tip, q, qd: inverse.bias(system, q, qd)  # noqa: E731
+    return _run("skeleton_bias", skeleton, formula, {"q": q, "qd": qd}, 1, backend)
 
 
 def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kernel") -> Pair:
@@ -117,7 +114,8 @@ def skeleton_end(skeleton: PlanarSkeleton, q: ArrayLike, *, backend: str = "kern
     (array([0.3 , 0.25]), array([[-0.25, -0.25],
            [ 0.3 ,  0.  ]]))
     """
-    place = _run("skeleton_end", skeleton, _place, {"q": q}, 1, backend)
+    formula = lambda system, tip, q: frames.pose(system, q, *tip)[1][..., :2]  # noqa: E731
+    place = _run("skeleton_end", skeleton, formula, {"q": q}, 1, backend)
     return place, _run("skeleton_jacobian", skeleton, _jacobian, {"q": q}, 2, backend)
 
 
@@ -173,18 +171,6 @@ def _run(
 
 
 Tip = tuple[str, Array]
-
-
-def _mass(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:
-    return composite.mass(system, q)
-
-
-def _bias(system: ArticulatedSystem, tip: Tip, q: Array, qd: Array) -> Array:
-    return inverse.bias(system, q, qd)
-
-
-def _place(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:
-    return frames.pose(system, q, *tip)[1][..., :2]
 
 
 def _jacobian(system: ArticulatedSystem, tip: Tip, q: Array) -> Array:

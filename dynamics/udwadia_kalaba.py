@@ -137,9 +137,7 @@ def kkt(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> Constrained:
     """
     M, Q, A, b = _arrays(M, Q, A, b)
     k = A.shape[-2]
-    top = np.concatenate([M, transpose(A)], axis=-1)
-    bottom = np.concatenate([A, np.zeros((*A.shape[:-2], k, k))], axis=-1)
-    whole = np.concatenate([top, bottom], axis=-2)
+    whole = np.block([[M, transpose(A)], [A, np.zeros((*A.shape[:-2], k, k))]])
     if np.any(np.linalg.cond(whole) > 1 / np.finfo(float).eps):
         raise ValueError("the saddle point matrix is singular: redundant constraints, or an undetermined motion")
     a = np.linalg.solve(whole, np.concatenate([Q, b], axis=-1)[..., None])[..., : M.shape[-1], 0]

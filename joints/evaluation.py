@@ -13,7 +13,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.ranges import check_array, check_state, warn_far
-from myoquat.kernels.symbolic.arrays import formula, is_symbolic
+from myoquat.kernels import formula, is_symbolic
 from myoquat.kernels.tracing.context import code_kept
 
 __all__ = [

@@ -22,7 +22,7 @@ from myoquat.joints.motion import (
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Frame, Tree
 from myoquat.joints.vectors import cross, joined, joined_matrices, matvec, row_cross, transpose
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
+from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["acceleration", "center", "center_jacobian", "jacobian", "jacobian_rate", "momentum", "pose", "total_mass"]

@@ -18,7 +18,7 @@ from myoquat.joints.sequences import CONDITION_LIMIT
 from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint
 from myoquat.joints.types.follower import angles_of, named_coordinates
-from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels import is_symbolic
 
 __all__ = ["FOLLOWED_SINE", "check_followed_locks", "check_locks", "followed_joints", "followed_sines", "near_locks"]
 

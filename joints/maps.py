@@ -23,7 +23,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.rates import E, E_inverse, G, T
 from myoquat.joints.sequences import euler_rate_inverse, euler_rate_matrix
 from myoquat.joints.vectors import QUATERNION, VECTOR3, transpose, vecmat
-from myoquat.kernels.symbolic.arrays import as_array, formula
+from myoquat.kernels import as_array, formula
 
 __all__ = [
     "constrained_to_spatial", "constrained_torque", "euler_to_spatial", "quaternion_radial", "quaternion_tangent",

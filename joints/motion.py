@@ -17,7 +17,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, joined, matvec, symmetric_times, vecmat
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = [

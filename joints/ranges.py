@@ -19,7 +19,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
-from myoquat.kernels.symbolic.arrays import SymbolArray, as_array, is_symbolic
+from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 __all__ = [
     "MAX_NUMBER", "UNIT_TOLERANCE", "Fraction", "NotNegative", "Positive", "Range", "check_array", "check_interval",

@@ -16,7 +16,7 @@ import numpy as np
 from myoquat.core.arguments import check_unmasked
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.vectors import QUATERNION, components, dot, matrix, prescaled, transpose, vecmat
-from myoquat.kernels.symbolic.arrays import as_array, formula, is_symbolic
+from myoquat.kernels import as_array, formula, is_symbolic
 
 __all__ = ["E", "E_inverse", "G", "G_parent", "T", "condition_constrained", "ill_conditioned"]
 

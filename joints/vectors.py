@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.kernels.symbolic.arrays import Argument, as_array
+from myoquat.kernels import Argument, as_array
 
 __all__ = [
     "axial", "axis_angle_matrix", "block_diagonal", "congruent", "cross", "dot", "full", "inverse_columns", "joined",

@@ -12,7 +12,7 @@ from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Prescribed
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.muscle.model import Model
+from myoquat.muscle import Model
 
 __all__ = ["AssemblyError", "assemble", "mobilities"]
 

@@ -21,14 +21,14 @@ from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.dynamics.regularity import singular_velocity
 from myoquat.dynamics.rows import Rows, pose_tolerance
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.constraints import CoordinateCoupler
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, vecmat
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, in_order
-from myoquat.muscle.model import Model
 
 __all__ = ["Constraints", "as_constraint", "constraints_of", "imposed", "modes_of"]
 

@@ -16,14 +16,13 @@ from myoquat.dynamics.equations import bias_force, forward_dynamics, joint_react
 from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
+from myoquat.joints import ArticulatedSystem, ConstraintWarning, ModelError
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, Locked, PolynomialCoupler, Prescribed
-from myoquat.joints.errors import ConstraintWarning, ModelError
 from myoquat.joints.evaluation import compiled
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
+from myoquat.muscle import Model
 from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
-from myoquat.muscle.model import Model
 
 __all__ = ["MAX_START_VIOLATION", "ConstrainedMotion", "ConstraintArrays", "carried_wrenches", "constraint_wrenches"]
 

@@ -17,16 +17,14 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import articulated
 from myoquat.dynamics.constraints import Constraint, Constraints, constraints_of
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import dot, joined, vector
-from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle import actuators
+from myoquat.kernels import as_array
+from myoquat.muscle import Model, Parameters, actuators
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.inputs import InputsOverTime
-from myoquat.muscle.model import Model
-from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.states import activation_rates, rates, state_names
 
 __all__ = ["StateEquations"]

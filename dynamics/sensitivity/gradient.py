@@ -17,9 +17,8 @@ from myoquat.dynamics.simulation.methods import MethodChoice, Timing, method_nam
 from myoquat.dynamics.simulation.problem import Problem
 from myoquat.joints.evaluation import SystemLike, compiled, kernel_for, traced_once
 from myoquat.joints.vectors import joined
-from myoquat.kernels import StepLoop, ZeroOrderHold, step_loop
+from myoquat.kernels import StepLoop, ZeroOrderHold, as_array, step_loop
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
-from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["SimulationGradient", "simulation_gradient"]

@@ -11,6 +11,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import Constraint
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.sensitivity.points import (
+    DynamicsVariables,
     StatePoint,
     StateTangent,
     changed_inputs,
@@ -18,17 +19,14 @@ from myoquat.dynamics.sensitivity.points import (
     one_sided_paths,
 )
 from myoquat.dynamics.sensitivity.steps import differentiated_step
-from myoquat.dynamics.sensitivity.variables import DynamicsVariables
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined, spread
-from myoquat.kernels import Differentiable
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import Differentiable, as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.evaluate import path_jacobian, path_lengths
-from myoquat.muscle.model import Model
+from myoquat.muscle import Model, path_jacobian, path_lengths
 
 __all__ = ["Linearization", "linearize", "model_function"]
 

@@ -37,6 +37,7 @@ from myoquat.dynamics.composite import (
     work,
 )
 from myoquat.dynamics.inverse import inverse, link_forces, passive_force, rotor_inertia, transmitted
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import (
     Motion,
     accelerations,
@@ -46,7 +47,6 @@ from myoquat.joints.motion import (
     to_child,
     world_poses,
 )
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
 from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero

@@ -27,16 +27,15 @@ from myoquat.dynamics.simulation.controls import (
     is_constant,
 )
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION, STEP_COUNT_TOLERANCE, MethodChoice
+from myoquat.joints import normalize
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
-from myoquat.joints.quaternion import normalize
 from myoquat.joints.ranges import check_array, check_state, warn_far
 from myoquat.joints.vectors import joined, spread
+from myoquat.muscle import Model, Parameters, check_laws
 from myoquat.muscle.evaluate import equilibria, equilibrium_states
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.laws.equilibrium import numbers_of
-from myoquat.muscle.model import Model, check_laws
-from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import check_start, elastic, state_names
 

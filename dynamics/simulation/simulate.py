@@ -19,8 +19,8 @@ from myoquat.dynamics.simulation.problem import Problem, Start
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.dynamics.simulation.simulator import Simulator
 from myoquat.dynamics.simulation.stiffness import StiffnessWarning, stiffness_message
+from myoquat.joints import CoordinateWarning
 from myoquat.joints.conversion.branches import branch_message
-from myoquat.joints.errors import CoordinateWarning
 from myoquat.joints.evaluation import SystemLike, traced_once
 
 __all__ = ["SimulationWarning", "simulate"]

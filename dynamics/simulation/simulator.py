@@ -21,9 +21,9 @@ from myoquat.dynamics.simulation.methods import (
     method_named,
 )
 from myoquat.dynamics.simulation.problem import Problem, SampledFeedback
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, system_of, traced_once
 from myoquat.joints.locks import check_followed_locks, check_locks
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
 
 __all__ = ["Simulator"]

@@ -16,9 +16,8 @@ from myoquat.core.typing import Array
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
 from myoquat.joints.multibody import state
-from myoquat.muscle.evaluate import path_lengths
+from myoquat.muscle import Model, path_lengths
 from myoquat.muscle.laws.shared_structure import stacked_laws
-from myoquat.muscle.model import Model
 from myoquat.muscle.states import state_names, state_slices
 
 __all__ = ["StiffnessWarning", "decay_rates", "stiffness_message"]

@@ -20,11 +20,10 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = [

@@ -6,11 +6,10 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.constraints.base import Constraint, Holonomic
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import AxisFunction, Linear
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["CoordinateCoupler", "Locked", "PolynomialCoupler", "Prescribed"]

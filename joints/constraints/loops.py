@@ -6,13 +6,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints import frames
+from myoquat.joints import ArticulatedSystem, ModelError, frames, quaternion_from_euler, rotation_matrix
 from myoquat.joints.constraints.base import Holonomic, NonHolonomic, PointForce, check_bodies, point_of
-from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody import state
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.sequences import quaternion_from_euler
 from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array

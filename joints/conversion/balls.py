@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import check_types
-from myoquat.joints.errors import ModelError
+from myoquat.joints import (
+    Angles,
+    ArticulatedSystem,
+    Axis,
+    Body,
+    CustomJoint,
+    EulerJoint,
+    GimbalJoint,
+    Joint,
+    ModelError,
+    ReversedJoint,
+    rotation_matrix,
+)
 from myoquat.joints.functions import Linear
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
-from myoquat.joints.types import Axis, CustomJoint, EulerJoint, GimbalJoint, Joint, ReversedJoint
-from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Vector3, opposite
 from myoquat.joints.types.follower import angles_of
 

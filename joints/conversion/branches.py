@@ -16,11 +16,9 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
+from myoquat.joints import ArticulatedSystem, Body, CoordinateWarning, ModelError
 from myoquat.joints.conversion.balls import followed
-from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.evaluation import SystemLike, system_of
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.types.angles import Angles, Branch
 
 __all__ = ["branch_message", "continuous_branches", "differs", "on_branches_of", "start_branches", "with_branches"]

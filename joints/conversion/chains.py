@@ -15,13 +15,24 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints import (
+    ArticulatedSystem,
+    Axis,
+    Body,
+    CustomJoint,
+    Dependent,
+    FixedJoint,
+    FollowerJoint,
+    ModelError,
+    SphericalJoint,
+    Turn,
+    quaternion_conjugate,
+    quaternion_from_matrix,
+    quaternion_multiply,
+    rotation_matrix,
+)
 from myoquat.joints.conversion.balls import as_axes
-from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply, rotation_matrix
-from myoquat.joints.types import Axis, CustomJoint, Dependent, FixedJoint, FollowerJoint, SphericalJoint, Turn
 from myoquat.joints.types.angles import LEAST_DETERMINANT, Angles
 from myoquat.joints.types.custom import are_parallel
 from myoquat.joints.vectors import axis_angle_matrix

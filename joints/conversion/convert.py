@@ -10,18 +10,24 @@ import numpy as np
 from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
+from myoquat.joints import (
+    SEQUENCES,
+    ArticulatedSystem,
+    Body,
+    CoordinateWarning,
+    EulerJoint,
+    GimbalJoint,
+    Joint,
+    ModelError,
+    SphericalJoint,
+)
 from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, in_angles, with_ranges
 from myoquat.joints.conversion.branches import differs, named_rotations
 from myoquat.joints.conversion.chains import Coupling, find_chains
-from myoquat.joints.errors import CoordinateWarning, ModelError
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.rates import ill_conditioned
-from myoquat.joints.sequences import SEQUENCES
-from myoquat.joints.types import EulerJoint, GimbalJoint, Joint, SphericalJoint
 from myoquat.joints.types.follower import angles_of
 from myoquat.joints.vectors import joined, joined_matrices, matvec, spread, vector
-from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels import is_symbolic
 
 __all__ = [
     "by_name", "convert_coordinates", "convert_velocities", "named_system", "same_pose", "same_speeds", "with_rotations"

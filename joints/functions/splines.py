@@ -13,8 +13,8 @@ from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.functions.base import AxisFunction
+from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
-from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["NaturalSpline", "PiecewiseConstant", "PiecewiseLinear", "SimmSpline", "SmoothStep", "chosen"]
@@ -79,22 +79,28 @@ def _power_sum(dx: Any, coefficients: Sequence[Any]) -> Any:
     return total
 
 
-def increasing(name: str, x: Sequence[float], y: Sequence[float], least: int) -> None:
-    """ValueError unless there are as many x as y, at least `least`, finite, and x increases."""
-    if len(x) != len(y) or len(x) < least:
-        raise ValueError(f"a {name} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
-    if not np.isfinite([*x, *y]).all():
-        raise ValueError(f"the points of a {name} must be finite")
-    if any(b <= a for a, b in pairwise(x)):
-        raise ValueError(f"the x of a {name} must increase, not {tuple(x)}")
-
-
 @dataclass(frozen=True, repr=False)
 class InPieces(AxisFunction):
     """A function that is a polynomial in each of its pieces, through points (x, y)."""
 
+    label: ClassVar[str]  # what messages call it
     x: tuple[float, ...]
     y: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        x, y, least = self.x, self.y, self._least
+        if len(x) != len(y) or len(x) < least:
+            raise ValueError(f"a {self.label} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
+        if not np.isfinite([*x, *y]).all():
+            raise ValueError(f"the points of a {self.label} must be finite")
+        if any(b <= a for a, b in pairwise(x)):
+            raise ValueError(f"the x of a {self.label} must increase, not {tuple(x)}")
+
+    @property
+    def _least(self) -> int:
+        """The number of points that it needs."""
+        return 2
 
     @property
     @abstractmethod
@@ -156,9 +162,11 @@ class PiecewiseConstant(InPieces):
     array([5., 5., 7., 6.])
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        increasing("piecewise constant function", self.x, self.y, 1)
+    label: ClassVar[str] = "piecewise constant function"
+
+    @property
+    def _least(self) -> int:
+        return 1
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -183,9 +191,7 @@ class PiecewiseLinear(InPieces):
     (array([ 5., 10., 10.]), array([10.,  0.]))
     """
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        increasing("piecewise linear function", self.x, self.y, 2)
+    label: ClassVar[str] = "piecewise linear function"
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -225,10 +231,17 @@ class NaturalSpline(InPieces):
     degree: int = 3
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.degree not in DEGREES:
             raise ValueError(f"a natural spline has a degree among {DEGREES}, not {self.degree!r}")
-        increasing(f"natural spline of degree {self.degree}", self.x, self.y, self.degree + 1)
+        super().__post_init__()
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        return f"natural spline of degree {self.degree}"
+
+    @property
+    def _least(self) -> int:
+        return self.degree + 1
 
     def __repr__(self) -> str:
         span = f"x from {self.x[0]:g} to {self.x[-1]:g}"
@@ -242,16 +255,23 @@ class NaturalSpline(InPieces):
     def _pieces(self) -> tuple[Array, Array, Array]:
         """Where the pieces begin (k,), their origins (k,), and their coefficients (powers, k), the constants first; the
         two ends among them."""
-        m, k = (self.degree + 1) // 2, self.degree
+        m = (self.degree + 1) // 2
         free = [(order, 0.0) for order in range(m, 2 * m - 1)]
-        ends = (free, free) if free else None
-        spline = scipy.interpolate.make_interp_spline(self.x, self.y, k=k, bc_type=ends)
-        coefficients = []
-        for order in range(k + 1):
-            taylor = spline(np.array(self.x), nu=order) / factorial(order)
-            left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
-            coefficients.append([left, *taylor[:-1], right])
-        return np.array([-np.inf, *self.x]), np.array([self.x[0], *self.x]), np.array(coefficients)
+        return _spline(self, self.degree, [free, free] if free else None, m)
+
+
+def _spline(
+    points: InPieces, degree: int, ends: list[list[tuple[int, float]]] | None, m: int
+) -> tuple[Array, Array, Array]:
+    """`_pieces` of the spline of a degree through points, with derivatives (order, value) at both ends. Outside it has
+    the first m of its coefficients there."""
+    spline = scipy.interpolate.make_interp_spline(points.x, points.y, k=degree, bc_type=ends)
+    coefficients = []
+    for order in range(degree + 1):
+        taylor = spline(np.array(points.x), nu=order) / factorial(order)
+        left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
+        coefficients.append([left, *taylor[:-1], right])
+    return np.array([-np.inf, *points.x]), np.array([points.x[0], *points.x]), np.array(coefficients)
 
 
 # ---- The cubic spline of SIMM and OpenSim -------------------------------------------------------------------------
@@ -278,23 +298,15 @@ class SimmSpline(InPieces):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("x", "y")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        increasing("spline", self.x, self.y, 2)
+    label: ClassVar[str] = "spline"
 
     @cached_property
-    def _pieces(self) -> tuple[Any, Any, Any]:
-        """As of the others, the two ends among them."""
-        x, y = np.array(self.x), np.array(self.y)
-        h = np.diff(x)
-        rise = np.diff(y) / h
-        sigma = _sigma(x, h, rise)  # a sixth of the second derivative at the points
-        b = rise - h * (sigma[1:] + 2 * sigma[:-1])
-        d = np.diff(sigma) / h
-        last = rise[-1] + h[-1] * (sigma[-2] + 2 * sigma[-1])
-        columns = [y[0], *y], [b[0], *b, last], [0.0, *(3 * sigma[:-1]), 0.0], [0.0, *d, 0.0]
-        return np.array([-np.inf, *x]), np.array([x[0], *x]), np.array(columns)
+    def _pieces(self) -> tuple[Array, Array, Array]:
+        """As of a natural spline."""
+        if len(self.x) < 4:
+            return _spline(self, len(self.x) - 1, None, 2)
+        ends = [[(3, _third(np.array(self.x[part]), np.array(self.y[part])))] for part in (slice(4), slice(-4, None))]
+        return _spline(self, 3, ends, 2)
 
     @property
     def as_line(self) -> tuple[float, float] | None:
@@ -304,31 +316,12 @@ class SimmSpline(InPieces):
         off = np.abs(factor * x + offset - y).max()
         return (float(factor), float(offset)) if off <= STRAIGHTNESS_TOLERANCE * np.abs(y).max() else None
 
-    def slope(self, x: Array) -> Array:
-        dx, _, b, c, d = self._at(x)
-        return b + dx * (2 * c + dx * 3 * d)
 
-
-def _sigma(x: Array, h: Array, rise: Array) -> Array:
-    """The slopes are continuous inside, the third derivatives given at the ends."""
-    n = len(x)
-    if n == 2:
-        return np.zeros(2)
-    A, right = np.zeros((n, n)), np.zeros(n)
-    for i in range(1, n - 1):
-        A[i, i - 1 : i + 2] = h[i - 1], 2 * (h[i - 1] + h[i]), h[i]
-        right[i] = rise[i] - rise[i - 1]
-    A[0, :2], A[-1, -2:] = (-h[0], h[0]), (h[-1], -h[-1])
-    if n > 3:
-        right[0] = h[0] ** 2 * _third(x[:4], rise[:3])
-        right[-1] = -(h[-1] ** 2) * _third(x[-4:], rise[-3:])
-    return np.linalg.solve(A, right)
-
-
-def _third(x: Array, rise: Array) -> float:
-    """The third divided difference of four points."""
-    second = np.diff(rise) / (x[2:] - x[:-2])
-    return float((second[1] - second[0]) / (x[3] - x[0]))
+def _third(x: Array, y: Array) -> float:
+    """The third derivative of the cubic through four points."""
+    for k in (1, 2, 3):
+        y = np.diff(y) / (x[k:] - x[:-k])
+    return float(6 * y[0])
 
 
 # ---- A smooth step from one value to another ----------------------------------------------------------------------

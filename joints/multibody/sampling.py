@@ -7,13 +7,11 @@ import numpy as np
 
 from myoquat.core.arguments import check_types
 from myoquat.core.typing import Array
-from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import random_quaternions
-from myoquat.joints.sequences import SEQUENCES
-from myoquat.joints.types import (
+from myoquat.joints import (
+    SEQUENCES,
+    ArticulatedSystem,
     Axis,
+    Body,
     ConstantCurvatureJoint,
     CustomJoint,
     EllipsoidJoint,
@@ -27,7 +25,9 @@ from myoquat.joints.types import (
     RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
+    random_quaternions,
 )
+from myoquat.joints.functions import Constant, Linear, MultivariatePolynomial, Polynomial
 from myoquat.joints.vectors import upper
 
 __all__ = ["KINDS", "random_joint", "random_system"]

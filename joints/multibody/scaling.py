@@ -15,9 +15,7 @@ import numpy as np
 
 from myoquat.core.arguments import real_array
 from myoquat.core.typing import Array
-from myoquat.joints.multibody.body import Body
-from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.quaternion import rotation_matrix
+from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
 
 __all__ = ["PART_INFIX", "scaled_inertia", "scaled_system"]
 

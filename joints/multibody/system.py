@@ -21,7 +21,7 @@ from myoquat.joints.ranges import check_state, check_units, check_vector
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.joints.vectors import cross, matvec, row_cross
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["ArticulatedSystem", "Body", "check_state"]

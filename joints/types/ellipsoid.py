@@ -10,7 +10,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import JointFacts, Vector3
 from myoquat.joints.types.turns import EULER, EulerJoint, PointedJoint
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 
 __all__ = ["EllipsoidJoint"]
 

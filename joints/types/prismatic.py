@@ -7,7 +7,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import DirectedJoint, JointFacts, Vector3
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels import as_array
 
 __all__ = ["PrismaticJoint"]
 

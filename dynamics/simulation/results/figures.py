@@ -7,7 +7,7 @@ from myoquat.core.figures import Panel, draw_panels
 from myoquat.data.motions.figures import motion_panels
 from myoquat.data.motions.series import check_run
 from myoquat.dynamics.simulation.results.trajectory import Trajectory
-from myoquat.muscle.states import state_names
+from myoquat.muscle import state_names
 
 __all__ = ["plot"]
 

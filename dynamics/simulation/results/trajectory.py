@@ -23,18 +23,14 @@ from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constrain
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
 from myoquat.dynamics.simulation.results.trajectory_files import check_path, read, write
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
-from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import Outcome
-from myoquat.muscle import acting
+from myoquat.muscle import Model, Parameters, acting, muscle_forces, path_lengths, state_names
 from myoquat.muscle.acting import Instant, acts_on_bodies, torques, wrenches
 from myoquat.muscle.actuators import delayed
-from myoquat.muscle.evaluate import muscle_forces, path_lengths
 from myoquat.muscle.laws import PushWarning
-from myoquat.muscle.model import Model
-from myoquat.muscle.parameters import Parameters
 from myoquat.muscle.segments.path_segments import paths_at
-from myoquat.muscle.states import state_names
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

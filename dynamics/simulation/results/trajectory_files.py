@@ -15,12 +15,11 @@ from myoquat.data.files import check_output, read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.data.toml.records import read_record, write_fields, written_type
+from myoquat.joints import ModelError
 from myoquat.joints.constraints.base import Constraint
-from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import system_of
 from myoquat.kernels import Outcome
-from myoquat.muscle.model import Model
-from myoquat.muscle.states import state_names
+from myoquat.muscle import Model, state_names
 
 __all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "check_path", "constraints_text", "parse_constraints", "read", "write"]
 
