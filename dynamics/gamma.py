@@ -112,16 +112,16 @@ def _acceleration(
     back = jacobian_at(gamma.gamma_inverse, q0)
     yd = matvec(back, qd0)
     qd = matvec(G, yd)
-    g = jacobian_at(
-        lambda s: jacobian_at(lambda s: gamma.gamma(y + s * yd, q0), s, like=q0)[..., 0], np.zeros(1), like=q0
-    )[..., 0]  # Gdot_y ydot
+    g = state.rate_along(
+        lambda s: jacobian_at(lambda s: gamma.gamma(y + s * yd, q0), s, like=q0)[..., 0], q0
+    )  # Gdot_y ydot
     if gamma.time_constant is not None:
         Ts = gamma.time_constant
         g = g + 2 / Ts * (qd - qd0) + (q - q0) / (Ts * Ts)
     W = state.rate_inverse(system, q) @ G
     u = matvec(state.rate_inverse(system, q), qd)
     moved = lambda s: state.velocities(system, q + s * qd, qd + s * g)  # noqa: E731
-    w = jacobian_at(moved, np.zeros(1), like=q)[..., 0]  # udot = W yddot + w
+    w = state.rate_along(moved, q)  # udot = W yddot + w
     H = composite.mass(system, q)
     rest = tau - inverse.inverse(system, q, u, None, f_ext) - matvec(H, w)
     transposed = transpose(W)

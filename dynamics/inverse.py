@@ -1,6 +1,6 @@
 """Inverse dynamics, the wrenches on links that joints carry, and the forces of springs and dampers in joints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = [
-    "bias", "damping_force", "external", "generalized", "gravity_load", "inverse", "joint_wrenches", "link_forces",
-    "link_wrenches", "passive_force", "rotor_inertia", "spring_energy", "spring_force", "transmitted"
+    "bias", "body_wrenches", "damping_force", "external", "generalized", "gravity_load", "inverse", "joint_wrenches",
+    "link_forces", "link_wrenches", "passive_force", "rotor_inertia", "spring_energy", "spring_force", "transmitted"
 ]  # fmt: skip
 
 
@@ -36,17 +36,22 @@ __all__ = [
 def link_wrenches(system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Array) -> list[Pair]:
     """(n, f) on every link, at its origin in its axes, of f_ext (..., bodies, 6): (force, torque) on each body at its
     origin in world axes. What acts on bodies welded to the ground, the ground takes."""
-    poses = world_poses(tree, motion)
     total: list[Pair] = [(np.zeros(3), np.zeros(3)) for _ in tree.links]
+    for link, origin, (n, f) in body_wrenches(system, tree, motion, f_ext):
+        total[link] = total[link][0] + (n + cross(origin, f)), total[link][1] + f
+    return total
+
+
+def body_wrenches(
+    system: ArticulatedSystem, tree: Tree, motion: Motion, f_ext: Array
+) -> Iterator[tuple[int, Array, Pair]]:
+    """The link and the origin of every body that moves, and (n, f) of f_ext at that origin, both in the link's axes."""
+    poses = world_poses(tree, motion)
     for i, name in enumerate(system.body_names):
         link, _, origin = tree.frames[name]
-        if link == WORLD:
-            continue
-        R, _ = poses[link]
-        f = vecmat(f_ext[..., i, :3], R)
-        n = vecmat(f_ext[..., i, 3:], R) + cross(origin, f)
-        total[link] = total[link][0] + n, total[link][1] + f
-    return total
+        if link != WORLD:
+            R, _ = poses[link]
+            yield link, origin, (vecmat(f_ext[..., i, 3:], R), vecmat(f_ext[..., i, :3], R))
 
 
 # ---- Springs, damping and rotor inertia of joints: forces and inertias that act on u directly ---------------------

@@ -16,7 +16,6 @@ from myoquat.joints.multibody import state
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import dot, joined, joined_matrices, matvec, transpose, vecmat
 from myoquat.kernels import is_symbolic
-from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["first_order_form", "quaternion_accelerations", "quaternion_form"]
 
@@ -42,7 +41,7 @@ def quaternion_form(
     def formula(q: Array, qd: Array, tau: Array) -> Array:
         batch, plus = q.shape[:-1], state.rate_inverse(system, q)  # u = N^+ qdot
         H, u = composite.mass(system, q), matvec(plus, qd)
-        turning = jacobian_at(lambda s: state.velocities(system, q + s * qd, qd), np.zeros(1), like=q)[..., 0]
+        turning = state.rate_along(lambda s: state.velocities(system, q + s * qd, qd), q)
         rest = tau - inverse.bias(system, q, u) - matvec(H, turning)
         zero = np.zeros((*batch, nq))
         rows = [joined([zero[..., : s.start], 2 * q[..., s], zero[..., s.stop :]]) for s in slices]

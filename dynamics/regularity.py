@@ -86,12 +86,13 @@ def singular_velocity(system: ArticulatedSystem) -> int | None:
 
 def _least_share(system: ArticulatedSystem) -> float:
     """The least eigenvalue of M at random poses, over its diagonal."""
+    least = lambda: np.linalg.eigvalsh(_scaled(_masses(system))[1]).min(initial=0.0)  # noqa: E731
+    return float(kept_by_content(_least, system, least))
 
-    def least() -> float:
-        _, scaled = _scaled(mass(system, system.random(RANDOM_POSES, np.random.default_rng(0))))
-        return float(np.linalg.eigvalsh(scaled).min(initial=0.0))
 
-    return kept_by_content(_least, system, least)
+def _masses(system: ArticulatedSystem) -> Array:
+    """M at random poses."""
+    return mass(system, system.random(RANDOM_POSES, np.random.default_rng(0)))
 
 
 def _scaled(M: Array) -> Pair:
@@ -102,8 +103,8 @@ def _scaled(M: Array) -> Pair:
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
-    q, order = system.random(RANDOM_POSES, np.random.default_rng(0)), ancestors(system)
-    M = np.broadcast_to(mass(system, q), (RANDOM_POSES, system.nu, system.nu)).copy()
+    order = ancestors(system)
+    M = np.broadcast_to(_masses(system), (RANDOM_POSES, system.nu, system.nu)).copy()
     diagonal = np.einsum("...ii->...i", M).copy()
     for k, above in reversed(order):
         if np.all(M[:, k, k] <= PIVOT_TOLERANCE * diagonal[:, k]):

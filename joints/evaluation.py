@@ -195,7 +195,7 @@ class Call:
 
     def u(self, u: ArrayLike) -> "Call":
         """Velocities (..., nu)."""
-        return self._put("u", u, self.system.check_u(u), (self.system.nu,))
+        return self.velocities("u", u)
 
     def coordinates(self, name: str, value: ArrayLike) -> "Call":
         """Anything with an entry per coordinate (..., nq), such as qdot."""

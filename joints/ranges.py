@@ -122,10 +122,10 @@ def check_ranges(record: Any, element: str | None, what: str = "") -> None:
             raise ModelError(f"{what}{name} must be at most {MAX_NUMBER:g} in size, not {value!r}", element=element)
 
 
-def check_interval(interval: tuple[float, ...], element: str, what: str = "range") -> None:
+def check_interval(interval: tuple[float, ...], element: str) -> None:
     """ModelError unless (low, high) are two numbers, of which infinite ones are allowed, in this order."""
     if len(interval) != 2 or not interval[0] <= interval[1]:
-        raise ModelError(f"{what} must be (low, high) with low <= high, not {interval}", element=element)
+        raise ModelError(f"range must be (low, high) with low <= high, not {interval}", element=element)
 
 
 # ---- Argument validation of a system: its arrays and numbers ------------------------------------------------------

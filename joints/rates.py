@@ -74,7 +74,7 @@ def T(Q: ArrayLike, eliminated: ArrayLike = 0) -> Array:
     Q = as_array(Q)
     k = _index(Q, eliminated)
     check_chart(Q, k, "T")
-    ratio = _kept(Q, k) / _component(Q, k)[..., None]
+    ratio = vecmat(Q, _select(k)) / _component(Q, k)[..., None]
     return _select(k) - _indicator(k)[..., :, None] * ratio[..., None, :]
 
 
@@ -181,7 +181,3 @@ def _select(k: Array) -> Array:
 
 def _component(Q: Array, k: Array) -> Array:
     return np.sum(Q * _indicator(k), axis=-1)
-
-
-def _kept(Q: Array, k: Array) -> Array:
-    return vecmat(Q, _select(k))

@@ -51,11 +51,6 @@ def axes(sequence: str) -> tuple[int, int, int]:
     return first, second, third
 
 
-def _handedness(first: int, second: int) -> int:
-    """+1 if the axis second follows first cyclically (X, Y, Z), else -1."""
-    return 1 if (second - first) % 3 == 1 else -1
-
-
 def _axes_of(sequence: str) -> Any:
     """(3, 3) the axes of a sequence."""
     return np.eye(3)[[*axes(sequence)]].tolist()
@@ -108,7 +103,7 @@ def euler_from_quaternion(Q: ArrayLike, sequence: str) -> Array:
     """
     first, second, third = axes(sequence)
     Q = as_array(Q)
-    sign = _handedness(first, second)
+    sign = 1 if (second - first) % 3 == 1 else -1  # whether the second axis follows the first (X, Y, Z)
     proper = first == third
     if not proper:  # R_c(p3) = R_b(-t) R_a(p3) R_b(t), t = sign pi/2: a proper sequence about shifted p2
         Q = quaternion_multiply(Q, axis_quaternion(np.array(-sign * np.pi / 2), np.eye(3)[second]))

@@ -163,7 +163,7 @@ class StateTangent:
         q, u = self.equations.split(x)
         moved = partial(state.displaced, layout, q)
         turned = jacobian_at(lambda d: state.rates(layout, moved(d), u), np.zeros(layout.nu), like=q)
-        carried = jacobian_at(lambda s: state.rate_matrix(layout, moved(s * u)), np.zeros(1), like=q)[..., 0]
+        carried = state.rate_along(lambda s: state.rate_matrix(layout, moved(s * u)), q)
         return state.rate_inverse(layout, q) @ (turned - carried)
 
 
@@ -347,5 +347,5 @@ def second_order_displaced(layout: Layout, q: Array, motion: Array) -> Array:
     """(..., nq) coordinates after unit time at constant u = `motion` (..., nu), exact to second order: q + N d +
     (the derivative of N d along N d) / 2."""
     first = state.rates(layout, q, motion)
-    bend = jacobian_at(lambda s: state.rates(layout, q + s * first, motion), np.zeros(1), like=as_array(q))[..., 0]
+    bend = state.rate_along(lambda s: state.rates(layout, q + s * first, motion), as_array(q))
     return q + first + bend / 2

@@ -36,7 +36,7 @@ from myoquat.dynamics.composite import (
     to_branch_motions,
     work,
 )
-from myoquat.dynamics.inverse import inverse, link_forces, passive_force, rotor_inertia, transmitted
+from myoquat.dynamics.inverse import body_wrenches, inverse, link_forces, passive_force, rotor_inertia, transmitted
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import (
     Motion,
@@ -48,7 +48,7 @@ from myoquat.joints.motion import (
     world_poses,
 )
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose, vecmat
+from myoquat.joints.vectors import full, joined, joined_matrices, matvec, mirrored, row_cross, skew, transpose
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.derivatives import jacobian_at
 
@@ -228,15 +228,8 @@ def _columns(
 def turning_of(system: ArticulatedSystem, motion: Motion, f_ext: Array) -> list[AngularForce]:
     """The change of f_ext in the axes of the links when they turn by w: (w x n, w x f) at each body's origin. The
     wrenches keep their world axes."""
-    tree = system.tree
-    poses = world_poses(tree, motion)
-    total = [AngularForce(np.zeros((3, 3)), np.zeros(3)) for _ in tree.links]
-    for i, name in enumerate(system.body_names):
-        link, _, origin = tree.frames[name]
-        if link == WORLD:
-            continue
-        R, _ = poses[link]
-        n, f = vecmat(f_ext[..., i, 3:], R), vecmat(f_ext[..., i, :3], R)
+    total = [AngularForce(np.zeros((3, 3)), np.zeros(3)) for _ in system.tree.links]
+    for link, origin, (n, f) in body_wrenches(system, system.tree, motion, f_ext):
         upper, arm = total[link]
         total[link] = AngularForce(upper - skew(n) - row_cross(origin, skew(f)), arm - f)
     return total

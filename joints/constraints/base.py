@@ -89,9 +89,7 @@ class Constraint(Record, ABC):
 
     def bias(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) b with A udot = b."""
-        return -jacobian_at(
-            lambda s: self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0]), np.zeros(1), like=q
-        )[..., 0]
+        return -state.rate_along(lambda s: self.rate(system, state.integrate(system, q, s * u), u, t + s[..., 0]), q)
 
 
 class Holonomic(Constraint):
@@ -107,9 +105,7 @@ class Holonomic(Constraint):
         """(..., k) phi."""
 
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
-        return jacobian_at(
-            lambda s: self.position(system, state.displaced(system, q, s * u), t + s[..., 0]), np.zeros(1), like=q
-        )[..., 0]
+        return state.rate_along(lambda s: self.position(system, state.displaced(system, q, s * u), t + s[..., 0]), q)
 
     def jacobian(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         """(..., k, nu) A, by the rows of phi."""

@@ -12,7 +12,6 @@ from myoquat.joints.multibody import state
 from myoquat.joints.types.base import perpendiculars, unit_axis
 from myoquat.joints.vectors import axial, dot, matvec, transpose, vecmat
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
-from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["Distance", "OnSurface", "Pair", "ParallelAxes", "PointLoop", "PointOnLine", "Rolling", "Weld"]
 
@@ -304,4 +303,4 @@ class Rolling(NonHolonomic):
             R, p = system.poses(state.displaced(system, q, s * u))[self.body]
             return p + matvec(R, foot)
 
-        return jacobian_at(along, np.zeros(1), like=q)[..., 0]
+        return state.rate_along(along, q)

@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints.functions.base import AxisFunction
+from myoquat.joints.functions.base import AxisFunction, engaged
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
 from myoquat.kernels.tracing.context import memoize
@@ -356,8 +356,7 @@ class SmoothStep(AxisFunction):
         return np.minimum(np.maximum((x - self.start) / (self.end - self.start), 0.0), 1.0)
 
     def value(self, x: Array) -> Array:
-        s = self._share(x)
-        return self.first + (self.last - self.first) * s * s * s * (10.0 + s * (6.0 * s - 15.0))
+        return self.first + (self.last - self.first) * engaged(x - self.start, self.end - self.start)
 
     def integral(self, x: Array) -> Array:
         rise = self.last - self.first

@@ -83,12 +83,13 @@ class Indices:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        bodies = layout.bodies
-        self._bodies = {b.joint_name: i for i, b in enumerate(bodies) if b.joint_name}
-        self._bodies |= {b.name: i for i, b in enumerate(bodies)}
-        self._frames = {name: i for i, name in enumerate((layout.ground, *layout.body_names))}
-        self._velocities = {name: i for i, name in enumerate(layout.velocity_names)}
-        self._coordinates = {name: i for i, name in enumerate(layout.coordinate_names)}
+        self._names: dict[type, Sequence[str]] = {
+            BodyIndex: layout.body_names, VelocityIndex: layout.velocity_names,
+            CoordinateIndex: layout.coordinate_names, FrameIndex: (layout.ground, *layout.body_names)
+        }  # fmt: skip
+        self._numbers = {kind: {name: i for i, name in enumerate(names)} for kind, names in self._names.items()}
+        joints = {body.joint_name: i for i, body in enumerate(layout.bodies) if body.joint_name}
+        self._numbers[BodyIndex] = joints | self._numbers[BodyIndex]
         self._body_of_u = [i for i, s in enumerate(layout.u_slices) for _ in range(s.start, s.stop)]
         self._body_of_q = [i for i, s in enumerate(layout.q_slices) for _ in range(s.start, s.stop)]
 
@@ -96,31 +97,27 @@ class Indices:
 
     def body(self, which: str | int) -> BodyIndex:
         """Index of a body, or of a joint by its own name."""
-        return _resolve(BodyIndex, which, self._bodies, len(self._layout.bodies))
+        return self._resolved(BodyIndex, which)
 
     def velocity(self, which: str | int) -> VelocityIndex:
         """Index of an entry of u."""
-        return _resolve(VelocityIndex, which, self._velocities, self._layout.nu)
+        return self._resolved(VelocityIndex, which)
 
     def coordinate(self, which: str | int) -> CoordinateIndex:
         """Index of an entry of q."""
-        return _resolve(CoordinateIndex, which, self._coordinates, self._layout.nq)
+        return self._resolved(CoordinateIndex, which)
 
     def frame(self, which: str | int) -> FrameIndex:
         """Index of a frame; the ground's is 0."""
-        return _resolve(FrameIndex, which, self._frames, len(self._frames))
+        return self._resolved(FrameIndex, which)
 
     # ---- names -----------------------------------------------------------------------------------------------
 
     def name(self, index: Index) -> str:
         """The name behind an index of any type."""
-        names: dict[type, Sequence[str]] = {
-            BodyIndex: self._layout.body_names, VelocityIndex: self._layout.velocity_names,
-            CoordinateIndex: self._layout.coordinate_names, FrameIndex: tuple(self._frames)
-        }  # fmt: skip
-        if type(index) not in names:
+        if type(index) not in self._names:
             raise TypeError(f"a typed index is wanted, such as BodyIndex(0), not {index!r}")
-        return names[type(index)][index]
+        return self._names[type(index)][index]
 
     # ---- conversions -----------------------------------------------------------------------------------------
 
@@ -168,19 +165,19 @@ class Indices:
             raise IndexError(f"frame {self._layout.ground!r} belongs to the ground, which is no body")
         return BodyIndex(i - 1)
 
-
-def _resolve(index_type: type[IndexType], which: str | int, names: dict[str, int], count: int) -> IndexType:
-    if isinstance(which, str):
-        if which not in names:
-            raise KeyError(
-                f"no {index_type.label.removesuffix(' index')} is named {which!r}; known: {', '.join(names)}"
-            )
-        return index_type(names[which])
-    if isinstance(which, Index) and not isinstance(which, index_type):
-        raise TypeError(f"a {index_type.label} is wanted, not the {which.label} {int(which)}")
-    if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
-        raise TypeError(f"a {index_type.label} or a name is wanted, not {which!r}")
-    number = int(which)
-    if not 0 <= number < count:
-        raise IndexError(f"{index_type.label} {number} is out of range: there are {count}")
-    return index_type(number)
+    def _resolved(self, index_type: type[IndexType], which: str | int) -> IndexType:
+        names, count = self._numbers[index_type], len(self._names[index_type])
+        if isinstance(which, str):
+            if which not in names:
+                raise KeyError(
+                    f"no {index_type.label.removesuffix(' index')} is named {which!r}; known: {', '.join(names)}"
+                )
+            return index_type(names[which])
+        if isinstance(which, Index) and not isinstance(which, index_type):
+            raise TypeError(f"a {index_type.label} is wanted, not the {which.label} {int(which)}")
+        if isinstance(which, bool) or not isinstance(which, (int, np.integer)):
+            raise TypeError(f"a {index_type.label} or a name is wanted, not {which!r}")
+        number = int(which)
+        if not 0 <= number < count:
+            raise IndexError(f"{index_type.label} {number} is out of range: there are {count}")
+        return index_type(number)

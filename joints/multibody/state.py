@@ -4,13 +4,19 @@ All take arrays with leading batch axes, floats or symbols. They are not checked
 arguments.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.tree import Layout
 from myoquat.joints.vectors import block_diagonal, dot, joined, matvec, spread
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
-__all__ = ["difference", "displaced", "integrate", "normalized", "rate_inverse", "rate_matrix", "rates", "velocities"]
+__all__ = [
+    "difference", "displaced", "integrate", "normalized", "rate_along", "rate_inverse", "rate_matrix", "rates",
+    "velocities"
+]  # fmt: skip
 
 
 def _joined(parts: list[Array], otherwise: Array) -> Array:
@@ -60,6 +66,12 @@ def rate_matrix(layout: Layout, q: Array) -> Array:
 def rate_inverse(layout: Layout, q: Array) -> Array:
     """(..., nu, nq) N^+(q)."""
     return _block_diagonal([j.rate_inverse(q[..., iq]) for j, iq, _ in layout.joints()], q)
+
+
+def rate_along(function: Callable[[Array], Array], like: Array) -> Array:
+    """(..., m) the derivative of function(s) by s (1,) at zero; `like` as for `jacobian_at`."""
+    rate: Array = jacobian_at(function, np.zeros(1), like=like)[..., 0]
+    return rate
 
 
 def _block_diagonal(blocks: list[Array], q: Array) -> Array:

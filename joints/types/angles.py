@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property, reduce
+from operator import matmul
 from typing import ClassVar
 
 import numpy as np
@@ -267,12 +268,9 @@ class Angles(Record):
 # child components the axes are b_k = (R(a_k+1) ... )^T a_k, and omega = sum b_k tdot_k.
 
 
-def successive_rotations(axes: Sequence[Vector3], angles: Sequence[Array], frame: Array | None = None) -> Array:
-    """(..., 3, 3) frame R(a1, t1) R(a2, t2) ...; angles of shape (...) each."""
-    R: Array = np.eye(3) if frame is None else frame
-    for k, (axis, angle) in enumerate(zip(axes, angles, strict=True)):
-        R = axis_angle_matrix(axis, angle, R) if k == 0 else R @ axis_angle_matrix(axis, angle)
-    return R
+def successive_rotations(axes: Sequence[Vector3], angles: Sequence[Array]) -> Array:
+    """(..., 3, 3) R(a1, t1) R(a2, t2) ...; angles of shape (...) each."""
+    return reduce(matmul, map(axis_angle_matrix, axes, angles)) if axes else np.eye(3)
 
 
 def child_axes(axes: Sequence[Vector3], angles: Sequence[Array]) -> list[Array]:

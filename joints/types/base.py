@@ -440,9 +440,12 @@ class AxesJoint(CoordinateJoint):
     @memoize
     def subspace(self, q: Array) -> Pair:
         R, _ = self.transform(q)
-        rotation_axes = child_axes(directions_of(self.rotations), _values(self.rotations, q))
+        rotation_axes = self._rotation_axes(q)
         translation_axes = [vecmat(np.array(axis.direction), R) for axis in self.translations]
         return self._columns(self.rotations, rotation_axes, q), self._columns(self.translations, translation_axes, q)
+
+    def _rotation_axes(self, q: Array) -> list[Array]:
+        return child_axes(directions_of(self.rotations), _values(self.rotations, q))
 
     def _columns(self, axes: Sequence[Axis], vectors: Sequence[Array], q: Array) -> Array:
         """(..., 3, nu): column i sums the axes that coordinate i moves, by their slopes."""
@@ -455,7 +458,7 @@ class AxesJoint(CoordinateJoint):
     def drift(self, q: Array, u: Array) -> Pair:
         """Sdot u from the curvature of the functions, and from the rotation of the axes."""
         R, _ = self.transform(q)
-        rotation_axes = child_axes(directions_of(self.rotations), _values(self.rotations, q))
+        rotation_axes = self._rotation_axes(q)
         rates = [axis.rate(q, u) for axis in self.rotations]
         omega = sum((b * r[..., None] for b, r in zip(rotation_axes, rates, strict=True)), start=np.zeros(3))
         c_omega = angular_drift(rotation_axes, rates)

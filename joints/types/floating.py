@@ -1,7 +1,6 @@
 """The floating joint: a body free to move, its rotation described by a unit quaternion."""
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,8 +9,8 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import random_quaternions, rotation_matrix, rotation_vector_rate
 from myoquat.joints.types.angles import Angles
-from myoquat.joints.types.base import Joint, JointFacts
-from myoquat.joints.types.spherical import SphericalJoint
+from myoquat.joints.types.base import JointFacts
+from myoquat.joints.types.spherical import FramedJoint, SphericalJoint
 from myoquat.joints.vectors import block_diagonal, cross, dot, joined, matvec, transpose, vecmat
 
 __all__ = ["FloatingJoint"]
@@ -25,7 +24,7 @@ FACTS = JointFacts(
 
 
 @dataclass(frozen=True)
-class FloatingJoint(Joint):
+class FloatingJoint(FramedJoint):
     """q = (p (3) [m], Q (4)), u = (v (3) [m/s], omega (3) [rad/s]).
 
     velocity_frame    'child', v = R^T pdot, or 'parent', v = pdot: the components of u. The system sets it for all
@@ -41,7 +40,6 @@ class FloatingJoint(Joint):
     kind: ClassVar[str] = "floating"
     facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "all"
-    by_sequence: ClassVar[bool] = True
     sequence: str = "YZY"
     velocity_frame: str = "child"
     angles: Angles | None = None
@@ -51,16 +49,8 @@ class FloatingJoint(Joint):
         return type(self), self.velocity_frame
 
     @property
-    def in_child(self) -> bool:
-        """True if u is in child-frame components."""
-        return self.velocity_frame == "child"
-
-    @property
     def _ball(self) -> SphericalJoint:
         return SphericalJoint(self.sequence, velocity_frame=self.velocity_frame)
-
-    def in_velocity_frame(self, frame: str) -> "FloatingJoint":
-        return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
     def quaternion(self, q: Array) -> Array:
         """(..., 4) Q of q (..., 7)."""

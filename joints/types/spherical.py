@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import Joint, JointFacts
 from myoquat.joints.vectors import components, transpose, vector
 
-__all__ = ["SphericalJoint", "shorter"]
+__all__ = ["FramedJoint", "SphericalJoint", "shorter"]
 
 FACTS = JointFacts(
     "spherical", ("Q0", "Q1", "Q2", "Q3"), ("1", "1", "1", "1"), "child to joint", ("omega_x", "omega_y", "omega_z"),
@@ -29,8 +29,23 @@ FACTS = JointFacts(
 )  # fmt: skip
 
 
+class FramedJoint(Joint):
+    """A joint with a quaternion, whose u is in components of the child or of the parent, as `velocity_frame` says."""
+
+    by_sequence: ClassVar[bool] = True
+    velocity_frame: str
+
+    @property
+    def in_child(self) -> bool:
+        """True if u is in child-frame components."""
+        return self.velocity_frame == "child"
+
+    def in_velocity_frame(self, frame: str) -> Self:
+        return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True)
-class SphericalJoint(Joint):
+class SphericalJoint(FramedJoint):
     """q = Q (4), u = omega (3) [rad/s] of the child relative to the parent.
 
     velocity_frame  'child' or 'parent' (the joint frame): the components of omega. The system sets it for all joints
@@ -49,23 +64,14 @@ class SphericalJoint(Joint):
     kind: ClassVar[str] = "spherical"
     facts: ClassVar[JointFacts] = FACTS
     span: ClassVar[str] = "rotations"
-    by_sequence: ClassVar[bool] = True
     sequence: str = "YZY"
     extension: str = "polynomial"
     velocity_frame: str = "child"
     angles: Angles | None = None
 
     @property
-    def in_child(self) -> bool:
-        """True if u is in child-frame components."""
-        return self.velocity_frame == "child"
-
-    @property
     def pattern(self) -> Hashable:
         return type(self), self.extension, self.velocity_frame
-
-    def in_velocity_frame(self, frame: str) -> "SphericalJoint":
-        return self if frame == self.velocity_frame else replace(self, velocity_frame=frame)
 
     def quaternion(self, q: Array) -> Array:
         """(..., 4) q itself."""
