@@ -134,8 +134,9 @@ def forward_dynamics_derivatives(
     >>> found.q.round(3), found.parameters  # -g / l, and -tau / (m l)^2
     (array([[-19.62]]), {'bodies.bob.mass': array([-1.])})
     """
-    request = _Request.of("forward_dynamics_derivatives", model, (q, u, tau, f_ext), inputs, constraints, parameters)
-    return request.derivatives(ForwardDynamicsDerivatives, one_sided, backend)
+    return _Request.of(
+        "forward_dynamics_derivatives", model, (q, u, tau, f_ext), inputs, constraints, parameters
+    ).derivatives(ForwardDynamicsDerivatives, one_sided, backend)
 
 
 def inverse_dynamics_derivatives(
@@ -155,8 +156,9 @@ def inverse_dynamics_derivatives(
     >>> inverse_dynamics_derivatives(mq.ArticulatedSystem((bob,)), [0.0], [0.0], [0.0]).q.round(3)  # m g l
     array([[9.81]])
     """
-    request = _Request.of("inverse_dynamics_derivatives", model, (q, u, udot, f_ext), inputs, constraints, parameters)
-    return request.derivatives(InverseDynamicsDerivatives, one_sided, backend)
+    return _Request.of(
+        "inverse_dynamics_derivatives", model, (q, u, udot, f_ext), inputs, constraints, parameters
+    ).derivatives(InverseDynamicsDerivatives, one_sided, backend)
 
 
 def forward_dynamics_hvp(
@@ -179,8 +181,9 @@ def forward_dynamics_hvp(
     >>> forward_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # g sin(q) / l
     array([19.62])
     """
-    request = _Request.of("forward_dynamics_hvp", model, (q, u, tau, f_ext), inputs, constraints, parameters)
-    return request.hessian_product(weights, direction)
+    return _Request.of(
+        "forward_dynamics_hvp", model, (q, u, tau, f_ext), inputs, constraints, parameters
+    ).hessian_product(weights, direction)
 
 
 def inverse_dynamics_hvp(
@@ -198,8 +201,9 @@ def inverse_dynamics_hvp(
     >>> inverse_dynamics_hvp(system, [np.pi / 2], zero, zero, one, (one, zero, zero)).q.round(3)  # -m g l sin(q)
     array([-9.81])
     """
-    request = _Request.of("inverse_dynamics_hvp", model, (q, u, udot, f_ext), inputs, constraints, parameters)
-    return request.hessian_product(weights, direction)
+    return _Request.of(
+        "inverse_dynamics_hvp", model, (q, u, udot, f_ext), inputs, constraints, parameters
+    ).hessian_product(weights, direction)
 
 
 @dataclass(frozen=True)
@@ -296,9 +300,9 @@ class _Request:
         if not isinstance(direction, tuple) or len(direction) != wanted:
             raise ValueError(f"direction must be a tuple of {wanted} arrays, not {direction!r}: three (..., {nu})"
                              f"{f', and (..., {len(names)}) of parameters' if names else ''}")  # fmt: skip
-        parts = [check_state(f"direction[{i}]", part, nu, velocities) for i, part in enumerate(direction[:3])]
-        parts += [check_state("direction[3]", part, len(names), names) for part in direction[3:]]
-        given = {"weights": check_state("weights", weights, nu, velocities), "direction": joined(parts)}
+        parts = [check_state(f"direction[{i}]", part, velocities) for i, part in enumerate(direction[:3])]
+        parts += [check_state("direction[3]", part, names) for part in direction[3:]]
+        given = {"weights": check_state("weights", weights, velocities), "direction": joined(parts)}
         first, size = 3 * nu, given["direction"].shape[-1]
         between = np.zeros(sum(variables.sizes.values()) - size)
 

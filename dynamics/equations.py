@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.dynamics import articulated, composite, energy, factor, inverse
+from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.dynamics.regularity import check_massive, check_regular, is_constrained
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import Call, SystemLike
@@ -203,7 +203,7 @@ def kinetic_energy(
     >>> float(mq.dynamics.kinetic_energy(model, q, u))
     0.0
     """
-    return _of_motion(Call(model).q(q).u(u), "kinetic_energy", energy.kinetic, 0, out, backend)
+    return _of_motion(Call(model).q(q).u(u), "kinetic_energy", inverse.kinetic, 0, out, backend)
 
 
 def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = None, backend: str = "kernel") -> Array:
@@ -216,7 +216,7 @@ def potential_energy(model: SystemLike, q: ArrayLike, *, out: Array | None = Non
     array([-9.81,  9.81])
     """
     call = Call(model).q(q)
-    return call.run("potential_energy", partial(energy.potential, call.system), 0, out=out, backend=backend)
+    return call.run("potential_energy", partial(inverse.potential, call.system), 0, out=out, backend=backend)
 
 
 def power(
@@ -231,7 +231,7 @@ def power(
     array(12.)
     """
     call = Call(model).q(q).u(u).velocities("tau", tau).wrenches(f_ext)
-    return _of_motion(call, "power", energy.work_rate, 0, out, backend)
+    return _of_motion(call, "power", inverse.work_rate, 0, out, backend)
 
 
 def joint_reactions(

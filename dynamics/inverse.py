@@ -1,4 +1,4 @@
-"""Inverse dynamics, the wrenches on links that joints carry, and the forces of springs and dampers in joints."""
+"""Inverse dynamics, the wrenches on links that joints carry, forces of springs and dampers in joints, and energies."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,7 +24,8 @@ from myoquat.kernels.symbolic.arrays import as_array, may_be_nonzero
 
 __all__ = [
     "bias", "body_wrenches", "damping_force", "external", "generalized", "gravity_load", "inverse", "joint_wrenches",
-    "link_forces", "link_wrenches", "passive_force", "rotor_inertia", "spring_energy", "spring_force", "transmitted"
+    "kinetic", "link_forces", "link_wrenches", "passive_force", "potential", "rotor_inertia", "spring_energy",
+    "spring_force", "transmitted", "work_rate"
 ]  # fmt: skip
 
 
@@ -192,3 +193,41 @@ def joint_wrenches(system: ArticulatedSystem, q: Array, u: Array, udot: Array, f
     for link, (R, _), (n, f) in zip(tree.links, world_poses(tree, motion), passing, strict=True):
         rows[link.body] = joined([matvec(R, f), matvec(R, n)])
     return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2)
+
+
+# ---- Energies and power -------------------------------------------------------------------------------------------
+
+
+def kinetic(system: ArticulatedSystem, q: Array, u: Array) -> Array:
+    """(...) sum over bodies of v . I v / 2, and of the rotors [J]; equals u^T M u / 2."""
+    motion = kinematics(system.tree, q, u)
+    energy: Array = np.sum(rotor_inertia(system) / 2 * u * u, axis=-1)
+    for link, (omega, v) in zip(system.tree.links, motion.velocities, strict=True):
+        n, f = inertia_times(link, (omega, v))
+        energy = energy + (dot(omega, n) + dot(v, f)) / 2
+    return energy
+
+
+def potential(system: ArticulatedSystem, q: Array) -> Array:
+    """(...) energy of gravity, zero at the world's origin, and of the springs [J]."""
+    poses, gravity = world_poses(system.tree, kinematics(system.tree, q)), as_array(system.gravity)
+    energy: Array = spring_energy(system, q)
+    for body in system.bodies:
+        frame = system.tree.frames[body.name]
+        if frame.link < 0:  # welded to the ground
+            energy = energy - body.mass * (frame.p + frame.R @ as_array(body.center_of_mass)) @ gravity
+    for link, (R, p) in zip(system.tree.links, poses, strict=True):
+        energy = energy - dot(matvec(R, link.moment) + link.mass * p, gravity)
+    return energy
+
+
+def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
+    """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
+    power: Array = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
+    if f_ext is None:
+        return power
+    motion = kinematics(system.tree, q, u)
+    wrenches = link_wrenches(system, system.tree, motion, f_ext)
+    for (n, f), (omega, v) in zip(wrenches, motion.velocities, strict=True):
+        power = power + dot(n, omega) + dot(f, v)
+    return power

@@ -36,7 +36,7 @@ def check_regular(system: ArticulatedSystem, constrained: bool = False) -> None:
         raise _error(system, k)
 
 
-def check_massive(system: ArticulatedSystem, constrained: bool = False) -> None:
+def check_massive(system: ArticulatedSystem, constrained: bool) -> None:
     """ModelError if the mass matrix is singular because a floating body or a moving leaf has no mass. `constrained`:
     constraints may determine the motion of such a body."""
     check_definite(system)

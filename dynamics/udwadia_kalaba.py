@@ -183,14 +183,14 @@ def priorities(
 
 
 def _arrays(M: ArrayLike, Q: ArrayLike, A: ArrayLike, b: ArrayLike) -> tuple[Array, ...]:
-    M, Q, A, b = (check_array(name, x) for name, x in (("M", M), ("Q", Q), ("A", A), ("b", b)))
+    M, Q, A, b = arrays = [check_array(name, x) for name, x in zip("MQAb", (M, Q, A, b), strict=True)]
     n, k = (x.shape[-2] if x.ndim > 1 else -1 for x in (M, A))
     if M.shape[-2:] != (n, n) or Q.shape[-1:] != (n,) or A.shape[-2:] != (k, n) or b.shape[-1:] != (k,):
         raise ValueError(
             f"M (..., n, n), Q (..., n), A (..., k, n) and b (..., k) are wanted, not {M.shape}, {Q.shape}, {A.shape} "
             f"and {b.shape}"
         )
-    for name, x in (("M", M), ("Q", Q), ("A", A), ("b", b)):
+    for name, x in zip("MQAb", arrays, strict=True):
         if not np.isfinite(x).all():
             raise ValueError(f"{name} must be finite")
     return M, Q, A, b

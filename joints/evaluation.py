@@ -199,17 +199,15 @@ class Call:
 
     def coordinates(self, name: str, value: ArrayLike) -> "Call":
         """Anything with an entry per coordinate (..., nq), such as qdot."""
-        system = self.system
-        return self._put(name, value, check_state(name, value, system.nq, system.coordinate_names), (system.nq,))
+        return self.vector(name, value, self.system.coordinate_names)
 
     def velocities(self, name: str, value: ArrayLike) -> "Call":
         """Anything with an entry per velocity (..., nu): udot, tau."""
-        system = self.system
-        return self._put(name, value, check_state(name, value, system.nu, system.velocity_names), (system.nu,))
+        return self.vector(name, value, self.system.velocity_names)
 
     def vector(self, name: str, value: ArrayLike, names: tuple[str, ...] = ("x", "y", "z")) -> "Call":
         """Named components (..., n)."""
-        return self._put(name, value, check_state(name, value, len(names), names), (len(names),))
+        return self._put(name, value, check_state(name, value, names), (len(names),))
 
     def wrenches(self, f_ext: ArrayLike | None) -> "Call":
         """f_ext (..., bodies, 6), or nothing if it is None."""

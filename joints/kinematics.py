@@ -14,8 +14,7 @@ frame name, and IndexError for a frame number out of range. They raise TypeError
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike, Pair
-from myoquat.joints import frames
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError, frames
 from myoquat.joints.evaluation import Call, SystemLike
 from myoquat.joints.vectors import joined_matrices, matvec
 

@@ -13,10 +13,8 @@ import numpy as np
 from myoquat.core.content import FOREIGN, BoundedTable
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import Angles, ArticulatedSystem, Joint
 from myoquat.joints.sequences import CONDITION_LIMIT
-from myoquat.joints.types.angles import Angles
-from myoquat.joints.types.base import Joint
 from myoquat.joints.types.follower import angles_of, named_coordinates
 from myoquat.kernels import is_symbolic
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike, Pair
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, Joint
 from myoquat.joints.multibody.tree import WORLD, Link, Tree
-from myoquat.joints.types import Joint
 from myoquat.joints.vectors import cross, joined, matvec, symmetric_times, vecmat
 from myoquat.kernels import as_array
 from myoquat.kernels.tracing.context import memoize

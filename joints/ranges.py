@@ -162,13 +162,13 @@ def check_array(name: str, x: ArrayLike) -> Array:
         raise ValueError(f"{name}: {error}") from None
 
 
-def check_state(name: str, x: ArrayLike, size: int, names: tuple[str, ...]) -> Array:
-    """x as a finite float64 array (..., size), or ValueError naming the entry. Symbols pass."""
+def check_state(name: str, x: ArrayLike, names: tuple[str, ...]) -> Array:
+    """x as a finite float64 array (..., n) with `names` of its entries, or ValueError naming one. Symbols pass."""
     if isinstance(x, SymbolArray):
         return x
     array = check_array(name, x)
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise ValueError(f"{name} has shape {array.shape}; expected (..., {size})")
+    if array.ndim == 0 or array.shape[-1] != len(names):
+        raise ValueError(f"{name} has shape {array.shape}; expected (..., {len(names)})")
     if not is_symbolic(array) and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}{list(where)} ({names[where[-1]]}) is {array[where]}; finite numbers are needed")

@@ -27,9 +27,9 @@ from myoquat.joints.vectors import (
 from myoquat.kernels.symbolic.arrays import arctan2, as_array, formula, hypot, is_symbolic
 
 __all__ = [
-    "CONDITION_LIMIT", "SEQUENCES", "axis_quaternion", "beside_lock", "condition_davenport", "condition_euler",
-    "davenport_from_quaternion", "davenport_rate_matrix", "euler_from_quaternion", "euler_rate_inverse",
-    "euler_rate_matrix", "lock_sine", "quaternion_from_davenport", "quaternion_from_euler",
+    "CONDITION_LIMIT", "SEQUENCES", "axis_quaternion", "beside_lock", "child_axes", "condition_davenport",
+    "condition_euler", "davenport_from_quaternion", "davenport_rate_matrix", "euler_from_quaternion",
+    "euler_rate_inverse", "euler_rate_matrix", "lock_sine", "quaternion_from_davenport", "quaternion_from_euler",
     "rotation_matrix_from_euler", "unreached_angle", "wrapped"
 ]  # fmt: skip
 
@@ -151,8 +151,6 @@ def condition_euler(phi: ArrayLike, sequence: str) -> Array:
     phi = as_array(phi)
     angle = phi[..., 1] if first == third else phi[..., 1] + np.pi / 2
     tangent = np.abs(np.tan(angle / 2))
-    if is_symbolic(phi):
-        return np.maximum(tangent, 1 / tangent)
     with np.errstate(divide="ignore"):
         return np.maximum(tangent, 1 / tangent)
 
@@ -322,12 +320,18 @@ def davenport_rate_matrix(phi: ArrayLike, directions: Axes) -> Array:
            [1., 0., 0.],
            [0., 0., 1.]])
     """
-    a1, a2, a3 = _axes(directions)
-    _, f2, f3 = components(phi)
-    R3 = axis_angle_matrix(a3, f3)
-    b2 = vecmat(a2, R3)
-    b1 = vecmat(vecmat(a1, axis_angle_matrix(a2, f2)), R3)
-    return vector([b1, b2, a3])
+    return vector(child_axes(_axes(directions), components(phi)))
+
+
+def child_axes(axes: Sequence[ArrayLike], angles: Sequence[Array]) -> list[Array]:
+    """The axes b_k (..., 3) in child components."""
+    seen: list[Array] = []
+    for axis, angle in zip(axes, angles, strict=True):
+        if seen:
+            R = axis_angle_matrix(axis, angle)
+            seen = [vecmat(b, R) for b in seen]
+        seen.append(np.asarray(axis, dtype=float))
+    return seen
 
 
 def condition_davenport(phi: ArrayLike, directions: Axes) -> Array:

@@ -52,7 +52,7 @@ class MuscleCall(Call):
         given = None if time is None else check_array("time", time)[..., None]
         if given is None or not is_timed(self.model):
             return self
-        return self.put("t", given, check_state("time", given, 1, ("t",)), 1)
+        return self.put("t", given, check_state("time", given, ("t",)), 1)
 
     def controls(self, controls: ArrayLike) -> "MuscleCall":
         """Controls (..., k) of the actuators within their bounds, or the activations of delayed actuators."""
@@ -67,7 +67,7 @@ class MuscleCall(Call):
                 f"{name} (..., {len(own)}) is needed: {own[0]!r} and others; equilibrium_states(model, q, activation) "
                 "gives one"
             )
-        return self if values is None else self.put(name, values, check_state(name, values, len(own), own), len(own))
+        return self if values is None else self.put(name, values, check_state(name, values, own), len(own))
 
     def put(self, name: str, given: ArrayLike, array: Array, size: int) -> "MuscleCall":
         """An argument (..., size) as the caller gave it, and the same as a checked array."""

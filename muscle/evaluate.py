@@ -205,7 +205,7 @@ def law_forces(
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model)
     for name, given in (("lengths", lengths), ("speeds", speeds)):
-        call.put(name, given, check_state(name, given, size, names), size)
+        call.put(name, given, check_state(name, given, names), size)
     call.activation("activation", activation)
 
     def forces(lengths: Array, speeds: Array, activation: Array) -> Array:
@@ -260,7 +260,7 @@ def muscle_wrenches(
     check_types(model=(model, Model))
     paths = model.paths_on_bones
     names, size = model.muscle_names, len(model.muscles)
-    call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, size, names), size)
+    call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, names), size)
 
     def pulled(q: Array, tensions: Array) -> Array:
         return wrenches(model.system, paths, q, tensions)

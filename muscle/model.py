@@ -435,7 +435,7 @@ class Model(Record):
     def check_activation(self, activation: ArrayLike, name: str = "activation") -> Array:
         """activation as a finite float64 array (..., m) in [0, 1], or ValueError, in which it is called `name`, naming
         the muscle; symbols pass."""
-        checked = check_state(name, activation, len(self.muscles), self.muscle_names)
+        checked = check_state(name, activation, self.muscle_names)
         if is_symbolic(checked):
             return checked
         outside = (checked < 0) | (checked > 1)
@@ -452,7 +452,7 @@ class Model(Record):
         Raises ValueError naming the control; symbols pass. If `acting`, activations of delayed actuators, which have no
         bounds, stand in place of their controls.
         """
-        checked = check_state("controls", controls, len(self.control_names), self.control_names)
+        checked = check_state("controls", controls, self.control_names)
         if is_symbolic(checked):
             return checked
         bounds = np.array([b for actuator in self.actuators for b in actuator.bounds]).reshape(-1, 2)

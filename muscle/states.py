@@ -67,7 +67,7 @@ def check_start(model: Model, name: str, values: ArrayLike) -> Array:
     An example is a fiber length that is not positive.
     """
     names = state_names(model)
-    checked = check_state(name, values, len(names), names)
+    checked = check_state(name, values, names)
     if is_symbolic(checked):
         return checked
     for muscle, s in zip(model.muscles, state_slices(model), strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.dynamics import articulated, composite, energy, factor, inverse
+from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.joints.multibody.sampling import random_system
 
 __all__ = ["run"]
@@ -64,7 +64,7 @@ def _errors(seed: int) -> dict[str, float]:
     granted = max(1.0, float(np.linalg.cond(M)) / 1e6)
     lost = np.array([np.abs(way(system, q, u, tau, f_ext) - udot).max() for way in FORWARD]) / np.abs(udot).max()
     eigenvalues = np.linalg.eigvalsh(M)
-    kinetic = energy.kinetic(system, q, u)
+    kinetic = inverse.kinetic(system, q, u)
     found = [
         *lost,
         *lost / granted,
@@ -83,11 +83,11 @@ def _power_error(system: Any, q: Any, u: Any, udot: Any, tau: Any, f_ext: Any) -
 
     def total(t: float) -> float:
         moved = system.integrate(q, t * u)
-        return energy.kinetic(system, moved, u + t * udot) + energy.potential(system, moved)
+        return inverse.kinetic(system, moved, u + t * udot) + inverse.potential(system, moved)
 
     rate = sum(c * (total(k * STEP) - total(-k * STEP)) for k, c in STENCIL) / STEP
     scale = np.abs(tau * u).sum() + np.abs(f_ext).sum() + abs(total(0.0))
-    return float(abs(rate - energy.work_rate(system, q, u, tau, f_ext)) / scale)
+    return float(abs(rate - inverse.work_rate(system, q, u, tau, f_ext)) / scale)
 
 
 def _near_half_a_turn(system: Any, q: Any, u: Any) -> bool:

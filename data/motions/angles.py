@@ -129,7 +129,7 @@ def lock_distance(model: SystemLike, q: Array) -> "pd.DataFrame":
     [1.0, 0.0]
     """
     system = system_of(model)
-    q = check_state("q", q, system.nq, system.coordinate_names)
+    q = check_state("q", q, system.coordinate_names)
     found = {}
     for ball in balls(system):
         x = ball.angles.values(q[..., ball.quaternion])
@@ -153,7 +153,7 @@ def angle_quality(model: SystemLike, q: Array) -> "pd.DataFrame":
     [0.0, 0.1]
     """
     system = system_of(model)
-    q = check_state("q", q, system.nq, system.coordinate_names)
+    q = check_state("q", q, system.coordinate_names)
     found: dict[tuple[str, str], Array] = {}
     for ball in balls(system):
         Q, name = q[..., ball.quaternion], system.body_names[ball.body]

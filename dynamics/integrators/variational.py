@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core.typing import Array, Pair
-from myoquat.dynamics import composite, energy, factor
+from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.inverse import damping_force
@@ -120,7 +120,7 @@ def _momenta(equations: StateEquations, h: Array, q: Array, v: Array, given: Map
 
     def action(q: Array, v: Array) -> Array:
         middle = state.integrate(system, q, v / 2)
-        return h * (energy.kinetic(system, middle, v / h) - energy.potential(system, middle))
+        return h * (inverse.kinetic(system, middle, v / h) - inverse.potential(system, middle))
 
     def from_start(d: Array) -> Array:
         start = state.integrate(system, q, d)

@@ -144,7 +144,8 @@ class StateTangent:
     def split(self, change: Array) -> tuple[Array, Array, Array]:
         """(dq, du, dw) of a change (..., size)."""
         nu = self.equations.system.nu
-        return change[..., :nu], change[..., nu : 2 * nu], change[..., 2 * nu :]
+        dq, du, dw = np.split(change, [nu, 2 * nu], axis=-1)
+        return dq, du, dw
 
     def components(self, x: Array, dx: Array) -> Array:
         """(..., size) the change whose x moves by dx (..., n), a tangent vector at x."""

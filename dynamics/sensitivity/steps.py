@@ -165,7 +165,8 @@ class RadauStep:
         def at_stages(z: Array) -> tuple[Array, Array, Array]:
             """The slopes, their derivatives K, and I - h A K."""
             f, K = self.chain.slope(t + h * NODES, h, x[..., None, :] + z, staged, constants)
-            return f, K, np.eye(3 * n) - _blocks(h, K[..., :n])
+            blocks = np.einsum("ij,...jkl->...ikjl", h * STAGE_MATRIX, K[..., :n])  # h a_ij K_j
+            return f, K, np.eye(3 * n) - blocks.reshape((*K.shape[:-3], 3 * n, 3 * n))
 
         for _ in range(MAX_ITERATIONS):
             f, _, matrix = at_stages(z)
@@ -180,12 +181,6 @@ class RadauStep:
         right = np.einsum("ij,...jkl->...ikl", h * STAGE_MATRIX, K).reshape((*batch, 3 * n, -1))
         dz = np.linalg.solve(matrix, right)[..., 2 * n :, :]
         return self.chain.projected((t, h), x + z[..., 2, :], dz + np.eye(*dz.shape[-2:]), values, constants)
-
-
-def _blocks(h: float, K: Array) -> Array:
-    """(..., 3 n, 3 n) h a_ij K_j of K (..., 3, n, n)."""
-    n = K.shape[-1]
-    return np.einsum("ij,...jkl->...ikjl", h * STAGE_MATRIX, K).reshape((*K.shape[:-3], 3 * n, 3 * n))
 
 
 class StepDerivatives(NamedTuple):

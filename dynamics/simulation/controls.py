@@ -123,32 +123,28 @@ class Control:
     given  (..., n) constant in time, per batch element or for all. Or a pair (times (k,), values (..., k, n)), linear
            in between and constant outside. Or a function of t that returns (..., n).
     check  validates values (..., n).
+    table  the times (k,) and values (..., k, n) of a table, as they were checked; None for another input.
     """
 
     def __init__(self, name: str, given: InputOverTime, check: Check) -> None:
         self.name = name
         self._check: Check = lambda values: check_numbers(name, check(values))
         self._function: Callable[[float], ArrayLike] | None = given if callable(given) else None
-        self._table: Pair | None = None
+        self.table: Pair | None = None
         if _is_pair(given):
-            self._table = _table(name, given[0], self._check(given[1]))
+            self.table = _table(name, given[0], self._check(given[1]))
         elif not callable(given):
             self._constant = self._check(given)
 
     @property
-    def table(self) -> Pair | None:
-        """The times (k,) and values (..., k, n) of a table, as they were checked; None for another input."""
-        return self._table
-
-    @property
     def constant(self) -> bool:
         """True for values that do not change with time."""
-        return self._table is None and self._function is None
+        return self.table is None and self._function is None
 
     def over(self, start: float, h: float, steps: int) -> LinearInterpolation | Array:
         """What a step loop takes for `steps` steps of `h` from `start`: exact at the steps and halfway between."""
-        if self._table is not None:
-            return LinearInterpolation(*self._table)
+        if self.table is not None:
+            return LinearInterpolation(*self.table)
         if self._function is None:
             return self._constant
         times = start + h / 2 * np.arange(2 * steps + 1)
@@ -156,8 +152,8 @@ class Control:
 
     def at(self, times: Array) -> Array:
         """(..., t, n) at times (t,)."""
-        if self._table is not None:
-            return _interpolated(*self._table, times)
+        if self.table is not None:
+            return _interpolated(*self.table, times)
         function = self._function
         if isinstance(function, InputsOverTime):
             return self._check(function(times))
@@ -172,8 +168,8 @@ class Control:
         if not where:
             return self
         found, function, check = copy(self), self._function, self._check
-        if self._table is not None:
-            found._table = (self._table[0], element(self._table[1], where, 2))
+        if self.table is not None:
+            found.table = (self.table[0], element(self.table[1], where, 2))
         elif function is None:
             found._constant = element(self._constant, where)
         elif isinstance(function, InputsOverTime):
@@ -187,7 +183,7 @@ class Control:
         """Times at which the input has a kink; an adaptive method starts anew there."""
         if isinstance(self._function, InputsOverTime):
             return self._function.kinks
-        return np.zeros(0) if self._table is None else self._table[0]
+        return np.zeros(0) if self.table is None else self.table[0]
 
 
 def check_numbers(name: str, array: Array) -> Array:

@@ -167,7 +167,7 @@ class Problem:
             raise ValueError("controls: the model has no actuators")
         if equations.external_torque:
             given = np.zeros(system.nu) if inputs.torque is None else inputs.torque
-            yield "torque", given, lambda values: check_state("torque", values, system.nu, system.velocity_names)
+            yield "torque", given, lambda values: check_state("torque", values, system.velocity_names)
         elif inputs.torque is not None:
             raise ValueError(
                 "torque: this Simulator was made without; Simulator(..., external_torque=True) takes torques"
@@ -380,7 +380,7 @@ class Start:
         check_numbers("q0", check_array("q0", q))
         check_numbers("u0", check_array("u0", u))
         if project:
-            q = np.array(check_state("q0", q, system.nq, system.coordinate_names))
+            q = np.array(check_state("q0", q, system.coordinate_names))
             for s in system.quaternion_slices():
                 q[..., s] = normalize(q[..., s])
         try:

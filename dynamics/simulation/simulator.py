@@ -90,10 +90,8 @@ class Simulator:
         return self.problem.system
 
     def __repr__(self) -> str:
-        choice, numbers = (
-            self.problem.choice,
-            {"constraint": self.problem.equations.constraints, "parameter": self.problem.names},
-        )
+        choice = self.problem.choice
+        numbers = {"constraint": self.problem.equations.constraints, "parameter": self.problem.names}
         counts = [counted(len(found), name, f"{name}s") for name, found in numbers.items() if found]
         return f"<Simulator of {described(self.model)}: {', '.join([choice.name, choice.stabilization, *counts])}>"
 

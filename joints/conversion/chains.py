@@ -73,7 +73,7 @@ class Chain:
         return self.replaced[-1].joint.angles  # type: ignore[attr-defined]
 
 
-def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None = None) -> tuple[Chain, ...]:
+def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling]) -> tuple[Chain, ...]:
     """The chains of rotating bodies that together are ball joints, each as short as can be, no body in two of them.
 
     couplings: linear couplers by the name of the coordinate that is driven.
@@ -81,7 +81,7 @@ def find_chains(bodies: Sequence[Body], couplings: Mapping[str, Coupling] | None
     found: list[Chain] = []
     taken: set[str] = set()
     for body in bodies:
-        chain = _chain_to(body, bodies, couplings or {}) if body.name not in taken and _rotates(body) else None
+        chain = _chain_to(body, bodies, couplings) if body.name not in taken and _rotates(body) else None
         if chain is not None and not taken & {*chain.bodies, chain.last}:
             found.append(chain)
             taken |= {*chain.bodies, chain.last}
@@ -259,8 +259,9 @@ class _Chain:
             if body is not self.leader:
                 joint = self.joints[body.name]
                 if tuple(whole[: len(joint.turns)]) != joint.turns:
-                    message = "it follows other rotations than the frames after it"
-                    raise ModelError(message, element=f"body {body.name!r}")
+                    raise ModelError(
+                        "it follows other rotations than the frames after it", element=f"body {body.name!r}"
+                    )
                 turns, frame = joint.turns, np.array(joint.frame)
             back, axes, names = np.asarray(rotation_matrix(frame)).T, list[Axis](), list[str]()
             for turn in turns[done:]:

@@ -271,8 +271,7 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     array([0.3, 0.2, 0.1])
     """
     check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
-    q, u = source.check_q(q), source.check_u(u)
-    return same_speeds(source, target, q, u, None)
+    return same_speeds(source, target, source.check_q(q), source.check_u(u), None)
 
 
 def same_speeds(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, u: Array, there: Array | None) -> Array:

@@ -352,8 +352,10 @@ class SmoothStep(AxisFunction):
         if self.start == self.end:
             raise ValueError(f"a step needs an end that is not its start, {self.start:g}")
 
-    def _share(self, x: Array) -> Array:
-        return np.minimum(np.maximum((x - self.start) / (self.end - self.start), 0.0), 1.0)
+    def _share(self, x: Array) -> tuple[Array, float]:
+        """s, and the width of the step."""
+        width = self.end - self.start
+        return np.minimum(np.maximum((x - self.start) / width, 0.0), 1.0), width
 
     def value(self, x: Array) -> Array:
         return self.first + (self.last - self.first) * engaged(x - self.start, self.end - self.start)
@@ -364,14 +366,14 @@ class SmoothStep(AxisFunction):
 
     def _step_integral(self, x: Array) -> Array:
         """(...) the integral of S from `start` to x."""
-        s, width = self._share(x), self.end - self.start
+        s, width = self._share(x)
         beyond = np.maximum((x - self.start) / width - 1.0, 0.0)
         return width * (s * s * s * s * (2.5 + s * (s - 3.0)) + beyond)
 
     def slope(self, x: Array) -> Array:
-        s, width = self._share(x), self.end - self.start
+        s, width = self._share(x)
         return (self.last - self.first) / width * 30.0 * s * s * (1.0 - s) * (1.0 - s)
 
     def curvature(self, x: Array) -> Array:
-        s, width = self._share(x), self.end - self.start
+        s, width = self._share(x)
         return (self.last - self.first) / (width * width) * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)

@@ -26,7 +26,7 @@ FIRST_OTHER = (1, 0, 0)  # the axis whose moment tells the length of a cylinder 
 
 
 def scaled_system(
-    system: ArticulatedSystem, factors: Factors, mass: float | None = None, keep_masses: bool = False
+    system: ArticulatedSystem, factors: Factors, mass: float | None, keep_masses: bool
 ) -> ArticulatedSystem:
     """The system whose bodies, by name, are scaled by factors (3,) along their axes; others stay as they are.
 

@@ -11,12 +11,11 @@ from myoquat.core.content import content_digest
 from myoquat.core.lazy_imports import html
 from myoquat.core.records import Record
 from myoquat.core.typing import Array, ArrayLike, Pair
-from myoquat.joints.errors import ModelError
+from myoquat.joints import ModelError, rotation_matrix
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.body import Body, Shape, Vector, check_body
 from myoquat.joints.multibody.indices import Indices
 from myoquat.joints.multibody.tree import Layout, Tree, build_tree, find_cycle
-from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.ranges import check_state, check_units, check_vector
 from myoquat.joints.types.base import VELOCITY_FRAMES
 from myoquat.joints.types.follower import angles_of, named_coordinates
@@ -173,12 +172,12 @@ class ArticulatedSystem(Layout, Record):
     @cached_property
     def tree(self) -> Tree:
         """The moving links: bodies joined by fixed joints merged into one, their frames by name."""
-        return build_tree(self.bodies, self.topological_order, self.ground, self.moving_q, self.moving_u)
+        return build_tree(self, self.topological_order)
 
     @cached_property
     def unmerged_tree(self) -> Tree:
         """The tree with a link for every body, also for those on fixed joints."""
-        return build_tree(self.bodies, self.topological_order, self.ground, self.moving_q, self.moving_u, merge=False)
+        return build_tree(self, self.topological_order, merge=False)
 
     @memoize
     def poses(self, q: Array, motion: Array | None = None) -> Poses:
@@ -285,11 +284,11 @@ class ArticulatedSystem(Layout, Record):
 
     def velocities(self, q: ArrayLike, qdot: ArrayLike) -> Array:
         """(..., nu) u with N(q) u = qdot; a part of qdot that would change |Q| is ignored."""
-        return state.velocities(self, self.check_q(q), check_state("qdot", qdot, self.nq, self.coordinate_names))
+        return state.velocities(self, self.check_q(q), check_state("qdot", qdot, self.coordinate_names))
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """(..., nq) coordinates after unit time at constant u = v (..., nu): v = u dt for a step dt."""
-        return state.integrate(self, self.check_q(q), check_state("v", v, self.nu, self.velocity_names))
+        return state.integrate(self, self.check_q(q), self.check_u(v, "v"))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """(..., nu) v with integrate(q0, v) = q1, by the shortest rotation in each joint."""
@@ -309,13 +308,13 @@ class ArticulatedSystem(Layout, Record):
         Raises ValueError for a wrong shape, numbers that are not finite, or a quaternion off the unit sphere by more
         than 1e-6.
         """
-        q = check_state(name, q, self.nq, self.coordinate_names)
+        q = check_state(name, q, self.coordinate_names)
         check_units(q, self.quaternion_indices, self.coordinate_names, name)
         return q
 
     def check_u(self, u: ArrayLike, name: str = "u") -> Array:
         """u as a float64 array (..., nu), or ValueError, in which it is called `name`: wrong shape or not finite."""
-        return check_state(name, u, self.nu, self.velocity_names)
+        return check_state(name, u, self.velocity_names)
 
 
 def _ordered(bodies: tuple[Body, ...], order: Sequence[str]) -> tuple[Body, ...]:
@@ -350,18 +349,21 @@ def _check_tree(bodies: tuple[Body, ...], ground: str) -> None:
         for name in (*names, *hidden):
             if name in carrying:
                 other = carrying[name]
-                message = f"the coordinate {name!r} is taken: body {other!r} has one of this name"
-                raise ModelError(message, element=element)
+                raise ModelError(
+                    f"the coordinate {name!r} is taken: body {other!r} has one of this name", element=element
+                )
             carrying[name] = body.name
     for body in bodies:
         element, name = f"body {body.name!r}", body.joint.follows
         leader = known.get(name or "")
         if name and (leader is None or leader.parent != body.parent or leader.joint != body.joint.ball):  # type: ignore[attr-defined]
-            message = f"it follows {name!r}, which must be a body on {body.parent!r} by the same ball joint"
-            raise ModelError(message, element=element)
+            raise ModelError(
+                f"it follows {name!r}, which must be a body on {body.parent!r} by the same ball joint", element=element
+            )
         if body.parent not in known:
-            message = f"parent {body.parent!r} is not a body; known: {', '.join(sorted(known))}"
-            raise ModelError(message, element=element)
+            raise ModelError(
+                f"parent {body.parent!r} is not a body; known: {', '.join(sorted(known))}", element=element
+            )
     if cycle := find_cycle({body.name: body.parent for body in bodies}):
         around = " -> ".join([*cycle, cycle[0]])
         raise ModelError(f"a cycle of parents: {around}", element=f"body {cycle[0]!r}")

@@ -121,15 +121,12 @@ def find_cycle(parents: Mapping[str, str]) -> tuple[str, ...]:
     return ()
 
 
-def build_tree(
-    bodies: Sequence[Body], order: Sequence[int], ground: str, q_slices: Sequence[slice], u_slices: Sequence[slice],
-    merge: bool = True,
-) -> Tree:  # fmt: skip
-    """The tree of `bodies`, visited in `order` (parents first); without `merge`, fixed joints keep their own links."""
+def build_tree(layout: "Layout", order: Sequence[int], merge: bool = True) -> Tree:
+    """The tree of bodies, visited in `order` (parents first); without `merge`, fixed joints keep their own links."""
     links: list[Link] = []
-    frames = {ground: Frame(WORLD, np.eye(3), np.zeros(3))}
+    frames = {layout.ground: Frame(WORLD, np.eye(3), np.zeros(3))}
     for i in order:
-        body = bodies[i]
+        body = layout.bodies[i]
         parent = frames[body.parent]
         R = parent.R @ rotation_matrix(as_array(body.orientation))
         p = parent.p + parent.R @ as_array(body.position)
@@ -138,9 +135,8 @@ def build_tree(
             if parent.link != WORLD:
                 links[parent.link].add(body, R, p)
             continue
-        link = Link(
-            i, body.name, parent.link, body.joint, R, p, q_slices[i], u_slices[i], 0.0, np.zeros(3), np.zeros(6)
-        )
+        q, u = layout.moving_q[i], layout.moving_u[i]
+        link = Link(i, body.name, parent.link, body.joint, R, p, q, u, 0.0, np.zeros(3), np.zeros(6))
         link.add(body, np.eye(3), np.zeros(3))
         links.append(link)
         frames[body.name] = Frame(len(links) - 1, np.eye(3), np.zeros(3))

@@ -12,6 +12,7 @@ from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
 from myoquat.joints.sequences import (
     beside_lock,
+    child_axes,
     davenport_from_quaternion,
     davenport_rate_matrix,
     euler_from_quaternion,
@@ -20,7 +21,7 @@ from myoquat.joints.sequences import (
     unreached_angle,
     wrapped,
 )
-from myoquat.joints.vectors import axis_angle_matrix, cross, dot, inverse_columns, matvec, vecmat
+from myoquat.joints.vectors import axis_angle_matrix, cross, dot, inverse_columns, matvec
 
 __all__ = [
     "Angles", "Branch", "Dependent", "Vector3", "angular_drift", "child_axes", "inverse_rate_matrix",
@@ -271,17 +272,6 @@ class Angles(Record):
 def successive_rotations(axes: Sequence[Vector3], angles: Sequence[Array]) -> Array:
     """(..., 3, 3) R(a1, t1) R(a2, t2) ...; angles of shape (...) each."""
     return reduce(matmul, map(axis_angle_matrix, axes, angles)) if axes else np.eye(3)
-
-
-def child_axes(axes: Sequence[Vector3], angles: Sequence[Array]) -> list[Array]:
-    """The axes b_k (..., 3) in child components."""
-    seen: list[Array] = []
-    for axis, angle in zip(axes, angles, strict=True):
-        if seen:
-            R = axis_angle_matrix(axis, angle)
-            seen = [vecmat(b, R) for b in seen]
-        seen.append(np.asarray(axis, dtype=float))
-    return seen
 
 
 def angular_drift(axes: Sequence[Array], rates: Sequence[Array]) -> Array:

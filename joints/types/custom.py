@@ -10,13 +10,10 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.errors import ModelError
+from myoquat.joints import Angles, FloatingJoint, ModelError, SphericalJoint
 from myoquat.joints.functions import Linear, Multiplier, MultivariatePolynomial
 from myoquat.joints.sequences import PARALLEL_SINE
-from myoquat.joints.types.angles import Angles
 from myoquat.joints.types.base import AxesJoint, Axis, JointFacts, directions_of
-from myoquat.joints.types.floating import FloatingJoint
-from myoquat.joints.types.spherical import SphericalJoint
 from myoquat.joints.vectors import joined
 
 __all__ = ["CustomJoint", "are_parallel"]

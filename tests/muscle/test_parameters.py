@@ -9,7 +9,7 @@ import pytest
 from myoquat import kernels
 from myoquat.analysis.motion import scale_model
 from myoquat.data import load_model
-from myoquat.dynamics import energy, inverse
+from myoquat.dynamics import inverse
 from myoquat.dynamics.articulated import forward
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
@@ -52,7 +52,7 @@ def motion(model, q, u, activation):
     """All of mechanics in one row: udot, muscle torques, energies."""
     tau = torques(model, q, u, activation)
     udot = forward(model.system, q, u, tau)
-    kinetic = energy.kinetic(model.system, q, u) + energy.potential(model.system, q)
+    kinetic = inverse.kinetic(model.system, q, u) + inverse.potential(model.system, q)
     return np.concatenate([udot, tau, inverse.bias(model.system, q, u), kinetic[..., None]], axis=-1)
 
 
@@ -144,7 +144,7 @@ def test_bound_formulas_run_on_all_number_types(scalar, rng):
         bound = parameters.bind(p.reshape(-1, len(parameters.names))[0])
         l = lengths(bound.system, bound.paths, q)
         forces = [muscle.law.force(l[..., i], 0.0, a[..., i]) for i, muscle in enumerate(bound.muscles)]
-        energy_of = energy.potential(bound.system, q)
+        energy_of = inverse.potential(bound.system, q)
         return np.stack([*forces, energy_of], axis=-1)
 
     wanted = np.stack([formula(*row) for row in zip(p, q, a, strict=True)])

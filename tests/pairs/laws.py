@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from myoquat import load_model
-from myoquat.dynamics import articulated, composite, energy, factor, inverse
+from myoquat.dynamics import articulated, composite, factor, inverse
 from myoquat.joints import ModelError
 from myoquat.joints.conversion.convert import convert_coordinates, convert_velocities
 from myoquat.joints.multibody.body import Body
@@ -60,7 +60,7 @@ def inverse_and_forward(case: Case) -> None:
     close("acceleration by M", factor.forward(s, q, u, tau, f), udot, 1e-7)
     M, inverted = composite.mass(s, q), factor.inverse_mass(s, q)
     close("M^-1 M", inverted @ M, np.eye(s.nu) + 0 * M, 1e-7)
-    close("kinetic energy", energy.kinetic(s, q, u), np.sum(u * matvec(M, u), axis=-1) / 2)
+    close("kinetic energy", inverse.kinetic(s, q, u), np.sum(u * matvec(M, u), axis=-1) / 2)
     close("equation of motion", matvec(M, udot) + inverse.bias(s, q, u) - inverse.external(s, q, f), tau)
 
 
@@ -107,10 +107,10 @@ def work(case: Case) -> None:
     """The power of all forces is the change of energy, and static forces are the slope of what they store."""
     m, s = case.model, case.system
     needed = inverse.inverse(s, case.q, case.u, case.udot) if case.constraints else case.force
-    power = energy.work_rate(s, case.q, case.u, needed)
+    power = inverse.work_rate(s, case.q, case.u, needed)
 
     def total(q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return np.asarray(energy.kinetic(s, q, u) + energy.potential(s, q))
+        return np.asarray(inverse.kinetic(s, q, u) + inverse.potential(s, q))
 
     close_to_slope("power", power, partial(along, case, total), 1e-7)
     if case.levels["lock"] != "prescribed":  # which does work

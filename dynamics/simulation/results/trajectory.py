@@ -18,7 +18,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
 from myoquat.data.motions.series import check_run
-from myoquat.dynamics import articulated, energy, inverse
+from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
@@ -218,10 +218,8 @@ class Trajectory(Curves, Solved):
     def _by_run(self, name: str) -> Array:
         """A quantity of every run, by the model and the constraints with its numbers."""
         model = self.model if isinstance(self.model, Model) else self.system
-        equations, varied = (
-            StateEquations(model, constraints=self.constraints),
-            Parameters.of(model, self.parameter_names),
-        )
+        equations = StateEquations(model, constraints=self.constraints)
+        varied = Parameters.of(model, self.parameter_names)
         numbers = np.broadcast_to(self._numbers[..., 0, :], (*self.batch, len(varied.names)))
         arrays = {key: x for key in OVER_TIME if (x := getattr(self, key)) is not None}
         found = []
@@ -484,14 +482,13 @@ def _reactions(model: SystemLike, udot: Array, **given: Array) -> Array:
 
 
 def _potential(model: SystemLike, q: Array) -> Array:
-    stored = acting.energy(model, q) if isinstance(model, Model) else 0.0
-    return energy.potential(system_of(model), q) + stored
+    return inverse.potential(system_of(model), q) + (acting.energy(model, q) if isinstance(model, Model) else 0.0)
 
 
 def _power(model: SystemLike, **given: Array) -> Array:
     at = _at(given)
     stored = acting.energy_rate(model, at.q, at.u) if isinstance(model, Model) else 0.0
-    return energy.work_rate(system_of(model), at.q, at.u, torques(model, at)) + stored
+    return inverse.work_rate(system_of(model), at.q, at.u, torques(model, at)) + stored
 
 
 FORMULAS: dict[str, Callable[..., Any]] = {
@@ -499,7 +496,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "forces": lambda model, **given: acting.tensions(model, _at(given)),
     "torques": lambda model, **given: torques(model, _at(given)), "power": _power,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
-    "kinetic_energy": lambda model, q, u: energy.kinetic(system_of(model), q, u), "potential_energy": _potential,
+    "kinetic_energy": lambda model, q, u: inverse.kinetic(system_of(model), q, u), "potential_energy": _potential,
     "loads": lambda model, q, u, t: wrenches(model, Instant(q, u, t[..., 0])),
     "wrenches": lambda model, **given: wrenches(model, _at(given)), "reactions": _reactions
 }  # fmt: skip
@@ -513,7 +510,7 @@ SHARED: dict[str, Callable[..., Array]] = {
 
 
 def quantity(
-    model: SystemLike, name: str, arrays: Mapping[str, Array], varied: Parameters | None = None, p: Array | None = None
+    model: SystemLike, name: str, arrays: Mapping[str, Array], varied: Parameters | None, p: Array | None
 ) -> Array:
     """A quantity of a model at arrays (rows, n) by name, with the `varied` numbers p (rows, k) in every row."""
     if varied is None and name in SHARED:
