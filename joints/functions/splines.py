@@ -83,7 +83,7 @@ def _power_sum(dx: Any, coefficients: Sequence[Any]) -> Any:
 class InPieces(AxisFunction):
     """A function that is a polynomial in each of its pieces, through points (x, y)."""
 
-    label: ClassVar[str]  # what messages call it
+    _label: ClassVar[str]  # what messages call it
     x: tuple[float, ...]
     y: tuple[float, ...]
 
@@ -91,11 +91,11 @@ class InPieces(AxisFunction):
         super().__post_init__()
         x, y, least = self.x, self.y, self._least
         if len(x) != len(y) or len(x) < least:
-            raise ValueError(f"a {self.label} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
+            raise ValueError(f"a {self._label} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
         if not np.isfinite([*x, *y]).all():
-            raise ValueError(f"the points of a {self.label} must be finite")
+            raise ValueError(f"the points of a {self._label} must be finite")
         if any(b <= a for a, b in pairwise(x)):
-            raise ValueError(f"the x of a {self.label} must increase, not {tuple(x)}")
+            raise ValueError(f"the x of a {self._label} must increase, not {tuple(x)}")
 
     @property
     def _least(self) -> int:
@@ -162,7 +162,7 @@ class PiecewiseConstant(InPieces):
     array([5., 5., 7., 6.])
     """
 
-    label: ClassVar[str] = "piecewise constant function"
+    _label: ClassVar[str] = "piecewise constant function"
 
     @property
     def _least(self) -> int:
@@ -191,7 +191,7 @@ class PiecewiseLinear(InPieces):
     (array([ 5., 10., 10.]), array([10.,  0.]))
     """
 
-    label: ClassVar[str] = "piecewise linear function"
+    _label: ClassVar[str] = "piecewise linear function"
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -236,7 +236,7 @@ class NaturalSpline(InPieces):
         super().__post_init__()
 
     @property
-    def label(self) -> str:  # type: ignore[override]
+    def _label(self) -> str:  # type: ignore[override]
         return f"natural spline of degree {self.degree}"
 
     @property
@@ -298,7 +298,7 @@ class SimmSpline(InPieces):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("x", "y")
-    label: ClassVar[str] = "spline"
+    _label: ClassVar[str] = "spline"
 
     @cached_property
     def _pieces(self) -> tuple[Array, Array, Array]:

@@ -87,7 +87,7 @@ class Indices:
             BodyIndex: layout.body_names, VelocityIndex: layout.velocity_names,
             CoordinateIndex: layout.coordinate_names, FrameIndex: (layout.ground, *layout.body_names)
         }  # fmt: skip
-        self._numbers = {kind: {name: i for i, name in enumerate(names)} for kind, names in self._names.items()}
+        self._numbers = {own: {name: i for i, name in enumerate(names)} for own, names in self._names.items()}
         joints = {body.joint_name: i for i, body in enumerate(layout.bodies) if body.joint_name}
         self._numbers[BodyIndex] = joints | self._numbers[BodyIndex]
         self._body_of_u = [i for i, s in enumerate(layout.u_slices) for _ in range(s.start, s.stop)]
