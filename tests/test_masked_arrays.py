@@ -389,7 +389,7 @@ def test_loops_and_programs_reject_hidden_entries():
     program = kernels.Program("double", {"x": 3})
     program.formula(lambda x: x + x, ["x"], {"twice": 3})
     with pytest.raises(ValueError, match=r"x.*masked"):
-        program(X)
+        kernels.compile_program(lambda: program, ["twice"], name="double")(X)
 
 
 @pytest.mark.parametrize("x", [pd.array([1.0, pd.NA, 3.0], "Float64"), pd.Series([1, pd.NA, 3], dtype="Int64")])

@@ -212,13 +212,13 @@ def simulation_gradient(
     """
     choice = MethodChoice(method, "projection")
     given = inputs or Inputs()
-    if final is None and running is None:
-        raise ValueError("simulation_gradient: give final=, a function of (q, u), running=, of (t, q, u), or both")
     check_no_feedback(given)
     check_curved_paths(model, parameters=given.parameters)
     problem, start = checked_start(
         model, (q0, u0), constraints, choice, parameters=given.parameters, external_torque=given.torque is not None
     )
+    if final is None and running is None:
+        raise ValueError("simulation_gradient: give final=, a function of (q, u), running=, of (t, q, u), or both")
     if problem.varied is not None:
         problem.varied.acting("muscle_states", states=True)
     values = _in_intervals(problem, given, intervals)

@@ -61,12 +61,13 @@ class CustomJoint(AxesJoint):
             for i in axis.coordinates:
                 if not 0 <= i < count:
                     raise ValueError(f"an axis uses coordinate {i}, but there are {count}")
-        units = ["1"] * count  # of several axes of slope 1 or -1, the last one decides
-        for unit, axes in (("rad", self.rotations), ("m", self.translations)):
-            for axis in axes:
-                if isinstance(axis.function, Linear) and abs(axis.function.factor) == 1:
-                    units = [unit if i in axis.coordinates else known for i, known in enumerate(units)]
-        object.__setattr__(self, "units", tuple(self.units) or tuple(units))
+        turning = {i for axis in self.rotations for i in axis.coordinates}
+        lines = [axis for axis in self.translations if axis.line and axis.line[0]]
+        units = {i: "m" for axis in lines for i in axis.coordinates if i not in turning}
+        for unit, axes in (("rad", self.rotations), ("m", self.translations)):  # of several, the last one decides
+            units |= {i: unit for axis in axes if axis.is_coordinate for i in axis.coordinates}
+        of_axes = tuple(units.get(i, "1") for i in range(count))
+        object.__setattr__(self, "units", tuple(self.units) or of_axes)
         if len(self.units) != count or not set(self.units) <= {"rad", "m", "1"}:
             raise ValueError(f"units must be {count} of 'rad', 'm' and '1', not {self.units}")
 

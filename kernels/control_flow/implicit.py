@@ -85,6 +85,7 @@ def after_newton_step(step: Callable[[Record, Any], Record], found: Record, ther
     >>> compile(square_root, {"a": 1}, ["x"]).jacobian()([9.0])
     array([[0.16666667]])
     """
+    check_types(step=(step, CALLABLE), there=(there, CALLABLE))
     arrays = arrays_of(found)
     tracer = next((x.tracer for array in arrays for x in np.asarray(array).flat if is_term(x)), None)
     if tracer is None:

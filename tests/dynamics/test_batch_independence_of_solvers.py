@@ -43,7 +43,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.coordinates import Marker
-from myoquat.muscle.forces import ContactCapsule, ContactEllipsoid, LinearContact
+from myoquat.muscle.forces import ContactCapsule, LinearContact
 
 FRAMES = 9  # more than one block of lanes, and not whole blocks
 RNG = np.random.default_rng
@@ -120,12 +120,12 @@ def sensed():
 
 
 def touching():
-    """Convex solids, whose closest points are searched, apart and inside each other."""
+    """Capsules apart and inside each other."""
     Q = tuple(tuple(map(float, row)) for row in random_quaternions(2, RNG(7)))
     rod = ContactCapsule("rod", "a", (0.0, 0.0, 0.1), Q[0], 0.25, 0.2)
-    egg = ContactEllipsoid("egg", "ground", (0.0, 0.1, 0.0), Q[1], (0.2, 0.3, 0.4))
+    post = ContactCapsule("post", "ground", (0.0, 0.1, 0.0), Q[1], 0.3, 0.2)
     free = ArticulatedSystem((Body("a", "ground", FloatingJoint(), mass=1.0),))
-    model = Model(free, forces=(LinearContact("touch", rod, egg, stiffness=1e4),))
+    model = Model(free, forces=(LinearContact("touch", rod, post, stiffness=1e4),))
     q, u = free.random(FRAMES, RNG(8)), RNG(9).normal(size=(FRAMES, 6))
     q[:, :3] *= np.linspace(0.1, 0.8, FRAMES)[:, None]
     torque = limit_torques(model, q, u)
@@ -149,7 +149,7 @@ SOLVERS = {
     "paths through a ring": lambda: paths("ring", "cylinder"),
     "paths through a bore": lambda: paths("bore"),
     "fitted paths": fitted_lengths,
-    "contacts of convex solids": touching,
+    "contacts of capsules": touching,
     "forces of constraints, loads of joints": held,
     "inverse kinematics with constraints": fitted,
     "inverse kinematics of sensors": sensed,
