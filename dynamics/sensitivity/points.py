@@ -33,7 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-WRAP_FRAME = ("position", "orientation")  # what derivatives are known by, of surfaces past which a solver finds paths
 ONE_SIDED = PathFlag.JUMP | PathFlag.UNSOLVED | PathFlag.COINCIDENT | PathFlag.LOCKED
 
 
@@ -55,13 +54,14 @@ def check_curved_paths(model: SystemLike, derivatives: int = 2, parameters: Iter
                 f"values there, but {wanted} derivatives of lengths. Fitted paths have them: "
                 "model.with_fitted_paths(fit_paths(model, poses)) replaces the path"
             )
-        if (surface := solved_surface(muscle.path)) is not None:
-            for name in parameters:
-                if name.startswith(f"muscles.{muscle.name}.wraps.") and name.split(".")[-2] not in WRAP_FRAME:
-                    raise ValueError(
-                        f"parameters: {name!r} is a size of a surface. A solver finds the path around {surface}, and "
-                        "derivatives by sizes are not known there"
-                    )
+        for name in parameters if solved_surface(muscle.path) else ():
+            if name.startswith(f"muscles.{muscle.name}.wraps.") and not {"position", "orientation"} & {
+                *name.split(".")
+            }:
+                raise ValueError(
+                    f"parameters: {name!r} is a size of a surface. A solver finds the path of muscle {muscle.name!r}, "
+                    "and derivatives by sizes are not known there"
+                )
 
 
 def checked_start(

@@ -260,16 +260,14 @@ class NaturalSpline(InPieces):
         return _spline(self, self.degree, [free, free] if free else None, m)
 
 
-def _spline(
-    points: InPieces, degree: int, ends: list[list[tuple[int, float]]] | None, m: int
-) -> tuple[Array, Array, Array]:
+def _spline(points: InPieces, degree: int, ends: list[Any] | None, m: int) -> tuple[Array, Array, Array]:
     """`_pieces` of the spline of a degree through points, with derivatives (order, value) at both ends. Outside it has
     the first m of its coefficients there."""
     spline = scipy.interpolate.make_interp_spline(points.x, points.y, k=degree, bc_type=ends)
     coefficients = []
     for order in range(degree + 1):
-        taylor = spline(np.array(points.x), nu=order) / factorial(order)
-        left, right = taylor[[0, -1]] if order < m else (0.0, 0.0)
+        taylor = spline(points.x, nu=order) / factorial(order) if order else points.y  # exactly
+        left, right = (taylor[0], taylor[-1]) if order < m else (0.0, 0.0)
         coefficients.append([left, *taylor[:-1], right])
     return np.array([-np.inf, *points.x]), np.array([points.x[0], *points.x]), np.array(coefficients)
 

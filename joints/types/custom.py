@@ -61,13 +61,12 @@ class CustomJoint(AxesJoint):
             for i in axis.coordinates:
                 if not 0 <= i < count:
                     raise ValueError(f"an axis uses coordinate {i}, but there are {count}")
-        turning = {i for axis in self.rotations for i in axis.coordinates}
-        lines = [axis for axis in self.translations if axis.line and axis.line[0]]
-        units = {i: "m" for axis in lines for i in axis.coordinates if i not in turning}
+        units = dict.fromkeys(range(count), "1")
+        units |= {i: "m" for axis in self.translations if axis.line and axis.line[0] for i in axis.coordinates}
+        units |= {i: "1" for axis in self.rotations for i in axis.coordinates}
         for unit, axes in (("rad", self.rotations), ("m", self.translations)):  # of several, the last one decides
             units |= {i: unit for axis in axes if axis.is_coordinate for i in axis.coordinates}
-        of_axes = tuple(units.get(i, "1") for i in range(count))
-        object.__setattr__(self, "units", tuple(self.units) or of_axes)
+        object.__setattr__(self, "units", tuple(self.units) or tuple(units.values()))
         if len(self.units) != count or not set(self.units) <= {"rad", "m", "1"}:
             raise ValueError(f"units must be {count} of 'rad', 'm' and '1', not {self.units}")
 

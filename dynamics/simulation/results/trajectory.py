@@ -481,10 +481,6 @@ def _reactions(model: SystemLike, udot: Array, **given: Array) -> Array:
     return inverse.joint_wrenches(system_of(model), at.q, at.u, udot, wrenches(model, at))
 
 
-def _potential(model: SystemLike, q: Array) -> Array:
-    return inverse.potential(system_of(model), q) + (acting.energy(model, q) if isinstance(model, Model) else 0.0)
-
-
 def _power(model: SystemLike, **given: Array) -> Array:
     at = _at(given)
     stored = acting.energy_rate(model, at.q, at.u) if isinstance(model, Model) else 0.0
@@ -496,7 +492,10 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "forces": lambda model, **given: acting.tensions(model, _at(given)),
     "torques": lambda model, **given: torques(model, _at(given)), "power": _power,
     "acceleration": lambda model, q, u, tau: articulated.forward(system_of(model), q, u, tau),
-    "kinetic_energy": lambda model, q, u: inverse.kinetic(system_of(model), q, u), "potential_energy": _potential,
+    "kinetic_energy": lambda model, q, u: inverse.kinetic(system_of(model), q, u),
+    "potential_energy": lambda model, q: (
+        inverse.potential(system_of(model), q) + (acting.energy(model, q) if isinstance(model, Model) else 0.0)
+    ),
     "loads": lambda model, q, u, t: wrenches(model, Instant(q, u, t[..., 0])),
     "wrenches": lambda model, **given: wrenches(model, _at(given)), "reactions": _reactions
 }  # fmt: skip
