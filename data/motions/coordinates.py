@@ -10,7 +10,7 @@ from myoquat.core.arguments import check_types, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.angular_speeds import rates_of_speeds
+from myoquat.data.motions.angular_speeds import angular_triples, rates_of_speeds
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
 from myoquat.joints.evaluation import SystemLike, system_of
@@ -112,7 +112,6 @@ def _gathered(motion: "pd.DataFrame", found: dict[str, Any], names: tuple[str, .
 
 
 DEGREE = np.pi / 180
-ZERO = "zero"  # a column of speeds that stand under other names
 
 
 def states_from_motion(
@@ -184,12 +183,12 @@ def states_in_angles(
     q = system.check_q(_gather(system, motion, columns, "q", degrees, start))
     if not own and not any(quantity == "u" for quantity, _ in columns):
         return system, q, None, {}
+    elsewhere = set[int]()  # velocities that stand under the target's names
     for mine, theirs in zip(system.u_slices, target.u_slices, strict=True):
-        lacking = [("u", i) for i in range(mine.start, mine.stop) if ("u", i) not in columns]
-        if lacking and len(lacking) == sum(theirs.start <= k < theirs.stop for k in own.values()):
-            motion = motion.assign(**{ZERO: 0.0})
-            columns |= dict.fromkeys(lacking, ZERO)
-    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu))
+        lacking = [i for i in range(mine.start, mine.stop) if ("u", i) not in columns]
+        if len(lacking) == sum(theirs.start <= k < theirs.stop for k in own.values()):
+            elsewhere.update(lacking)
+    u = _gather(system, motion, columns, "u", degrees, None if start is None else np.zeros(system.nu), elsewhere)
     turning = turning_entries(target, "u")
     sizes = {label: DEGREE if degrees and turning[k] else 1.0 for label, k in own.items()}
     return system, q, u, {k: sizes[label] * motion[label].to_numpy(dtype=float) for label, k in own.items()}
@@ -208,6 +207,8 @@ def rates_of_states(
 ) -> "pd.DataFrame":
     """The motion with rates of angles in place of the angular velocities that OpenSim's states have for some joints
     (`myoquat.muscle.coordinates.Coordinate.angular`); `start` (nq,) has angles that it lacks."""
+    if not angular_triples(model):
+        return motion
     system = system_of(model)
     named = {*system.coordinate_names, *system.angle_names}
     known = named | {f"{name}_u" for name in named}
@@ -353,16 +354,18 @@ def _gather(
     quantity: str,
     degrees: bool,
     start: np.ndarray | None,
+    zero: Collection[int] = (),
 ) -> np.ndarray:
-    """(t, n) the columns of one quantity in the system's order."""
+    """(t, n) the columns of one quantity in the system's order. Entries that the motion lacks come from `start`; those
+    in `zero` may be lacking, and are zero without one."""
     angles, names = turning_entries(system, quantity), coordinate_labels(system)[quantity]
     result = np.empty((len(motion), len(names)))
-    missing = [name for i, name in enumerate(names) if (quantity, i) not in columns]
+    missing = [name for i, name in enumerate(names) if (quantity, i) not in columns and i not in zero]
     if missing and start is None:
         raise ValueError(f"the motion lacks {', '.join(missing)}; start=q (nq,) gives what is missing")
     for i in range(len(names)):
         if (quantity, i) not in columns:
-            result[:, i] = start[i]  # type: ignore[index]
+            result[:, i] = 0.0 if start is None else start[i]
             continue
         values = motion[columns[quantity, i]].to_numpy(dtype=float)
         result[:, i] = values * DEGREE if degrees and angles[i] else values

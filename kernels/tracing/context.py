@@ -48,39 +48,33 @@ moves_solutions: ContextVar[bool] = ContextVar("moves_solutions", default=False)
 # The solutions of a tracing that have no derivatives, since the formula is not differentiated.
 unmoved_solutions: ContextVar[list[Any] | None] = ContextVar("unmoved_solutions", default=None)
 
-
 # True where code that this process has linked is used again for the same recipe, without the cache folder.
 keeps_code: ContextVar[bool] = ContextVar("keeps_code", default=False)
 
 
 @contextmanager
-def code_kept() -> Iterator[None]:
+def _during(variable: ContextVar[bool]) -> Iterator[None]:
+    """Inside, the variable is true."""
+    token = variable.set(True)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def code_kept() -> AbstractContextManager[None]:
     """Inside, code that this process has linked is used again for the same recipe, without the cache folder."""
-    token = keeps_code.set(True)
-    try:
-        yield
-    finally:
-        keeps_code.reset(token)
+    return _during(keeps_code)
 
 
-@contextmanager
-def differentiated() -> Iterator[None]:
+def differentiated() -> AbstractContextManager[None]:
     """Formulas that are traced inside are differentiated, so that solutions that loops find have derivatives."""
-    token = moves_solutions.set(True)
-    try:
-        yield
-    finally:
-        moves_solutions.reset(token)
+    return _during(moves_solutions)
 
 
-@contextmanager
-def unrolled_constructs() -> Iterator[None]:
+def unrolled_constructs() -> AbstractContextManager[None]:
     """Unroll every construct inside, as in the body of a loop over a table, where nothing can be called."""
-    token = unrolls_constructs.set(True)
-    try:
-        yield
-    finally:
-        unrolls_constructs.reset(token)
+    return _during(unrolls_constructs)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -40,7 +40,16 @@ from myoquat.muscle.wrapping.surfaces.base import Line, Near
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
 
-__all__ = ["NewtonIterate", "NewtonProblem", "moving_contacts", "newton_start", "newton_step", "start_of_solver"]
+__all__ = [
+    "NewtonIterate",
+    "NewtonProblem",
+    "follow",
+    "in_world",
+    "moving_contacts",
+    "newton_start",
+    "newton_step",
+    "start_of_solver",
+]
 
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
@@ -121,7 +130,7 @@ class _Move:
 
 
 @dataclass(frozen=True)
-class _OnSurface:
+class OnSurface:
     """A geodesic in the world, and whether (...) the path is on its surface."""
 
     segment: GeodesicSegment
@@ -156,20 +165,30 @@ def start_of_solver(iterate: NewtonIterate, number: int, on: Array) -> Near:
     return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on, on & ~on)
 
 
+def follow(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> list[GeodesicSegment]:
+    """The geodesics of an iterate, each in its surface's frame; by how much (...) [rad] the last step turned."""
+    return [
+        followed(placed, geodesic, on, turn)
+        for placed, geodesic, on in zip(problem.surfaces, iterate.geodesics, problem.on, strict=True)
+    ]
+
+
+def in_world(problem: NewtonProblem, segments: Sequence[GeodesicSegment]) -> list[OnSurface]:
+    """Geodesics of the surfaces' frames in the world."""
+    pairs = zip(segments, problem.surfaces, problem.on, strict=True)
+    return [OnSurface(c.in_world(placed), on) for c, placed, on in pairs]
+
+
 def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:
     """The iterate after a step of Newton's method; surfaces that are not touched stay."""
-    surfaces, on = problem.surfaces, problem.on
-    segments = [
-        followed(placed, geodesic, here, iterate.turn)
-        for placed, geodesic, here in zip(surfaces, iterate.geodesics, on, strict=True)
-    ]
-    segments, moves = _moves(problem, segments)
-    turns = [np.where(here, move.turn(c), 0.0) for c, here, move in zip(segments, on, moves, strict=True)]
+    given = in_world(problem, follow(problem, iterate, iterate.turn))
+    moves = _moves(problem, given)
+    turns = [np.where(c.on, move.turn(c.segment), 0.0) for c, move in zip(given, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
     share = (MAX_TURN / np.maximum(turn, MAX_TURN))[..., None]
     found = [
-        choose(here, _moved(placed, x, c, here, move, share), x)
-        for placed, x, c, here, move in zip(surfaces, iterate.geodesics, segments, on, moves, strict=True)
+        choose(c.on, _moved(placed, x, c, move, share), x)
+        for placed, x, c, move in zip(problem.surfaces, iterate.geodesics, given, moves, strict=True)
     ]
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
@@ -192,33 +211,27 @@ def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -
 
     def geodesics() -> list[GeodesicSegment]:
         start = newton_start(problem, contacts)
-        return [
-            followed(placed, geodesic, on, MIN_STEP_RAD + 0.0 * start.turn)
-            for placed, geodesic, on in zip(problem.surfaces, start.geodesics, problem.on, strict=True)
-        ]
+        return follow(problem, start, MIN_STEP_RAD + 0.0 * start.turn)
 
     def step(touched: list[_Touched], segments: list[GeodesicSegment]) -> list[_Touched]:
-        world, moves = _moves(problem, segments)
-        moved = []
-        for x, placed, on, c, move in zip(touched, problem.surfaces, problem.on, world, moves, strict=True):
+        moved, moves = [], _moves(problem, in_world(problem, segments))
+        for x, on, c, move in zip(touched, problem.on, segments, moves, strict=True):
             alpha, beta, epsilon, eta = (k[..., None] for k in (move.alpha, move.beta, move.epsilon, move.eta))
             P, Q = c.P.x + alpha * c.P.t + beta * c.P.b, c.Q.x + epsilon * c.Q.t + eta * c.Q.b
-            after = _Touched(placed.seen(P), placed.seen(Q), x.arc + move.epsilon - move.alpha)
-            moved.append(choose(on, after, x))
+            moved.append(choose(on, _Touched(P, Q, x.arc + move.epsilon - move.alpha), x))
         return moved
 
     found = after_newton_step(step, [_Touched(c.P, c.Q, c.arc) for c in contacts], geodesics)
     return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
 
 
-def _moves(problem: NewtonProblem, segments: Sequence[GeodesicSegment]) -> tuple[list[GeodesicSegment], list[_Move]]:
-    """Geodesics in their surfaces' frames in the world, and Newton's step for each."""
-    segments = [c.in_world(placed) for c, placed in zip(segments, problem.surfaces, strict=True)]
-    along, put_back = in_order(problem.order, [_OnSurface(c, on) for c, on in zip(segments, problem.on, strict=True)])
-    return segments, put_back(_moves_along(along, problem.ends))
+def _moves(problem: NewtonProblem, given: Sequence[OnSurface]) -> list[_Move]:
+    """Newton's step for each surface."""
+    along, put_back = in_order(problem.order, given)
+    return put_back(_moves_along(along, problem.ends))
 
 
-def _moves_along(segments: Sequence[_OnSurface], ends: Line) -> list[_Move]:
+def _moves_along(segments: Sequence[OnSurface], ends: Line) -> list[_Move]:
     """Newton's step, of the surfaces in the order of the path."""
     rays = _rays(segments, ends[0])
     straight, behind = _behind(segments, rays, ends[1])
@@ -233,7 +246,7 @@ def _moves_along(segments: Sequence[_OnSurface], ends: Line) -> list[_Move]:
     return found
 
 
-def _rays(segments: Sequence[_OnSurface], start: Array) -> list[_Ray]:
+def _rays(segments: Sequence[OnSurface], start: Array) -> list[_Ray]:
     """From the start on, how rays go through that leave it."""
     *unknowns, one = np.eye(len(segments) + 1)
     x, b, aside, found = start, 0.0 * start, 0.0 * one, []
@@ -249,7 +262,7 @@ def _rays(segments: Sequence[_OnSurface], start: Array) -> list[_Ray]:
     return found
 
 
-def _behind(segments: Sequence[_OnSurface], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
+def _behind(segments: Sequence[OnSurface], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
     """The conditions that the line behind each surface goes straight on, as rows, and these lines."""
     *unknowns, one = np.eye(len(segments) + 1)
     x, b, aside = end, 0.0 * end, 0.0 * one
@@ -265,9 +278,7 @@ def _behind(segments: Sequence[_OnSurface], rays: Sequence[_Ray], end: Array) ->
     return straight[::-1], lines[::-1]
 
 
-def _moved(
-    placed: PlacedSurface, geodesic: Geodesic, c: GeodesicSegment, on: Array, move: _Move, share: Array
-) -> Geodesic:
+def _moved(placed: PlacedSurface, geodesic: Geodesic, c: OnSurface, move: _Move, share: Array) -> Geodesic:
     """The geodesic of a surface after as much of a move."""
     P, Q = c.P, c.Q
     alpha, beta, gamma, epsilon, eta = (
@@ -275,7 +286,7 @@ def _moved(
     )
     length = geodesic.length[..., None] + epsilon - alpha
     at_P, at_Q = P.x + alpha * P.t + beta * P.b, Q.x + epsilon * Q.t + eta * Q.b
-    return moved_geodesic(placed, at_P, P.t + gamma * P.b, length[..., 0], at_Q, on)
+    return moved_geodesic(placed, at_P, P.t + gamma * P.b, length[..., 0], at_Q, c.on)
 
 
 def _row(x: Array, row: Array) -> Array:

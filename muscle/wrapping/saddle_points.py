@@ -14,8 +14,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where, choose
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
-from myoquat.muscle.wrapping.geodesic_segments import GeodesicSegment, followed
-from myoquat.muscle.wrapping.newton import NewtonProblem, newton_start
+from myoquat.muscle.wrapping.newton import NewtonProblem, follow, in_world, newton_start
 from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.route import Route
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
@@ -33,14 +32,6 @@ class _Path:
     contacts: tuple[SolvedContact, ...]
 
 
-@dataclass(frozen=True)
-class _OnSurface:
-    """A geodesic in the world, and whether (...) the path is on its surface."""
-
-    segment: GeodesicSegment
-    on: Array
-
-
 def is_saddle_point(route: Route, contacts: Sequence[SolvedContact], where: Array) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end, `where`
     (...) that is asked."""
@@ -52,14 +43,11 @@ def is_saddle_point(route: Route, contacts: Sequence[SolvedContact], where: Arra
 def _is_saddle_point(path: _Path) -> Array:
     problem = path.problem
     begin = newton_start(problem, path.contacts)
-    given = [
-        _OnSurface(followed(placed, geodesic, on, begin.turn).in_world(placed), on)
-        for placed, geodesic, on in zip(problem.surfaces, begin.geodesics, problem.on, strict=True)
-    ]
+    along, _ = in_order(problem.order, in_world(problem, follow(problem, begin, begin.turn)))
     x, end = problem.ends
     zero = 0.0 * x[..., 0]
     width, rate, least = zero, zero + 1.0, zero + 1.0
-    for surface in in_order(problem.order, given)[0]:
+    for surface in along:
         on, fields = surface.on, surface.segment
         before = width + rate * size(fields.P.x - x)
         after = fields.a * before + fields.r * rate, fields.da * before + fields.dr * rate
