@@ -86,7 +86,7 @@ class Problem:
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Constraints and couplers of a model hold, with multipliers as unknowns and by projections of every node.
-    Locked coordinates are free, as in `simulate`.
+    Locked coordinates stay and prescribed ones follow their functions, as in `simulate`.
 
     Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds, and
     data that do not cover the duration.

@@ -393,7 +393,7 @@ class _Changes:
     @classmethod
     def of(cls, model: Model, motion: Motion, options: ResidualOptions) -> "_Changes":
         time = motion.time
-        names, C = free_velocities(model, motion.q)
+        names, C = free_velocities(model, motion.q, time)
         rate = np.gradient(C, time, axis=0) if len(time) > 1 else 0 * C
         bend = np.gradient(rate, time, axis=0) if len(time) > 1 else 0 * C
         splines = _splines(time, options.interval)

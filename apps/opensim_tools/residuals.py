@@ -87,7 +87,7 @@ def _weights(setup: RraSetup, model: Model, motion: Motion) -> dict[str, float]:
     known = model.system.coordinate_names
     for name in set(setup.weights) - set(known):
         note(f"the task of {name!r} is left out: the model has no such coordinate")
-    names, _ = free_velocities(model, motion.q[:1])
+    names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
     system = model.system
     rows = {name: system.indices.velocities_of_coordinate(name) for name in known}
     free = [name for name in known if {system.velocity_names[row] for row in rows[name]} & set(names)]
@@ -104,7 +104,7 @@ def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Ar
     tried = [np.zeros(count), *np.eye(count)]  # none, and a unit of each
     moment = [acting_torques(model, motion.q, motion.u, motion.time, controls=np.tile(row, (len(torque), 1)))
               for row in tried]  # fmt: skip
-    names, C = free_velocities(found.model, motion.q)
+    names, C = free_velocities(found.model, motion.q, motion.time)
     columns = np.stack(moment, axis=-1)[..., 1:] - moment[0][..., None]
     A, b = np.einsum("tij,tik->tjk", C, columns), np.einsum("tij,ti->tj", C, torque - moment[0])
     controls: Array = np.einsum("tkj,tj->tk", np.linalg.pinv(A), b)

@@ -24,7 +24,10 @@ from myoquat.kernels import as_array
 from myoquat.muscle import Model
 from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
 
-__all__ = ["MAX_START_VIOLATION", "ConstrainedMotion", "ConstraintArrays", "carried_wrenches", "constraint_wrenches"]
+__all__ = [
+    "MAX_START_VIOLATION", "ConstrainedMotion", "ConstraintArrays", "carried_wrenches", "constraint_wrenches",
+    "holds_velocities",
+]  # fmt: skip
 
 
 MAX_START_VIOLATION = 1e-6  # beyond it a start is refused
@@ -225,7 +228,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     """
     system, parts = constraints.system, constraints.parts
     for part in parts:
-        if not isinstance(part, Holonomic | Locked):
+        if holds_velocities(part):
             raise NotImplementedError(f"{type(part).__name__} holds velocities: its force on bodies is not known")
     slices = zip(parts, _row_slices(system, parts, q, t), strict=True)
     held = [(part, rows) for part, rows in slices if isinstance(part, Holonomic)]
@@ -276,6 +279,11 @@ def acts_in_joints(constraint: Constraint) -> bool:
     return isinstance(constraint, IN_JOINTS)
 
 
+def holds_velocities(constraint: Constraint) -> bool:
+    """Whether a constraint is one on velocities alone, which does not say on which bodies it acts. A lock does."""
+    return not isinstance(constraint, Holonomic | Locked)
+
+
 class ConstrainedMotion:
     """The constraints, couplers and locks of a model at poses q (t, nq) and times (t,), and the map to their forces.
 
@@ -298,7 +306,7 @@ class ConstrainedMotion:
 
     def __init__(self, model: Model, q: Array, time: Array) -> None:
         for constraint in model.constraints:
-            if not isinstance(constraint, Holonomic):
+            if holds_velocities(constraint):
                 raise ModelError("it holds velocities: its force on bodies is not known", element=constraint.label)
         own = constraints_of(model)
         self.model, self.q, self.time = model, np.asarray(q, dtype=float), np.asarray(time, dtype=float)

@@ -17,9 +17,8 @@ from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces
-from myoquat.dynamics.constraints.evaluate import constraint_wrenches
+from myoquat.dynamics.constraints.evaluate import constraint_wrenches, holds_velocities
 from myoquat.dynamics.inverse import joint_wrenches
-from myoquat.joints.constraints.base import Holonomic
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.joints.vectors import matvec, vecmat, vector
@@ -206,7 +205,7 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     if not isinstance(plant, ModelPlant):
         raise ValueError(f"{what}: the force in a joint needs a model whose motion is not prescribed")
     for part in plant.constraints.constraints.parts if plant.constraints is not None else ():
-        if not isinstance(part, Holonomic):
+        if holds_velocities(part):
             raise ValueError(f"{what}: {part.label} holds velocities, so that its force on bodies is not known")
     try:
         plant.system.indices.body(body)

@@ -136,7 +136,7 @@ class Drive:
             sizes = f"one or one for each of the {model.system.nu} velocities"
             raise ValueError(f"bandwidth must be positive, or 0 without feedback [rad/s], {sizes}, not {w}")
         held = constraints_of(model)
-        start = Start.of(model, motion.q[0], motion.u[0], held, False)
+        start = Start.of(model, motion.q[0], motion.u[0], held, False, float(motion.time[0]))
         self.model, self.motion, self.bandwidth = model, motion, w
         self._simulator = Simulator(model, external_torque=True, constraints=held, redundant=start.redundant)
         self._own: Array | None = None  # the states of muscles and actuators at the present frame

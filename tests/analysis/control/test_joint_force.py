@@ -115,6 +115,17 @@ def test_a_joint_load_costs_its_square():
     assert abs(solution.objective - 0.1 * (9.81 * 1.0 / 2.0) ** 2) < 1e-9
 
 
+def test_a_joint_load_has_what_a_lock_carries():
+    """The level arm is locked: its joint carries the weight without torque, and the accelerations are zero."""
+    level = replace(ARM, joint=RevoluteJoint((0, 1, 0)))
+    held = Coordinate("turn", locked=True), Coordinate("bend", locked=True)
+    model = Model(ArticulatedSystem((BASE, level)), coordinates=held)
+    ends = {"initial": {"q": [0.0, 0.0], "u": 0.0}}
+    solution = Problem(model, 0.1, (JointLoad("arm", scale=2.0),), 2, **ends).solve()
+    assert abs(solution.objective - 0.1 * (9.81 * 1.0 / 2.0) ** 2) < 1e-9
+    np.testing.assert_allclose(solution.u, 0.0, atol=1e-12)
+
+
 def test_forces_that_are_not_known_are_rejected():
     fitted = MODEL.with_fitted_paths(
         fit_paths(MODEL, range_poses(MODEL, 200), settings=FitSettings(1e-2, 1e-1, degree=2))

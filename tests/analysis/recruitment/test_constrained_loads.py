@@ -18,6 +18,7 @@ from myoquat.dynamics.constraints import (
     ConstraintArrays,
     Constraints,
     CoordinateCoupler,
+    Locked,
     PointLoop,
     Rolling,
     assemble,
@@ -272,3 +273,13 @@ def test_redundant_constraints_of_coordinates_leave_no_joint_open():
     found = joint_loads(model, still)
     assert found.undetermined == ()
     np.testing.assert_allclose(found.wrench[0, :, :3], [[0, 0, 2 * 9.81]] * 2, atol=1e-12)
+
+
+def test_a_lock_among_the_constraints_is_that_of_its_coordinate():
+    bob = Body("bob", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0), coordinate_names=("x",))
+    swing = Motion(ArticulatedSystem((bob,)), [0.0], [[0.3]], [[0.0]], [[0.0]])
+    for held in ({"constraints": (Locked("x"),)}, {"coordinates": (Coordinate("x", locked=True),)}):
+        load = joint_loads(Model(swing.system, **held), swing).of("bob", frame="bob")
+        moment = 2 * 9.81 * 0.5 * np.cos(0.3)  # of the weight about the hinge
+        np.testing.assert_allclose(load.force[0], 2 * 9.81 * np.array([-np.sin(0.3), 0, np.cos(0.3)]), atol=1e-12)
+        np.testing.assert_allclose(load.moment[0], [0, -moment, 0], atol=1e-12)

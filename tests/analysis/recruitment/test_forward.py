@@ -12,8 +12,9 @@ from myoquat.analysis.recruitment import Reserve, computed_muscle_control, forwa
 from myoquat.analysis.recruitment.forward.check import longest_step
 from myoquat.data import Motion
 from myoquat.dynamics import SimulationWarning, mass_matrix
+from myoquat.dynamics.constraints import PolynomialCoupler
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.functions import Constant, Linear
+from myoquat.joints.functions import Constant, Linear, Sine
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.actuators import ActivationCoordinateActuator
@@ -157,6 +158,21 @@ def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():
     followed = Motion(model.system, t, x[:, None], v[:, None], a[:, None])
     found = computed_muscle_control(model, followed, reserves=1.0, bandwidth=2.0, backend="numpy")
     assert np.abs(found.help).max() < 0.1  # between frames the accelerations are no straight lines
+
+
+def test_a_motion_starts_on_constraints_at_its_own_time():
+    """A crank follows a function of time, and a constraint drives the rod: at 0.7 s neither is where it was at 0."""
+    bodies = [
+        limb(name, on, RevoluteJoint((0, 1, 0)), (0, 0, -0.5), (name,)) for name, on in (("a", "ground"), ("b", "a"))
+    ]
+    way, half = Sine(0.3, 4.0, 0.2, 0.1), PolynomialCoupler("b", ("a",), (0.1, 0.5), ((0,), (1,)))
+    model = Model(ArticulatedSystem(tuple(bodies)), coordinates=(Coordinate("a", prescribed=way),), constraints=(half,))
+    t = np.linspace(0.7, 0.8, 21)
+    a = np.stack([0.3 * np.sin(4 * t + 0.2) + 0.1, 1.2 * np.cos(4 * t + 0.2), -4.8 * np.sin(4 * t + 0.2)])
+    q, u, udot = (np.stack([x, 0.5 * x + shift], axis=1) for x, shift in zip(a, (0.1, 0.0, 0.0), strict=True))
+    found = track(model, Motion(model, t, q, u, udot))
+    assert found.complete
+    np.testing.assert_allclose(found.motion.q, q, atol=1e-12)
 
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
