@@ -35,7 +35,9 @@ def engine_of(path: Path) -> MujocoSide | OpensimSide:
         ".osim": ("opensim", _opensim),
     }
     if path.suffix.lower() not in engines:
-        raise ValueError(f"{path}: no engine owns this format; .xml is read by MuJoCo and .osim by OpenSim")
+        raise ValueError(
+            f"{path}: no engine owns this format; .xml is read by MuJoCo, .osim by OpenSim, `convert` writes both"
+        )
     if not path.is_file():  # engines say it less clearly
         raise ModelError(f"{path}: no such model file")
     library, side = engines[path.suffix.lower()]
@@ -128,7 +130,7 @@ def compare_with_engine(
     >>> from myoquat.analysis import compare_with_engine
     >>> compare_with_engine("arm.toml")
     Traceback (most recent call last):
-    ValueError: arm.toml: no engine owns this format; .xml is read by MuJoCo and .osim by OpenSim
+    ValueError: arm.toml: no engine owns this format; .xml is read by MuJoCo, .osim by OpenSim, `convert` writes both
     """
     check_types(path=(path, PATH), rotations=(rotations, str))
     side = engine_of(Path(path))

@@ -98,8 +98,8 @@ class ModelComparison:
         """One row for each pair and quantity: greatest difference, pose where it occurs, and other columns.
 
         These are the root mean square of the difference over the poses, the greatest magnitude of A, and the relative
-        difference. Rows of moment arms also have the coordinate of the greatest difference. The cause is that by other
-        differences, if they say one.
+        difference. Rows of moment arms also have the coordinate of the greatest difference, rows of lengths how much
+        longer each side is at most [m]. The cause is that by other differences, if they say one.
         """
         return pandas.DataFrame([record | {"cause": _cause(self, record)} for record in self.records])
 
@@ -232,7 +232,9 @@ def _muscles(
     first, second = _stacked(one, columns), _stacked(two, list(arms.values()))
     for pair in matching.pairs:
         i, j = a.muscles.index(pair.first), b.muscles.index(pair.second)
-        yield _record("muscle", pair, "length", one.lengths[:, i], two.lengths[:, j])
+        longer = two.lengths[:, j] - one.lengths[:, i]
+        ends = {f"longer in {side}": float(np.nanmax(x, initial=0.0)) for side, x in (("A", -longer), ("B", longer))}
+        yield _record("muscle", pair, "length", one.lengths[:, i], two.lengths[:, j], **ends)
         difference = np.nanmax(np.abs(first[:, i] - second[:, j]), axis=0, initial=0.0)
         where = columns[int(np.argmax(difference))] if columns else ""
         yield _record("muscle", pair, "moment arm", first[:, i], second[:, j], coordinate=where)
@@ -317,7 +319,11 @@ def _cause(found: ModelComparison, row: Record) -> str:
             surfaces = ", ".join(str(w.name) for m in muscles if m.name == row["name"] for w in m.path.wraps)
             reason = "because coordinates differ" if apart else f"around {surfaces}" if surfaces else ""
             if row["quantity"] != "length" or reason:
-                return f"its path is {length['greatest'] * 1e3:.3g} mm longer or shorter {reason}".rstrip()
+                sides = {side: 1e3 * length[f"longer in {side}"] for side in "AB"}
+                longer = " and ".join(
+                    f"{x:.3g} mm longer in {side}" for side, x in sides.items() if x > 0.01 * max(sides.values())
+                )
+                return f"its path is up to {longer} {reason}".rstrip()
     if row["quantity"] == "centre in the ground" and apart:
         return "coordinates differ"
     return ""

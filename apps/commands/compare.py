@@ -8,12 +8,23 @@ import click
 
 from myoquat.analysis.comparison import compare_models, compare_with_engine
 from myoquat.apps.commands import options
+from myoquat.data import load_model
 
 __all__ = ["command"]
 
-ENGINES = ("mujoco", "opensim")
+ENGINES = {"mujoco": ".xml", "opensim": ".osim"}
 PAIR = options.Named()
-OWN = ("first", "second", "engine", "tolerance", "report", "table", "force")  # not options of a comparison
+OWN = (
+    "first",
+    "second",
+    "engine",
+    "tolerance",
+    "report",
+    "table",
+    "force",
+    "degrees",
+    "ignore",
+)  # not options of a comparison
 
 
 @options.command("compare")
@@ -30,6 +41,8 @@ OWN = ("first", "second", "engine", "tolerance", "report", "table", "force")  # 
 @click.option("--poses", default=200, show_default=True, help="Number of random poses.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the poses.")
 @click.option("--motion", type=options.FILE, help="Poses from frames of this .mot or .sto file of FIRST.")
+@options.degrees
+@options.ignore
 @click.option("--activation", default=1.0, show_default=True, help="Activation of all muscles, for forces.")
 @click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
 @click.option("--report", type=options.PAGE, help="Page with tables and curves: .html.")
@@ -47,11 +60,20 @@ def command(given: Any) -> None:
     """
     first, second = given.first, given.second
     if second is not None and second.lower() in ENGINES and not Path(second).exists():
-        raise click.UsageError(f"{second} is an engine: myoquat compare {first} --engine")
+        if not given.engine:
+            raise click.UsageError(f"{second} is an engine: myoquat compare {first} --engine")
+        if ENGINES[second.lower()] != Path(first).suffix.lower():
+            raise click.UsageError(
+                f"{second} reads {ENGINES[second.lower()]}: myoquat convert {first} MODEL{ENGINES[second.lower()]} "
+                "writes such a file"
+            )
+        second = None
     if (second is None) != given.engine:
         raise click.UsageError("compare needs a SECOND model, or --engine in its place")
     wanted = {name: value for name, value in vars(given).items() if name not in OWN}
     wanted |= {name: dict(wanted[name]) for name in ("coordinates", "muscles", "bodies")}
+    if given.motion is not None:
+        wanted["motion"] = options.recorded(given, load_model(first, given.rotations))
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         found = compare_with_engine(first, **wanted) if second is None else compare_models(first, second, **wanted)

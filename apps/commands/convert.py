@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from myoquat.apps.commands import options
-from myoquat.data import MODEL_FORMATS, load_model, load_motion
+from myoquat.data import MODEL_FORMATS, load_model
 
 __all__ = ["command"]
 
@@ -18,6 +18,8 @@ FORMATS = tuple(MODEL_FORMATS)
 @options.model
 @click.argument("output", type=options.Written())
 @options.rotations
+@options.degrees
+@options.ignore
 @click.option("--motion", type=options.FILE, help="Write this motion of MODEL (.mot, .sto) as .bvh, .mot or .sto.")
 @click.option("--strict", is_flag=True, help="Fail if the output format lacks an element, instead of reporting it.")
 @options.force
@@ -33,7 +35,7 @@ def command(given: Any) -> None:
         raise click.BadParameter(f"{words} must end in {', '.join(known)}, not {suffix or 'nothing'}{hint}")
     if given.motion is not None:
         model = load_model(given.model, given.rotations)
-        motion = load_motion(given.motion, model, start=model.start)
+        motion = options.recorded(given, model)
         options.store(given, given.output, lambda path: motion.save(path, overwrite=given.force))
         return
     with warnings.catch_warnings(record=True) as messages:

@@ -15,6 +15,8 @@ __all__ = ["command"]
 @click.argument("output", type=options.Written())
 @click.option("--compare", type=options.FILE, help="Another motion, as a ghost.")
 @click.option("--loads", type=options.FILE, help="Loads beside the motion: .xml, .c3d.")
+@options.degrees
+@options.ignore
 @options.rotations
 @options.geometry
 @click.option("--colour", type=click.Choice(["activation", "force"]), default="activation", show_default=True,
@@ -30,8 +32,9 @@ def command(given: Any) -> None:
     holds activations and forces, which colour the muscles and make them thicker.
     """
     model, geometry = options.shown(given)
+    motion, other = options.films(given, model)
     options.store(given, given.output, lambda path: options.imported("apps.viewer").film(
-        model, given.motion, path, compare=given.compare, loads=given.loads, geometry=geometry,
+        model, motion, path, compare=other, loads=given.loads, geometry=geometry,
         color="force [N]" if given.colour == "force" else given.colour, speed=given.speed, rate=given.rate,
         size=given.size, overwrite=given.force,
     ))  # fmt: skip

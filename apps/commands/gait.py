@@ -40,6 +40,8 @@ CSV = options.Written(".csv")
 @click.option("--markers", type=options.FILE, help="Markers: .trc, .c3d.")
 @click.option("--motion", type=options.FILE, help="A motion of --model instead: .mot, .sto.")
 @click.option("--model", help="Model of --motion, whose markers or bodies are then named, and of --curves.")
+@options.degrees
+@options.ignore
 @click.option("--right", type=FOOT, metavar="HEEL,TOE", help="Markers of the right foot, or bodies: calcn_r,toes_r.")
 @click.option("--left", type=FOOT, metavar="HEEL,TOE", help="Markers of the left foot.")
 @click.option("--pelvis", type=options.Listed(), metavar="A,B,...",
@@ -71,7 +73,7 @@ def command(given: Any) -> None:
     heels = {side: pair[0] for side, pair in feet.items()}
     found = gait_parameters(events, seen if len(heels) == 2 else None, heels, direction=given.direction,
                             belt_speed=given.belt_speed)  # fmt: skip
-    cycles = [gait_cycles(_curves(path, given.model), events) for path in given.curves]
+    cycles = [gait_cycles(_curves(path, given.model, given.degrees), events) for path in given.curves]
     table = found.to_dataframe()
     click.echo(summary_of(events))
     shown = table[["unit", "right", "right_sd", "left", "left_sd"]]
@@ -102,17 +104,17 @@ def _recorded(given: Any, names: Sequence[str]) -> Markers | None:
     if given.model is None:
         raise click.BadParameter("--motion needs --model")
     model = load_model(given.model)
-    return landmarks(model, load_motion(given.motion, model, start=model.start), names)
+    return landmarks(model, options.recorded(given, model), names)
 
 
-def _curves(path: Path, model: str | None) -> Any:
+def _curves(path: Path, model: str | None, degrees: bool | None) -> Any:
     """A table over time; the motion where the model is known and the table holds its coordinates."""
     table = load_table(path)
     if model is not None:
         loaded = load_model(model)
         names = {*loaded.system.coordinate_names, *(f"{name}_u" for name in loaded.system.coordinate_names)}
         if {bare_name(str(column), names) for column in table.columns} <= names:
-            return load_motion(path, loaded, start=loaded.start)
+            return load_motion(path, loaded, in_degrees=degrees, start=loaded.start)
     return table
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, load_motion, smooth
+from myoquat.analysis.motion import inverse_dynamics_of_motion, load_forces, smooth
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.commands import options
@@ -49,7 +49,7 @@ def command(given: Any) -> None:
     if given.motors and given.uncertain is not None:
         raise click.BadParameter("--uncertainty takes all coordinates as driven; leave --motor out")
     model = load_model(given.model, given.rotations)
-    recorded = load_motion(given.motion, model, in_degrees=given.degrees, start=model.start, ignore=given.ignore)
+    recorded = options.recorded(given, model)
     moving = smooth_angles(recorded, given.cutoff) if given.angles else smooth(recorded, given.cutoff, model=model)
     loads = None if given.loads is None else load_forces(given.loads)
     driven = _driven(model, given.motors) if given.motors else None

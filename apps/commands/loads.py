@@ -8,7 +8,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import FitOptions, FittedMotion, load_forces, load_motion, smooth
+from myoquat.analysis.motion import FitOptions, FittedMotion, load_forces, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.joint_loads import SIDES
@@ -104,7 +104,7 @@ def command(given: Any) -> None:
     if from_markers:
         recorded: Motion = fit_markers(model, given.motion, given)
     else:
-        recorded = load_motion(given.motion, model, in_degrees=given.degrees, start=model.start, ignore=given.ignore)
+        recorded = options.recorded(given, model)
         recorded = recorded.between(given.start, given.end)
     moving = (smooth_angles if given.angles else smooth)(recorded, given.cutoff, model=model)
     moving = consistent_derivatives(model, moving) if given.consistent else moving

@@ -12,8 +12,9 @@ import click
 import numpy as np
 
 from myoquat.apps.report import Shown, check_report, write_report
-from myoquat.data import load_model, save_table
+from myoquat.data import Motion, load_model, load_motion, save_table
 from myoquat.data.files import check_output
+from myoquat.muscle import Model
 
 __all__ = [
     "FILE",
@@ -35,6 +36,7 @@ __all__ = [
     "end",
     "exit_unless",
     "external_loads",
+    "films",
     "force",
     "geometry",
     "ignore",
@@ -43,6 +45,7 @@ __all__ = [
     "no_filter",
     "number",
     "page",
+    "recorded",
     "rotations",
     "rotations_meanwhile",
     "shown",
@@ -215,6 +218,21 @@ def uncertainty(function: Callable[..., Any]) -> Callable[..., Any]:
 def imported(name: str) -> Any:
     """A module of this package that only some calls need, above all one that draws."""
     return importlib.import_module(f"myoquat.{name}")
+
+
+def recorded(given: Any, model: Model, path: Path | None = None) -> Motion:
+    """The motion of a model in the file MOTION, or another one, with --degrees and --ignore."""
+    return load_motion(path or given.motion, model, in_degrees=given.degrees, start=model.start, ignore=given.ignore)
+
+
+def films(given: Any, model: Model) -> list[Any]:
+    """MOTION and --compare, as the viewer takes them: films with the names of the files; None for those not given."""
+    paths = [given.motion, given.compare]
+    return [
+        path if path is None or path.suffix.lower() == ".npz"
+        else imported("apps.viewer.sources").film_of(model, recorded(given, model, path), name=path.stem)
+        for path in paths
+    ]  # fmt: skip
 
 
 def shown(given: Any) -> tuple[Any, list[Path]]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from myoquat.analysis.control import TRANSCRIPTIONS, Effort, Ipopt, Problem, Progress, TrackPose, TrackSpeeds
-from myoquat.analysis.motion import load_forces, load_motion, smooth
+from myoquat.analysis.motion import load_forces, smooth
 from myoquat.apps.commands import options
 from myoquat.data import load_model
 
@@ -53,7 +53,7 @@ def command(given: Any) -> None:
     model = load_model(given.model, given.rotations)
     if not given.muscles:
         model = replace(model, muscles=(), groups=(), inputs=())
-    recorded = load_motion(given.motion, model, in_degrees=given.degrees, start=model.start, ignore=given.ignore)
+    recorded = options.recorded(given, model)
     moving = smooth(recorded, given.cutoff, model=model)
     ends = given.start, given.end
     first, last = (float(x if end is None else end) for x, end in zip(moving.time[[0, -1]], ends, strict=True))

@@ -16,6 +16,8 @@ __all__ = ["command"]
 @click.argument("motion", required=False, type=options.FILE)
 @click.option("--compare", type=options.FILE, help="Another motion, as a ghost.")
 @click.option("--loads", type=options.FILE, help="Loads beside the motion: .xml, .c3d.")
+@options.degrees
+@options.ignore
 @options.rotations
 @options.geometry
 @click.option("--port", default=8080, show_default=True, help="Port of the local web server.")
@@ -26,8 +28,9 @@ def command(given: Any) -> None:
     Runs until Ctrl-C.
     """
     model, geometry = options.shown(given)
+    motion, other = options.films(given, model)
     viewer = options.imported("apps.viewer").view(
-        model, given.motion, compare=given.compare, loads=given.loads, geometry=geometry, port=given.port,
+        model, motion, compare=other, loads=given.loads, geometry=geometry, port=given.port,
         browser=not given.no_browser,
     )  # fmt: skip
     if viewer.scene.missing_geometry_message:

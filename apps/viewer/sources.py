@@ -66,12 +66,14 @@ class Film:
         return i - 1 if i == len(self.time) or t - self.time[i - 1] <= self.time[i] - t else i
 
 
-def film_of(model: Model, motion: MotionSource, run: tuple[int, ...] = (), name: str = "motion") -> Film:
+def film_of(model: Model, motion: MotionSource | Film, run: tuple[int, ...] = (), name: str = "motion") -> Film:
     """A film of a `MotionLike` (one `run` of a batch), a table as `load_table` reads it, or a path of one.
 
     States of the same bodies described otherwise are converted. Raises ValueError for a run that is not there or a
     motion without a finite row, TypeError for anything else.
     """
+    if isinstance(motion, Film):
+        return motion
     if isinstance(motion, (str, Path)):
         path = Path(motion)
         stored = path.suffix.lower() == ".npz"

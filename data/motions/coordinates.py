@@ -305,8 +305,8 @@ def _degrees(motion: "pd.DataFrame", given: bool | None) -> bool:
         raise ValueError(f"the motion says in_degrees={own}, the call in_degrees={given}")
     if own is None and given is None:
         raise ValueError(
-            "the motion does not say whether its angles are in degrees; give in_degrees=True or False "
-            "(--degrees or --radians)"
+            "the motion does not say whether its angles are in degrees; give load_motion in_degrees=True or "
+            "False (--degrees or --radians)"
         )
     return bool(own if given is None else given)
 

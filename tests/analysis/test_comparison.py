@@ -296,11 +296,31 @@ def test_poses_of_a_motion_take_the_place_of_random_ones(tmp_path):
         one, two = (np.sqrt(ORIGIN**2 + x**2 - 2 * ORIGIN * x * np.cos(angle)) for x in (INSERTION, 0.35))
         assert row(found, "biceps", "length")["greatest"] == pytest.approx(np.abs(one - two).max(), rel=1e-6)
         assert "10 poses of " in found.to_text()
-    assert "its path is" in found.to_text()
+    assert f"its path is up to {np.abs(one - two).max() * 1e3:.3g} mm longer in B" in found.to_text()
     run = mq.simulate(arm(), duration=0.1, step=1e-2, activation=[0.5, 0.5])
     assert "11 poses of the motion" in compare_models(arm(), far, motion=run).to_text()
     with pytest.raises(ValueError, match="another system"):
         compare_models(arm(names=("elbow", "biceps", "bone")), far, bodies={"bone": "rod"}, motion=motion)
+
+
+def test_a_motion_whose_header_lacks_units_is_read_by_options(tmp_path, capsys):
+    """A file of angles in radians with a column of another model, as programs of laboratories write it."""
+    arm().save(tmp_path / "a.toml")
+    lines = ["x", "nRows=2", "nColumns=3", "endheader", "time\telbow\tneck", "0\t0.2\t1", "1\t0.4\t2"]
+    (tmp_path / "x.mot").write_text("\n".join(lines) + "\n")
+    model, motion = str(tmp_path / "a.toml"), str(tmp_path / "x.mot")
+    reading = ["--radians", "--ignore", "neck"]
+    assert main(["compare", model, model, "--motion", motion, *reading]) is None
+    assert "2 poses of the motion" in capsys.readouterr().out
+    assert main(["convert", model, str(tmp_path / "y.mot"), "--motion", motion, *reading]) is None
+    again = mq.data.load_motion(tmp_path / "y.mot", arm())
+    np.testing.assert_allclose(again.q[:, 0], [0.2, 0.4], atol=1e-12)
+    size = ["--size", "64", "48", "--rate", "2"]
+    assert main(["film", model, motion, str(tmp_path / "x.gif"), *reading, *size]) is None
+    for command in (["compare", model, model, "--motion", motion], ["film", model, motion, str(tmp_path / "z.gif")]):
+        with pytest.raises(SystemExit):
+            main([*command, "--ignore", "neck"])
+        assert "--degrees or --radians" in capsys.readouterr().err
 
 
 def test_an_engine_in_place_of_a_model_is_explained(capsys):

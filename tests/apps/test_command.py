@@ -153,6 +153,7 @@ def test_info(capsys):
         (["simulate", "two_link", "--plot", "way.xyz"], "--plot must end in .png, .pdf, .svg, .jpg, .jpeg, not .xyz"),
         (["convert", "two_link", "way.bvh"], "not .bvh; --motion FILE writes one"),
         (["compare", "two_link", "opensim"], "opensim is an engine: myoquat compare two_link --engine"),
+        (["compare", LEG, "--engine", "mujoco"], "mujoco reads .xml: myoquat convert"),
         (["info", LEG[:-5]], "'small_leg.osim' is there"),
         (["view", "two_link", "gone.mot"], "'gone.mot' does not exist"),
         (["film", "two_link", LEG, "a.gif"], "this is no .mot or .sto file"),
