@@ -102,13 +102,19 @@ def test_joints_of_one_body_keep_their_anchors(tmp_path, rng):
         np.testing.assert_allclose(found.qacc, data.qacc, rtol=1e-9, atol=1e-9)
 
 
-def test_a_clamp_of_several_actuators_is_reported(tmp_path):
-    two = '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>'
-    with (
-        pytest.warns(UnsupportedWarning, match="1 joint .actuatorfrcrange of a joint with several actuators., line"),
-        pytest.warns(ImplausibleWarning, match="carry no force"),
-    ):
-        read(tmp_path, TEXT.format(joint='actuatorfrcrange="-3 2"', body="", actuators=two))
+@pytest.mark.parametrize(
+    "actuators",
+    [
+        '<motor joint="j1" ctrlrange="-1 1"/><motor tendon="sum" ctrlrange="-1 1"/>',
+        '<motor tendon="sum" ctrlrange="-1 1"/>',
+        '<motor tendon="path" ctrlrange="-1 1"/>',
+        '<motor site="s" gear="0 0 1 0 0 0" ctrlrange="-1 1"/>',
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*carry no force")
+def test_a_clamp_of_other_actuators_than_one_of_the_joint_is_reported(tmp_path, actuators):
+    with pytest.warns(UnsupportedWarning, match="1 joint .actuatorfrcrange of a joint with several actuators, or one"):
+        read(tmp_path, TEXT.format(joint='actuatorfrcrange="-3 2"', body="", actuators=actuators))
 
 
 def test_energy_and_wrenches_of_gravity_compensation_balance(tmp_path, rng):

@@ -64,7 +64,7 @@ class FileDrive:
     problem      why it does nothing here; empty otherwise
     """
 
-    def __init__(self, source: Source, i: int, acting: Array) -> None:
+    def __init__(self, source: Source, i: int, alone: Array) -> None:
         m: Any = source.m
         self.index, self.name = i, source.name("actuator", i) or f"actuator_{i}"
         self.target, self.on = _word(TRANSMISSIONS, m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
@@ -77,7 +77,7 @@ class FileDrive:
         self.controls, self.forces, self.activations = (_range(m, i, key) for key in ("ctrl", "force", "act"))
         self.lengths = rows(m, "actuator_lengthrange", i)
         on_joint = self.target in ("joint", "jointinparent")
-        if on_joint and m.jnt_actfrclimited[self.on] and self.gear[0] and acting[self.on] == 1:
+        if on_joint and m.jnt_actfrclimited[self.on] and self.gear[0] and alone[self.on]:
             ends = sorted(float(force) / self.gear[0] for force in m.jnt_actfrcrange[self.on])
             low, high = self.forces or ends
             self.forces = min(max(low, ends[0]), ends[1]), min(max(high, ends[0]), ends[1])
@@ -106,18 +106,19 @@ class FileDrive:
 
 
 def _drives_of_joints(m: Any) -> Array:
-    """(njnt,) how many actuators act on each hinge or slide; those of spatial tendons, sites and bodies act on all."""
-    counts = np.zeros(m.njnt, dtype=int)
+    """(2, njnt) how many actuators act on each hinge or slide itself, and how many do by tendons, sites and bodies; those
+    of spatial tendons, sites and bodies act on all."""
+    own, others = counts = np.zeros((2, m.njnt), dtype=int)
     for target, on in zip(m.actuator_trntype, m.actuator_trnid[:, 0], strict=True):
         word = _word(TRANSMISSIONS, target)
         first = int(m.tendon_adr[on]) if word == "tendon" else 0
         parts = slice(first, first + int(m.tendon_num[on])) if word == "tendon" else slice(0, 0)
         if word in ("joint", "jointinparent"):
-            counts[on] += 1
+            own[on] += 1
         elif word == "tendon" and m.wrap_type[first] == FIXED:
-            counts[m.wrap_objid[parts]] += 1
+            others[m.wrap_objid[parts]] += 1
         else:
-            counts += 1
+            others += 1
     return counts
 
 
@@ -200,11 +201,12 @@ def _started(drive: Drive, start: Start) -> Drive:
 def read_actuators(source: Source, skeleton: Skeleton) -> Drives:
     """All actuators; what has no place here is noted."""
     m: Any = source.m
-    found, acting = Drives(count=getattr(m, "nactuator", m.nu)), _drives_of_joints(m)
-    for j in np.nonzero(np.asarray(m.jnt_actfrclimited) & (acting > 1))[0]:
-        source.note("joint", int(j), "actuatorfrcrange of a joint with several actuators")
+    found, (own, others) = Drives(count=getattr(m, "nactuator", m.nu)), _drives_of_joints(m)
+    alone = (own == 1) & (others == 0)
+    for j in np.nonzero(np.asarray(m.jnt_actfrclimited) & (own + others > 0) & ~alone)[0]:
+        source.note("joint", int(j), "actuatorfrcrange of a joint with several actuators, or one that is not its own")
     for i in range(found.count):
-        drive = FileDrive(source, i, acting)
+        drive = FileDrive(source, i, alone)
         if drive.target == "tendon":
             found.driven.add(drive.on)
         joint = skeleton.joints[drive.on] if drive.target in ("joint", "jointinparent") else ""
