@@ -32,7 +32,7 @@ def load_model(
     rotations: str | dict[str, str] = "file",
     strict: bool = False,
     marker_set: str | Path | None = None,
-    wrapping: str = "shortest",
+    wrapping: str | None = None,
     **options: Any,
 ) -> "muscle.Model":
     """A model by its name in the package or by the path of its file, or that of a `mujoco.MjModel` or `mujoco.MjSpec`.
@@ -51,8 +51,8 @@ def load_model(
 
     Options of `.xml`:
 
-    wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4
-              (`SideCylinder`), "mujoco3" that of MuJoCo 3 (`HalfPlaneCylinder`).
+    wrapping  the rule for surfaces with a side site: "mujoco" that of MuJoCo 4 (`SideCylinder`), by default; "mujoco3"
+              that of MuJoCo 3 (`HalfPlaneCylinder`); "shortest" that of a `WrapCylinder`.
     contact   True: geoms press on each other.
 
     In `.xml`, coordinates keep the names of hinges and slides. Spatial tendons are muscles, sites that no tendon uses
@@ -73,7 +73,7 @@ def load_model(
     >>> mq.load_model("two_link", rotations="sequence").system.nq
     6
     """
-    options = options if wrapping == "shortest" else {"wrapping": wrapping, **options}
+    options = options if wrapping is None else {"wrapping": wrapping, **options}
     with ExitStack() as unpacked:
         if isinstance(name_or_path, (CompiledModel, ModelSpec)):
             model = MODEL_FORMATS[".xml"].read(name_or_path, strict, options)

@@ -134,8 +134,7 @@ def compare_with_engine(
     """
     check_types(path=(path, PATH), rotations=(rotations, str))
     side = engine_of(Path(path))
-    wrapping = "mujoco" if isinstance(side, MujocoSide) else "shortest"
-    model = load_model(path, rotations, wrapping=wrapping)
+    model = load_model(path, rotations)
     about_axes = angular_triples(model) if isinstance(side, OpensimSide) else ()
     a = ModelSide(model, f"{Path(path).name} in myoquat", about_axes)
     if isinstance(side, MujocoSide):

@@ -26,7 +26,7 @@ from myoquat.muscle.forces import GravityCompensation
 __all__ = ["load_mjcf", "read_model"]
 
 MAX_SHOWN = 5  # tendons, in a message
-WRAPPING = ("shortest", "mujoco", "mujoco3")
+WRAPPING = ("mujoco", "mujoco3", "shortest")
 START = "start"  # the keyframe at which a model starts
 
 
@@ -39,7 +39,7 @@ def load_mjcf(
     source: "str | Path | CompiledModel | ModelSpec",
     *,
     strict: bool = False,
-    wrapping: str = "shortest",
+    wrapping: str = "mujoco",
     anywhere: bool = False,
     contact: bool = False,
 ) -> Model:
@@ -55,8 +55,8 @@ def load_mjcf(
 
     strict    an element that is not read raises ModelError. By default one UnsupportedWarning reports all of them with
               counts and lines.
-    wrapping  the rule for surfaces with a side site. For "shortest" a `WrapCylinder`, for "mujoco" that of MuJoCo 4,
-              "mujoco3" that of versions up to 3.17.
+    wrapping  the rule for surfaces with a side site: "mujoco" that of MuJoCo 4, "mujoco3" that of versions up to 3.17,
+              "shortest" that of a `WrapCylinder`, whose path stays in front where both ends are behind.
     anywhere  files that it includes, and meshes, may lie outside its folder.
     contact   spheres, capsules and ellipsoids press on planes, spheres and capsules on each other (`LinearContact`):
               the pairs that MuJoCo lets touch.

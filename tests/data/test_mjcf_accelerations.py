@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.data import ImplausibleWarning, UnsupportedWarning, UnwrittenWarning, load_model
+from myoquat.data import UnsupportedWarning, UnwrittenWarning, load_model
 from myoquat.joints import ModelError
 from myoquat.muscle import actuator_forces, force_wrenches, limit_torques, muscle_torques
 from myoquat.muscle.forces import GravityCompensation

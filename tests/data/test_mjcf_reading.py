@@ -26,7 +26,7 @@ from myoquat.joints import (
     UniversalJoint,
 )
 from myoquat.joints.functions import Polynomial
-from myoquat.muscle import Model, Muscle, MusclePath, WrapCylinder, WrapSphere, path_lengths
+from myoquat.muscle import Model, Muscle, MusclePath, SideCylinder, WrapSphere, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import PathActuator, PathSpring, SlackSpring
 from tests.data.mujoco_engine import forward, from_mujoco, mass_matrix, opened, read, write
@@ -64,7 +64,7 @@ def test_library_models_come_back(name, tmp_path, rng):
 
 
 BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y")
-ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
+ROLL = SideCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
 SPRUNG = {"damping": 0.3, "stiffness": 2.0, "rotor_inertia": 0.05}
 SYSTEM = ArticulatedSystem(
     (

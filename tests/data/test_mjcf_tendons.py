@@ -159,8 +159,8 @@ AROUND = """<mujoco><compiler angle="radian"/><option gravity="0 0 0" jacobian="
 @pytest.mark.peers
 def test_paths_wind_around_surfaces_as_in_the_installed_version_of_mujoco(tmp_path, rng):
     path = write(tmp_path, AROUND)
-    rule = "mujoco3" if mujoco.__version__.startswith("3.") else "mujoco"
-    model, Q = load_model(path, wrapping=rule), rng.normal(size=(400, 4))
+    rule = {"wrapping": "mujoco3"} if mujoco.__version__.startswith("3.") else {}  # that of version 4 is the default
+    model, Q = load_model(path, **rule), rng.normal(size=(400, 4))
     engine, data = opened(path)
     q = Q / np.linalg.norm(Q, axis=-1)[:, None]
     lengths, J = path_lengths(model, q), path_jacobian(model, q)

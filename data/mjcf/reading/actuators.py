@@ -106,8 +106,8 @@ class FileDrive:
 
 
 def _drives_of_joints(m: Any) -> Array:
-    """(2, njnt) how many actuators act on each hinge or slide itself, and how many do by tendons, sites and bodies; those
-    of spatial tendons, sites and bodies act on all."""
+    """(2, njnt) how many actuators act on each hinge or slide itself, and how many by tendons, sites and bodies;
+    those of spatial tendons, sites and bodies act on all."""
     own, others = counts = np.zeros((2, m.njnt), dtype=int)
     for target, on in zip(m.actuator_trntype, m.actuator_trnid[:, 0], strict=True):
         word = _word(TRANSMISSIONS, target)
