@@ -49,6 +49,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
 from myoquat.joints.evaluation import SystemLike, system_of
+from myoquat.muscle import Model
 
 __all__ = ["Problem"]
 
@@ -78,15 +79,16 @@ class Problem:
     loads           external forces on bodies over time, straight lines between their rows. They cover the greatest
                     duration.
     prescribed      a motion that the model follows exactly. Poses and velocities are then no unknowns; controls and
-                    states of muscles are. Between frames it is a spline, on couplers and constraints; locked
-                    coordinates stay.
+                    states of muscles are. Between frames it is a spline, on couplers and constraints; one that moves
+                    a locked coordinate raises ValueError.
     parameters      unknown numbers of the model -> (lower, upper), or one number, with which problems share their
                     kernels. Names or patterns, such as "bodies.*.mass", as `muscle.parameter_names` has them. Equations
                     of one's own take any names.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Constraints and couplers of a model hold, with multipliers as unknowns and by projections of every node.
-    Locked coordinates stay and prescribed ones follow their functions, as in `simulate`.
+    Locked coordinates stay where the model starts, unless `initial` or `final` has them elsewhere. Prescribed ones
+    follow their functions.
 
     Raises ValueError, before any solver starts, for unknown names, contradicting bounds, ends outside the bounds, and
     data that do not cover the duration.
@@ -204,11 +206,21 @@ class Problem:
     def _ends(self) -> tuple[Ends, Ends, Ends]:
         """Bounds at the start, at the end, and on the path."""
         names = self.quantities
-        return (
-            names.at_end(self.initial, "initial"),
-            names.at_end(self.final, "final"),
-            names.bounds(self.bounds, "bounds"),
-        )
+        first, last = names.at_end(self.initial, "initial"), names.at_end(self.final, "final")
+        held = {name: value for name, value in self._locked.items()
+                if names.unknowns[name] not in first.bounds | last.bounds}  # fmt: skip
+        if held:
+            first = names.at_end({**self.initial, **held}, "initial")
+        return first, last, names.bounds(self.bounds, "bounds")
+
+    @cached_property
+    def _locked(self) -> dict[str, float]:
+        """The locked coordinates of a model whose motion is unknown, and where the model starts."""
+        if not isinstance(self.model, Model) or self.prescribed is not None:
+            return {}
+        names, start = self.model.system.coordinate_names, self.model.start
+        return {c.name: float(start[names.index(c.name)]) for c in self.model.coordinates
+                if c.locked and c.name in names}  # fmt: skip
 
     def _check_ends(self) -> None:
         """ValueError where an end lies outside the bounds of the path."""

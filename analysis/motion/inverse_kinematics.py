@@ -27,6 +27,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
+from myoquat.data.motions.coordinates import MIN_REPORTED_OFFSET
 from myoquat.dynamics.constraints.equations import as_constraint, modes_of
 from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.errors import ModelError
@@ -136,8 +137,8 @@ def inverse_kinematics(
 
     Raises ValueError for data that share no name with the model, negative weights, and times that differ. It is raised
     for unknown names in `weights`, `coordinates` or `locked` (with the nearest ones). Raises ModelError for a single
-    locked angle of a quaternion. Warns with MotionWarning of names that the model does not know, and of angles that
-    drive others in their lock.
+    locked angle of a quaternion. Warns with MotionWarning of names that the model does not know, of locked coordinates
+    away from their wanted values, and of angles that drive others in their lock.
 
     >>> import myoquat as mq
     >>> arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint())
@@ -171,9 +172,24 @@ def inverse_kinematics(
     found = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
     wanted = found if options.start is None else None
     first = _start(model, options.start, len(time))
+    _warn_of_locked_tasks(setting.problem, coordinates or {}, first)
     motion = fit_frames(setting.problem, time, frames, first, options.method, wanted)
     _warn_of_locks(motion, setting.problem)
     return motion
+
+
+def _warn_of_locked_tasks(problem: PoseProblem, wanted: Mapping[str, ArrayLike], start: Array) -> None:
+    """Warn with MotionWarning of locked coordinates whose wanted values are elsewhere."""
+    system, rates = problem.system, velocity_of(problem.system)
+    off = {name: float(np.abs(np.asarray(wanted[name]) - system.coordinate(name, start)).max(initial=0.0))
+           for name in problem.tasks if rates.get(name) in problem.locked}  # fmt: skip
+    if far := [f"{name!r} (by up to {by:.4g})" for name, by in off.items() if by > MIN_REPORTED_OFFSET]:
+        warnings.warn(
+            f"locked coordinates stay where the fit starts, away from their wanted values: {', '.join(far)}. "
+            "locked=(...) names those that keep still",
+            MotionWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_of_locks(motion: FittedMotion, problem: PoseProblem) -> None:

@@ -1,6 +1,6 @@
 """Goals and path constraints of a problem of Moco."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from myoquat.analysis.control.goals.base import Duration, Goal, OwnEndGoal, OwnG
 from myoquat.analysis.control.goals.forces import TrackContactForces, TrackMoments
 from myoquat.analysis.control.goals.muscles import Effort
 from myoquat.analysis.control.goals.tracking import TrackCoordinates, TrackMarkers, TrackOrientations
+from myoquat.analysis.control.moco import velocity_of
 from myoquat.analysis.control.points import Point
 from myoquat.analysis.motion import Sensor
 from myoquat.apps.moco.models import MocoModel, MocoNames, motion_of_table, read_table, tail
@@ -18,13 +19,14 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import Orientations, load_forces, load_markers
+from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.forces import forces_of_loads
 from myoquat.data.omoco import IN_MEMORY, Interval, MocoFile, children, interval, matching, property_of, weights
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, number, text, triple
 from myoquat.joints.frames import center, total_mass
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.vectors import vector
+from myoquat.joints.vectors import matvec, vector
 from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.loads import world_point
 
@@ -48,6 +50,13 @@ class Reading:
     def leave_out(self, element: Element, why: str) -> None:
         """Note what has no equal here."""
         self.unsupported.count(element, why)
+
+    def note_rates(self, element: Element, names: Iterable[str]) -> None:
+        """Note velocities of a goal, among these names, that are an angular velocity in Moco, and rates here."""
+        model = self.processed.model
+        rates = {velocity_of(model.system, name) for three in angular_triples(model) for name in three}
+        if changed := sorted(rates & {*names}):
+            self.leave_out(element, f"{', '.join(changed)} are an angular velocity there, and rates of angles here")
 
 
 def name_of(goal: Element) -> str:
@@ -109,6 +118,7 @@ def _squared_states(goal: Element, reading: Reading) -> list[Goal]:
         factors[name] = weight
     if any(names.matching(pattern, {end: end}) for end in names.fibers):
         reading.leave_out(goal, "its normalized tendon forces")
+    reading.note_rates(goal, (name for name, factor in factors.items() if factor))
     return [OwnGoal(SquaredStates(tuple(factors.items())), **common(goal, reading))] if factors else []
 
 
@@ -122,14 +132,15 @@ def _track_states(goal: Element, reading: Reading) -> list[Goal]:
         complain(goal, f"the model has no state {unused[0]!r}; <allow_unused_references> passes over it")
     chosen = {label: name for label in table if (name := reading.names.state(label)) in known}
     scaled = boolean(goal, "scale_weights_with_range")
-    return track_states(goal, table, chosen, given, scaled, common(goal, reading))
+    return track_states((goal, reading), table, chosen, given, scaled, common(goal, reading))
 
 
 def track_states(
-    element: Element, table: "pd.DataFrame", chosen: Mapping[str, str | None], given: Mapping[str | None, float],
-    scaled: bool, options: dict[str, Any],
+    holder: tuple[Element, Reading], table: "pd.DataFrame", chosen: Mapping[str, str | None],
+    given: Mapping[str | None, float], scaled: bool, options: dict[str, Any],
 ) -> list[Goal]:  # fmt: skip
-    """Follow the columns `chosen` of a table. scaled: weights are over the ranges of the columns."""
+    """Follow the columns `chosen` of a table. holder: the goal. scaled: weights are over the ranges of the columns."""
+    element, reading = holder
     followed, columns = dict[str, float](), list[str]()
     for label, name in chosen.items():
         weight, span = given.get(name, 1.0), float(np.ptp(table[label])) if scaled else 1.0
@@ -140,6 +151,7 @@ def track_states(
             columns.append(label)
     if not followed:
         return []
+    reading.note_rates(element, followed)
     time, values = table.index.to_numpy(float), table[columns].to_numpy(float)
     return [TrackCoordinates(tuple(followed), time, values, followed, **options)]
 
@@ -155,7 +167,7 @@ def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
         if names.control(path) is None or label not in table:
             complain(goal, f"no control {path!r} in the model, or no column {label!r} in the table")
         chosen[label] = names.control(path)
-    return track_states(goal, table, chosen, given, False, common(goal, reading))
+    return track_states((goal, reading), table, chosen, given, False, common(goal, reading))
 
 
 # ---- bodies and forces -----------------------------------------------------------------------------------------
@@ -348,6 +360,25 @@ def _periodic(goal: Element, reading: Reading) -> list[Found]:
                 complain(pair, f"the model has no {tag.split('_')[0]} {paths[names.index(None)]!r}")
             pairs.append((str(names[0]), str(names[1]), -1.0 if boolean(pair, "negate") else 1.0))
     return _at_ends(goal, reading, Pairs(tuple(pairs)), len(pairs)) if pairs else []
+
+
+@dataclass(frozen=True)
+class AngularVelocity:
+    """The angular velocity of a joint that turns by angles about x, y and z, in the axes of the parent: the formula.
+
+    angles, rates  names of the three coordinates, and of their velocities
+    end            of which it is: 0 of a point or the first one, 1 of the last one
+    """
+
+    angles: tuple[str, ...]
+    rates: tuple[str, ...]
+    end: int = 0
+
+    def __call__(self, *points: Any) -> Array:
+        point = points[self.end]
+        return matvec(
+            axes_of_angles(*(point[name] for name in self.angles[:2])), vector([point[n] for n in self.rates])
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from myoquat.analysis.control.checks import MAX_INTERVALS
-from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition
+from myoquat.analysis.control.conditions import BoundaryConstraint, PathCondition, PathConstraint
 from myoquat.analysis.control.goals.base import Accelerations, Goal, OwnGoal
 from myoquat.analysis.control.goals.muscles import Effort, TendonForceRates
 from myoquat.analysis.control.goals.tracking import TrackMarkers
@@ -19,7 +19,7 @@ from myoquat.analysis.control.problem import Problem
 from myoquat.analysis.control.solution import Solution
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress
 from myoquat.analysis.control.transcriptions import Gauss, HermiteSimpson, Radau, Transcription, Trapezoid
-from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, Reading, SquaredStates, Unequal, track_states
+from myoquat.apps.moco.goals import ENDS, GOALS, PATHS, AngularVelocity, Reading, SquaredStates, Unequal, track_states
 from myoquat.apps.moco.models import (
     MocoNames,
     motion_of_table,
@@ -158,26 +158,22 @@ def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
     return {"bounds": found, "initial": {}, "final": {}}
 
 
-def read_bounds(reading: Reading) -> Bounds:
-    """Those of a phase over those of the model. ModelError for names that the model does not have."""
+def read_bounds(reading: Reading) -> tuple[Bounds, list[PathCondition | BoundaryConstraint]]:
+    """Those of a phase over those of the model, and constraints on angular velocities that are speeds in Moco.
+    ModelError for names that the model does not have."""
     file, names = reading.file, reading.names
     holder = property_of(file.phase, "default_speed_bounds", "MocoBounds")
-    found = own_bounds(reading, (None if holder is None else interval(holder, "bounds")) or SPEEDS)
+    default = None if holder is None else interval(holder, "bounds")
+    found = own_bounds(reading, default or SPEEDS)
     given: set[str] = set()
-    model = reading.processed.model
-    turning = {name for three in angular_triples(model) for name in three} & {*model.system.coordinate_names}
-    rates = {velocity_of(model.system, name) for name in turning}
     for info in file.infos("state_infos"):
         for name in _named(info, reading, is_state=True):
-            if name in rates:
-                reading.leave_out(
-                    info.element, f"the speed {name} is an angular velocity there: bounds are of rates here"
-                )
             given |= {name} if info.bounds is not None else set()
             ends = {"bounds": info.bounds, "initial": info.initial, "final": info.final}
             for place, bounds in ends.items():
                 if bounds is not None:
                     found[place][name] = bounds
+    constraints = _bounds_of_angular_speeds(reading.processed.model, found, given, default is not None)
     for info in file.infos("control_infos"):
         chosen = _named(info, reading, is_state=False)
         if info.initial or info.final:
@@ -193,7 +189,35 @@ def read_bounds(reading: Reading) -> Bounds:
             excitation = found["bounds"].get(state.removesuffix(".activation"))
             if state not in given and excitation is not None:
                 found["bounds"][state] = max(excitation[0], 0.0), min(excitation[1], 1.0)
-    return found
+    return found, constraints
+
+
+def _bounds_of_angular_speeds(
+    model: Model, found: Bounds, given: set[str], stated: bool
+) -> list[PathCondition | BoundaryConstraint]:
+    """Constraints in place of the bounds in `found` of speeds that are an angular velocity in Moco.
+
+    Bounds at zero of all three mean rates of zero, and remain. Moco's default bounds remain where the file has no
+    others: `stated` says that it has bounds for all speeds, `given` has the names of those with their own.
+    """
+    constraints: list[PathCondition | BoundaryConstraint] = []
+    for angles in angular_triples(model):
+        rates = tuple(velocity_of(model.system, name) for name in angles)
+        for place in ("bounds", "initial", "final"):
+            if not found[place].keys() & rates or (place == "bounds" and not (stated or given & set(rates))):
+                continue
+            pairs = [found[place].get(rate, (-math.inf, math.inf)) for rate in rates]
+            if all(pair == (0, 0) for pair in pairs):
+                continue
+            for rate in rates:
+                found[place].pop(rate, None)
+            lower, upper = zip(*pairs, strict=True)
+            name, formula = f"angular velocity of {angles[0]}", AngularVelocity(angles, rates, int(place == "final"))
+            if place == "bounds":
+                constraints.append(PathConstraint(name, formula, lower, upper))
+            else:
+                constraints.append(BoundaryConstraint(f"{place} {name}", formula, lower, upper))
+    return constraints
 
 
 def _named(info: VariableInfo, reading: Reading, is_state: bool) -> list[str]:
@@ -309,7 +333,9 @@ def _states(reading: Reading, table: "pd.DataFrame") -> list[Goal]:
         unused = next(label for label in table if not names.state(label))
         complain(root, f"the model has no state {unused!r}; <allow_unused_references> passes over it")
     options = {"weight": number(root, "states_global_tracking_weight", 1.0), "name": "state_tracking"}
-    return track_states(root, table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options)
+    return track_states(
+        (root, reading), table, chosen, zeros | own, boolean(root, "scale_state_weights_with_range"), options
+    )
 
 
 def _reference(reading: Reading, name: str) -> Processor | None:
@@ -438,7 +464,7 @@ def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
     solver = property_of(file.root, "solver", "MocoCasADiSolver")
     intervals, method, ipopt, added = read_settings(solver, bool(tuple(reading.names.fibers)), unsupported)
     goals, constraints = _goals_and_constraints(reading, phase)
-    found = read_bounds(reading)
+    found, added_constraints = read_bounds(reading)
     parameters = read_parameters(reading, children(phase, "parameters"))
     start, duration = _times(reading, phase)
     guess = None
@@ -446,8 +472,8 @@ def _study(file: MocoFile, unsupported: UnsupportedElements, shifted: bool) -> M
         guess = load_moco_trajectory(file.document.named(solver, "guess_file", name))
     problem = Problem(
         _within(reading.processed.model, parameters), duration, (*goals, *added), intervals, method, start=start,
-        torques=reading.processed.torques, constraints=constraints, loads=reading.processed.loads,
-        parameters=parameters, **_finite(found),
+        torques=reading.processed.torques, constraints=(*constraints, *added_constraints),
+        loads=reading.processed.loads, parameters=parameters, **_finite(found),
     )  # fmt: skip
     return MocoStudy(file.name, problem, ipopt, guess, ())
 

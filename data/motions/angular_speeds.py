@@ -13,7 +13,7 @@ import numpy as np
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.typing import Array
 from myoquat.joints.evaluation import SystemLike
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import matrix, matvec
 from myoquat.muscle.model import Model
 
 __all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "axes_of_angles", "rates_of_angles",
@@ -21,11 +21,10 @@ __all__ = ["angular_accelerations", "angular_triples", "angular_velocities", "ax
 
 
 def axes_of_angles(x: Array, y: Array) -> Array:
-    """(..., 3, 3) E."""
-    one, zero = np.ones_like(x), np.zeros_like(x)
-    rows = [[one, zero, np.sin(y)], [zero, np.cos(x), -np.sin(x) * np.cos(y)],
-            [zero, np.sin(x), np.cos(x) * np.cos(y)]]  # fmt: skip
-    return np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1))
+    """(..., 3, 3) E, on floats and symbols."""
+    one, zero = 1.0 + 0.0 * x, 0.0 * x
+    return matrix([[one, zero, np.sin(y)], [zero, np.cos(x), -np.sin(x) * np.cos(y)],
+                   [zero, np.sin(x), np.cos(x) * np.cos(y)]])  # fmt: skip
 
 
 def rates_of_angles(x: Array, y: Array, omega: Array) -> Array:

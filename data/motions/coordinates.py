@@ -1,6 +1,7 @@
 """States of a system from a recorded motion, and back: by name, with degrees where the file has them."""
 
 import fnmatch
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions.angular_speeds import angular_triples, rates_of_speeds
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.conversion.balls import in_angles
+from myoquat.joints.errors import CoordinateWarning
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.ranges import check_array
 from myoquat.muscle import Model, state_names
@@ -30,6 +32,7 @@ __all__ = [
     "states_from_motion",
     "states_in_angles",
     "turning_entries",
+    "warn_of_modes",
     "with_own_speeds",
 ]
 
@@ -134,8 +137,9 @@ def states_from_motion(
     or patterns as of a shell ('*_tx'). Coordinates that the motion lacks are taken from `start` (nq,), if it is given,
     and speeds are then zero.
 
-    Raises ValueError for a column that the model does not know and a coordinate that is given twice or missing. It is
-    also raised if neither the motion nor `in_degrees` states the unit of angles, or if they disagree.
+    Warns with CoordinateWarning of coordinates that the model locks or prescribes, and the motion has elsewhere. Raises
+    ValueError for a column that the model does not know and a coordinate that is given twice or missing. It is also
+    raised if neither the motion nor `in_degrees` states the unit of angles, or if they disagree.
 
     >>> import pandas as pd
     >>> import myoquat as mq
@@ -149,7 +153,43 @@ def states_from_motion(
     target, motion = system_of(model), rates_of_states(model, motion, _degrees(motion, in_degrees), start)
     system, q, u, own = states_in_angles(target, motion, in_degrees, start, ignore)
     there = convert_coordinates(system, target, q)
+    warn_of_modes(model, motion.index.to_numpy(dtype=float), there)
     return there, None if u is None else with_own_speeds(convert_velocities(system, target, q, u), own)
+
+
+MIN_REPORTED_OFFSET = 1e-4  # [rad, m] of a locked or prescribed coordinate from where the model has it
+
+
+def warn_of_modes(model: SystemLike, time: Array, q: Array, stacklevel: int = 3) -> None:
+    """A CoordinateWarning for coordinates that the model locks or prescribes, and that a motion q (t, nq) over `time`
+    (t,) has elsewhere."""
+    if not isinstance(model, Model) or not len(time):
+        return
+    system, differing = model.system, list[str]()
+    known = {*system.coordinate_names, *system.angle_names}
+    driven = {coupler.dependent for coupler in model.couplers}  # where they are locked too, they follow
+    for coordinate in model.coordinates:
+        if coordinate.free or coordinate.name not in known - driven:
+            continue
+        unit, prescribed = system.coordinate_units[coordinate.name], coordinate.prescribed
+        locked = float(system.coordinate(coordinate.name, model.start))
+        wanted = np.full(len(time), locked) if prescribed is None else prescribed.value(time)
+        values = system.coordinate(coordinate.name, q)
+        off = np.abs(values - wanted)
+        if off.max() > MIN_REPORTED_OFFSET:
+            k = int(np.argmax(off))
+            mode = "locks" if prescribed is None else "prescribes"
+            differing.append(
+                f"{mode} {coordinate.name!r} at {wanted[k]:.4g} {unit}, and the motion has {values[k]:.4g} {unit} "
+                f"(frame {k}, time {time[k]:g} s)"
+            )
+    if differing:
+        warnings.warn(
+            f"the model {'; it '.join(differing)}. Analyses follow the motion, inverse kinematics and simulations the "
+            "model. Where the motion is right, the model's coordinate should be free",
+            CoordinateWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def states_in_angles(

@@ -16,7 +16,13 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
 from myoquat.data.files import existing
 from myoquat.data.motions.angles import angle_table
-from myoquat.data.motions.coordinates import bare_name, rates_of_states, states_in_angles, with_own_speeds
+from myoquat.data.motions.coordinates import (
+    bare_name,
+    rates_of_states,
+    states_in_angles,
+    warn_of_modes,
+    with_own_speeds,
+)
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
@@ -83,8 +89,10 @@ class Motion(Shown):
     u and udot are None until they are computed. Quaternions have the sign that is nearer to the frame before, so that q
     is continuous. `system` is on the branches of the file's angles that are continuous along the motion
     (`myoquat.joints.with_branches`), and analyses of the motion take the model on these. `system` may be given as a
-    Model. Raises ValueError for times that do not increase, other shapes and numbers that are not finite. It is raised
-    too for quaternions that are off the unit sphere by more than 1e-6.
+    Model: a CoordinateWarning then names coordinates that it locks or prescribes, but that q has elsewhere.
+
+    Raises ValueError for times that do not increase, other shapes and numbers that are not finite. It is raised too for
+    quaternions that are off the unit sphere by more than 1e-6.
 
     >>> import myoquat as mq
     >>> from myoquat.data import Motion
@@ -103,12 +111,14 @@ class Motion(Shown):
     udot: Array | None = None
 
     def __post_init__(self) -> None:
-        assign(self, system=system_of(self.system), time=check_time(self.time))
+        model = self.system
+        assign(self, system=system_of(model), time=check_time(self.time))
         q = check_series("q", self.q, (len(self.time), self.system.nq))
         q = self.system.check_q(q).copy()
         indices = self.system.quaternion_indices
         q[:, indices] = continuous_quaternions(q[:, indices])
         assign(self, q=q, system=continuous_branches(self.system, q))
+        warn_of_modes(model, self.time, q, stacklevel=4)
         for name in ("u", "udot"):
             values = getattr(self, name)
             if values is not None:
@@ -279,7 +289,8 @@ def load_motion(
     Columns are coordinates of the model, angles of the model's own file in whose place it has a quaternion, and speeds,
     named as in `states_from_motion`. Angles become quaternions, and their rates angular velocities. in_degrees is
     needed where the file does not say it. Coordinates that the file lacks come from `start` (nq,), if it is given, and
-    columns in `ignore` are passed over. Radians of more than two turns raise a CoordinateWarning. A file whose nRows or
+    columns in `ignore` are passed over. A CoordinateWarning names radians of more than two turns, and coordinates that
+    the model locks or prescribes, but that the file has elsewhere. A file whose nRows or
     nColumns is wrong is read with an ImplausibleWarning, or raises an error if `strict`. Raises ModelError with file
     and line for a broken file, and with the file's name for columns that the model does not know, or lacks. The speeds
     '.../speed' of a BallJoint, FreeJoint, EllipsoidJoint or ScapulothoracicJoint are an angular velocity to OpenSim,
@@ -309,6 +320,7 @@ def load_motion(
         q = same_pose(moving, system, x)
         u = None if speeds is None else with_own_speeds(same_speeds(moving, system, x, speeds, q), own)
         angles = {body.name: triples for body, triples, _ in named_rotations(moving, system, x, q)}
+        warn_of_modes(model, frame.index.to_numpy(dtype=float), q)
         return Motion(continuous_branches(system, q, angles), frame.index.to_numpy(dtype=float), q, u)
 
 

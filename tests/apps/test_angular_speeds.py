@@ -8,10 +8,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.control import Effort, Problem, moco_trajectory
+from myoquat.apps.moco import load_moco_study
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.apps.opensim_tools.moving import state_columns
 from myoquat.data import Motion, load_model, load_motion, load_table, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_accelerations, angular_triples, angular_velocities
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.joints.kinematics import frame_velocity
 
@@ -145,6 +147,51 @@ def test_trajectories_of_moco_have_the_angular_velocity(tmp_path):
     speeds = np.stack([trajectory.states[f"/jointset/j/c{k}/speed"] for k in range(3)], axis=-1)
     np.testing.assert_allclose(frame_velocity(model, q, u, "b")[:, 3:], speeds, atol=1e-12)
     np.testing.assert_allclose(u[0], [1.0, -2.0, 0.5], atol=1e-8)
+
+
+STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="turn"><MocoProblem><MocoPhase name="phase">
+<ModelProcessor name="model"><filepath>{model}</filepath><operators><ModOpAddReserves><optimal_force>1</optimal_force>
+</ModOpAddReserves></operators></ModelProcessor>
+<MocoInitialBounds name="time_initial_bounds"><bounds>0</bounds></MocoInitialBounds>
+<MocoFinalBounds name="time_final_bounds"><bounds>0.5</bounds></MocoFinalBounds>{default}
+<state_infos>{states}</state_infos><goals><MocoControlGoal name="effort"/></goals></MocoPhase></MocoProblem>
+<MocoCasADiSolver name="solver"><num_mesh_intervals>10</num_mesh_intervals></MocoCasADiSolver></MocoStudy>
+</OpenSimDocument>"""
+INFO = """<MocoVariableInfo name="/jointset/j/c{k}/{what}"><bounds>{path}</bounds>
+<initial_bounds>{first}</initial_bounds><final_bounds>{last}</final_bounds></MocoVariableInfo>"""
+DEFAULT = '<MocoBounds name="default_speed_bounds"><bounds>-1.2 1.2</bounds></MocoBounds>'
+
+
+@pytest.mark.parametrize("default", ["", DEFAULT])
+def test_bounds_of_speeds_in_moco_files_are_of_the_angular_velocity(tmp_path, default):
+    """Fixed at the start, open at the end, between bounds that the path reaches. Zero at an end needs no constraint."""
+    model, ends = load_model(written(tmp_path, "BallJoint")), [(0.3, 0.5), (0.4, 0.9), (-0.2, 0.2)]
+    path = "" if default else "-1.2 1.2"
+
+    def read(speeds):
+        states = "".join(
+            INFO.format(k=k, what="value", path="-2 2", first=a, last=b)
+            + INFO.format(k=k, what="speed", path=path, first=speeds[k], last="")
+            for k, (a, b) in enumerate(ends)
+        )
+        (tmp_path / "turn.omoco").write_text(STUDY.format(model="BallJoint.osim", states=states, default=default))
+        return load_moco_study(tmp_path / "turn.omoco")
+
+    first = (0.8, -0.5, 0.3)
+    study = read(first)
+    assert not study.left_out
+    assert [c.name for c in study.problem.constraints] == ["angular velocity of c0", "initial angular velocity of c0"]
+    motion = study.solve().motion
+    turning = frame_velocity(model, motion.q, motion.u, "b")[:, 3:]
+    np.testing.assert_allclose(turning[0], first, atol=1e-6)
+    assert np.abs(turning).max() == pytest.approx(1.2, abs=1e-3)
+    assert np.abs(motion.u).max() > 1.25
+    assert [c.name for c in read((0, 0, 0)).problem.constraints] == ["angular velocity of c0"]
+    path = tmp_path / "turn.omoco"
+    squares = '<MocoSumSquaredStateGoal name="still"><pattern>.*speed</pattern></MocoSumSquaredStateGoal>'
+    path.write_text(path.read_text().replace('<MocoControlGoal name="effort"/>', squares))
+    with pytest.warns(UnsupportedWarning, match="c0_dot, c1_dot, c2_dot are an angular velocity there"):
+        load_moco_study(path)
 
 
 @pytest.mark.peers

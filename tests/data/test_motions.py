@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from myoquat.apps.opensim_tools.moving import rows_between
-from myoquat.data import Forces, Markers, load_marker_weights, load_model
+from myoquat.data import Forces, Markers, Motion, load_marker_weights, load_model
 from myoquat.data.motions import (
     load_markers,
     load_motion,
@@ -23,8 +23,11 @@ from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import CoordinateWarning, ModelError
+from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import Millard2012, Thelen2003
 
 HEADER = "walk\nversion=1\nnRows=2\nnColumns=3\ninDegrees=yes\nendheader\n"
@@ -143,6 +146,43 @@ def test_a_sentence_says_the_unit_where_no_key_does(tmp_path, system):
     path = write(tmp_path, GOOD.replace("yes", "no").replace("flexion", "bending"))
     with pytest.warns(CoordinateWarning, match="'bending' is 90 rad, 14.3 turns: are these degrees"):
         load_motion(path, ArticulatedSystem(bodies))
+
+
+def given_modes(system, start=(0.3, 0.0)):
+    """The flexion locked where the model starts, and the slide prescribed."""
+    modes = (Coordinate("flexion", locked=True), Coordinate("slide", prescribed=Polynomial((0.2, 0.1))))
+    return Model(system, coordinates=modes, start_q=start)
+
+
+def test_motions_that_leave_locked_and_prescribed_coordinates_are_reported(tmp_path, system, recwarn):
+    """Where a file, a table or an array meets the model, with both values; what agrees to the file's digits is not."""
+    model, time = given_modes(system), np.array([0.0, 0.5])
+    path = write(tmp_path, HEADER + "time\tflexion\tslide\n0\t17.1887339\t0.2\n0.5\t17.1887339\t0.25\n")
+    load_motion(path, model)
+    states_from_motion(model, read_motion(path))
+    Motion(model, time, [[0.3, 0.2], [0.3, 0.25]])
+    assert not recwarn
+    path = write(tmp_path, GOOD)
+    words = (r"locks 'flexion' at 0.3 rad, and the motion has 1.571 rad \(frame 0, time 0 s\); it prescribes 'slide' "
+             r"at 0.2 m, and the motion has 0.5 m \(frame 0")  # fmt: skip
+    for meet in (
+        lambda: load_motion(path, model),
+        lambda: states_from_motion(model, read_motion(path)),
+        lambda: Motion(model, time, [[np.pi / 2, 0.5], [-np.pi / 4, 0.25]]),
+    ):
+        with pytest.warns(CoordinateWarning, match=words) as caught:
+            meet()
+        assert (len(caught), caught[0].filename) == (1, __file__)
+    load_motion(path, system)  # a system knows no modes
+    load_motion(path, Model(system))
+
+
+def test_locked_coordinate_that_a_coupler_drives_may_move(system, recwarn):
+    """As in simulations, it follows."""
+    model = Model(system, coordinates=(Coordinate("slide", locked=True),),
+                  couplers=(Coupler("c", "slide", "flexion", Linear(0.5)),))  # fmt: skip
+    Motion(model, [0.0, 0.5], [[0.4, 0.2], [0.6, 0.3]])
+    assert not recwarn
 
 
 def test_degrees_that_contradict(tmp_path, system):

@@ -21,6 +21,7 @@ from myoquat.analysis.control.points import Point, interpolated_pose, interpolat
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_motion
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy.assembled_motion import check_locked
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.joints.errors import ModelError
@@ -119,7 +120,8 @@ class PrescribedPlant(MuscledPlant):
     # ---- data of the points ----------------------------------------------------------------------------------
 
     def motion_at(self, time: Array) -> Motion:
-        """The motion at other times, on the model's couplers and constraints, with u and udot."""
+        """The motion at other times, on the model's couplers and constraints, with u and udot; ValueError where it
+        moves a locked coordinate."""
         motion = self.motion
         if motion.udot is not None:
             udot = interpolated_rows(motion.time, motion.udot, time)
@@ -127,7 +129,9 @@ class PrescribedPlant(MuscledPlant):
             u = motion.u if motion.u is not None else interpolated_velocity(motion, motion.time)
             udot = interpolated_rows(motion.time, u, time, 1)
         q, u = interpolated_pose(motion, time), interpolated_velocity(motion, time)
-        return consistent_motion(self.model, Motion(motion.system, time, q, u, udot))
+        found = consistent_motion(self.model, Motion(motion.system, time, q, u, udot))
+        check_locked(self.model, found)
+        return found
 
     def _effects(self, q: Array, time: Array) -> tuple[Array, Array]:
         """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""

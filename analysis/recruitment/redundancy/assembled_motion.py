@@ -19,7 +19,7 @@ from myoquat.joints.conversion.branches import on_branches_of
 from myoquat.joints.vectors import matvec
 from myoquat.muscle.model import Model
 
-__all__ = ["check_consistent", "consistent_derivatives", "consistent_motion"]
+__all__ = ["check_consistent", "check_locked", "consistent_derivatives", "consistent_motion"]
 
 ROUNDING_LEVEL = 1e-12  # of the greatest rate: residual of a change that meets the constraints
 MAX_VIOLATION = 1e-6  # of a position [m, rad], or of a rate relative to 1 and the greatest velocity
@@ -108,7 +108,7 @@ def check_consistent(model: Model, motion: Motion) -> None:
     constraints, q, u, udot = constraints_of(model), motion.q, motion.u, motion.udot
     assert u is not None
     assert udot is not None
-    _check_locks(model, u, udot)
+    check_locked(model, motion)
     if not constraints or not len(motion.time):
         return
     held = ConstraintArrays(Constraints(model.system, constraints))
@@ -128,14 +128,21 @@ def check_consistent(model: Model, motion: Motion) -> None:
             )
 
 
-def _check_locks(model: Model, u: Array, udot: Array) -> None:
-    """ValueError for a locked coordinate that the motion moves."""
-    system = model.system
+def check_locked(model: Model, motion: Motion) -> None:
+    """ValueError, with the time, for a locked coordinate that a motion with u and udot moves."""
+    u, udot, system = motion.u, motion.udot, model.system
+    assert u is not None
+    assert udot is not None
     for coordinate in model.coordinates:
         if coordinate.locked and coordinate.name in system.coordinate_names:
-            for row in system.indices.velocities_of_coordinate(coordinate.name):
-                if max(np.abs(u[:, row]).max(initial=0.0), np.abs(udot[:, row]).max(initial=0.0)) > MAX_VIOLATION:
-                    raise ValueError(f"coordinate {coordinate.name!r} is locked, but the motion moves it")
+            rows = list(system.indices.velocities_of_coordinate(coordinate.name))
+            moving = np.abs(np.concatenate([u[:, rows], udot[:, rows]], axis=1)).max(axis=1, initial=0.0)
+            if (moving > MAX_VIOLATION).any():
+                first = motion.time[np.argmax(moving > MAX_VIOLATION)]
+                raise ValueError(
+                    f"coordinate {coordinate.name!r} is locked, but the motion moves it (first at {first:g} s); free "
+                    "it in the model, or keep it still in the motion"
+                )
 
 
 def _missing(held: ConstraintArrays, q: Array, u: Array, udot: Array, time: Array) -> Array:

@@ -8,9 +8,11 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import TRANSCRIPTIONS, Effort, JointLoad, Periodic, Problem, TrackCoordinates, TrackPose
 from myoquat.analysis.control.plants.base import independent_rows
+from myoquat.analysis.motion import smooth
 from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, Locked, PointLoop, assemble
 from myoquat.joints.functions import Linear
+from myoquat.muscle.coordinates import Coordinate
 
 G, START = 9.81, 0.5
 
@@ -48,6 +50,39 @@ def test_projection_keeps_the_order(method, pendulum):
         assert np.allclose(np.linalg.norm(solution.q, axis=1), 1.0, atol=1e-9)  # at every node
         errors.append(np.abs(solution.q[-1] - pose_of(pendulum.q[-1, 0])).max())
     assert np.log2(errors[0] / errors[1]) > TRANSCRIPTIONS[method].order - 0.3
+
+
+def arm(start=(0.1, -0.5)):
+    """Two links, the second locked where the model starts."""
+    link = {"mass": 1.0, "center_of_mass": (0.3, 0, 0), "inertia": (0.01, 0.02, 0.02, 0, 0, 0)}
+    turn = mq.joints.RevoluteJoint((0, 1, 0))
+    bodies = (mq.Body("a", "ground", turn, coordinate_names=("a",), **link),
+              mq.Body("b", "a", turn, position=(0.5, 0, 0), coordinate_names=("b",), **link))  # fmt: skip
+    return mq.Model(mq.ArticulatedSystem(bodies), coordinates=(Coordinate("b", locked=True),), start_q=start)
+
+
+@pytest.mark.parametrize("method", ["trapezoid", "radau", "shooting"])
+@pytest.mark.parametrize(("ends", "locked"), [({}, -0.5), ({"initial": {"b": 0.4}}, 0.4), ({"final": {"b": 0.2}}, 0.2)])
+def test_locked_coordinate_stays_where_the_model_or_the_problem_has_it(method, ends, locked):
+    """A goal that asks for another value, at a free start, does not move it."""
+    model, time = arm(), np.linspace(0, 1, 9)
+    wanted = TrackPose(Motion(model.system, time, np.stack([time**2, 0.7 + 0 * time], axis=1)))
+    found = Problem(model, 1.0, (wanted,), 5, method, torques=("a_dot",), **ends).solve()
+    assert found.success
+    assert np.abs(found["b"] - locked).max() < 1e-9
+
+
+def test_bounds_of_a_locked_coordinate_contain_its_value():
+    with pytest.raises(ValueError, match=r"initial: 'b' is -0\.5 to -0\.5, outside its bounds 0 to 1"):
+        Problem(arm(), 1.0, (Effort(),), 5, torques=("a_dot",), bounds={"b": (0.0, 1.0)})
+
+
+def test_prescribed_motion_of_a_locked_coordinate_is_an_error():
+    """As in redundancy: the torques of the two would differ from those of any motion of the model."""
+    model, time = arm(), np.linspace(0, 1, 41)
+    motion = smooth(Motion(model.system, time, np.stack([time**2, 0.1 * time - 0.5], axis=1)), None)
+    with pytest.raises(ValueError, match=r"'b' is locked, but the motion moves it \(first at 0 s\); free it"):
+        Problem(model, 1.0, (Effort(),), 5, torques=("a_dot",), prescribed=motion).solve()
 
 
 @pytest.mark.parametrize("method", ["shooting", "radau"])

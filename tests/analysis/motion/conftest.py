@@ -99,7 +99,7 @@ class Recording:
 
 def shown(model: Model, motion: Any, noise: float = 0.0, rng: Any = None) -> Markers:
     """The markers of a model along a motion, or at poses q (t, nq), 60 of them per second, with errors."""
-    motion = motion if isinstance(motion, Motion) else Motion(model, np.arange(len(motion)) / 60, motion)
+    motion = motion if isinstance(motion, Motion) else Motion(model.system, np.arange(len(motion)) / 60, motion)
     found = landmarks(model, motion, [marker.name for marker in model.markers])
     rng = np.random.default_rng(1) if rng is None else rng
     return replace(found, positions=found.positions + noise * rng.normal(size=found.positions.shape))

@@ -380,3 +380,18 @@ def test_opensim_finds_the_same_poses(folder, in_opensim, weight):
     assert (fit.cost <= whole * (1 + 1e-8)).all()
     turns = [k for k, name in enumerate(model.system.coordinate_names) if name not in "xyz"]
     assert np.degrees(np.abs(fit.q - theirs)[:, turns]).max() < 0.01
+
+
+def test_wanted_values_of_a_locked_coordinate_are_reported():
+    """It stays where the fit starts."""
+    arm = Body("arm", "ground", RevoluteJoint(Y), coordinate_names=("swing",))
+    hand = Body("hand", "arm", RevoluteJoint(Z), coordinate_names=("turn",), position=X)
+    model = Model(ArticulatedSystem((arm, hand)), coordinates=(Coordinate("turn", locked=True),), start_q=(0.0, 0.3),
+                  markers=(Marker("tip", "hand", Y),))  # fmt: skip
+    poses = model.system.poses(np.array([[0.2, 0.3], [0.4, 0.3]]))
+    seen = Markers([0.0, 0.1], ("tip",), (poses["hand"][1] + poses["hand"][0] @ np.array(Y))[:, None])
+    fit = inverse_kinematics(model, seen, coordinates={"turn": [0.3, 0.3]})
+    np.testing.assert_allclose(fit.q, [[0.2, 0.3], [0.4, 0.3]], atol=1e-9)
+    with pytest.warns(MotionWarning, match=r"locked coordinates stay .*'turn' \(by up to 0\.7\)"):
+        again = inverse_kinematics(model, seen, coordinates={"turn": [0.3, 1.0]})
+    np.testing.assert_allclose(again.q, fit.q, atol=1e-9)
