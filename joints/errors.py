@@ -24,8 +24,8 @@ class OffSphereError(ValueError):
 
 
 class CoordinateWarning(UserWarning):
-    """A coordinate that may not be what is meant: so far from any pose of a body that it may be in degrees, one of
-    two triples of angles of a rotation, or elsewhere in a motion than the model locks or prescribes it.
+    """A coordinate that may not be what is meant: so far from any pose of a body that it may be in degrees, or one of
+    two triples of angles of a rotation. Or the model locks or prescribes it elsewhere than a motion has it.
 
     >>> import warnings
     >>> import myoquat as mq
