@@ -75,20 +75,21 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     except ValueError:
         raise ModelError(f"Units is one of m, cm, mm, not {header['Units']!r}", file=path, line=3) from None
     axes = head[4].split()
-    names = _names(path, head[3], header["NumMarkers"], len(axes) // 3, mended[3])
+    names = _names(path, head[3], _number_in(path, header, "NumMarkers"), len(axes) // 3, mended[3])
     labels = ["Frame#", "Time", *(f"{name} {axis}" for name in names for axis in AXES)]
     if axes and axes[0][0].isdigit():  # the first frame, in a file without X1 Y1 Z1 ...
         lines = chain([(first[4][0], head[4])], lines)
     table, rows = parse_rows(path, _cells(lines), labels, gaps=True)
     check_times(path, rows, table[:, 1])
     for key, found in (("NumMarkers", len(names)), ("NumFrames", len(table))):
-        message = f"{key} is {header[key]}, but the table has {found}"
-        if header[key] != str(found) and (key == "NumMarkers" or not header[key].isdigit()):
+        count, message = _number_in(path, header, key), f"{key} is {header[key]}, but the table has {found}"
+        if count != found and (key == "NumMarkers" or not count.is_integer()):
             raise ModelError(message, file=path, line=3)
-        if header[key] != str(found):
+        if count != found:
             tell(path, strict, 3, f"{message} rows; all of them are read")
     step = float(np.median(np.diff(table[:, 1]))) if len(table) > 1 else 0.0
-    if step > 0 and not 1 / MAX_RATE_FACTOR < step * float(header["DataRate"]) < MAX_RATE_FACTOR:
+    rate = _number_in(path, header, "DataRate")
+    if step > 0 and not 1 / MAX_RATE_FACTOR < step * rate < MAX_RATE_FACTOR:
         tell(path, strict, 3, f"DataRate is {header['DataRate']}, but the times are {step:g} s apart; the times count")
     columns = pd.MultiIndex.from_product([names, AXES], names=["marker", "axis"])
     frame = pd.DataFrame(table[:, 2:] * metres, pd.Index(table[:, 1], name="time"), columns)
@@ -107,7 +108,15 @@ def _header(path: Path, keys: str, values: str) -> dict[str, str]:
     return header
 
 
-def _names(path: Path, text: str, count: str, triples: int, mended: Callable[[str], None]) -> list[str]:
+def _number_in(path: Path, header: dict[str, str], key: str) -> float:
+    """An entry of the header as a number, also with a decimal comma."""
+    try:
+        return float(header[key].replace(",", "."))
+    except ValueError:
+        raise ModelError(f"{key} must be a number, not {header[key]!r}", file=path, line=3) from None
+
+
+def _names(path: Path, text: str, count: float, triples: int, mended: Callable[[str], None]) -> list[str]:
     """The markers' names. Each stands over the first of its three columns, or over all. In files where they are spaced
     otherwise, as many names as the header announces are taken in their order, as OpenSim does. Names at the end are
     empty where both the header and the line X1 Y1 Z1 ..., which names so many `triples`, know more markers."""
@@ -118,7 +127,7 @@ def _names(path: Path, text: str, count: str, triples: int, mended: Callable[[st
     rest = text[head.end() :].rstrip()
     cells = [cell.strip() for cell in rest.split("\t")][1:] if "\t" in rest else rest.split()
     found = [cell for cell in cells if cell]
-    if str(len(found)) == count or "\t" not in rest:
+    if len(found) == count or (found and "\t" not in rest):
         return distinct_labels(found, mended)
     names = []
     for group in (cells[i : i + 3] for i in range(0, len(cells), 3)):
@@ -127,7 +136,7 @@ def _names(path: Path, text: str, count: str, triples: int, mended: Callable[[st
         if stray is not None:
             raise ModelError(f"{stray!r} stands in a column that belongs to another marker", file=path, line=4)
         names.append(each["base"] or each["name"] if each else group[0])
-    if str(triples) == count:
+    if triples == count:
         names += [""] * (triples - len(names))
     return distinct_labels(names, mended)
 

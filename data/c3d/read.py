@@ -65,7 +65,7 @@ def read_c3d_points(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     rate [Hz] and the file's units.
 
     ModelError for a file that cannot be read or does not say its units. An ImplausibleWarning, or an error if `strict`,
-    for labels that are missing or come again, which get a number, and for fewer frames than the header announces.
+    for labels that are missing or come again, which get a number, and for another number of frames than the header says.
     """
     path = Path(path)
     found, arrays = _read(path, "points", strict)
@@ -160,7 +160,7 @@ def _read(
     found, arrays = _received(path, done.stdout, part)
     if bytes_per_frame * found["frames"] > size:
         raise ModelError(f"this .c3d file cannot be read: it ends before its {found['frames']} frames do", file=path)
-    if found["frames"] < announced:
+    if found["frames"] != announced:
         _warn(path, strict, f"the header announces {announced} frames, the file holds {found['frames']}; they are read")
     return found, arrays
 

@@ -31,6 +31,7 @@ LENGTHS |= {f"{prefix}met{ending}": LENGTHS[unit] for prefix, unit in (("", "m")
             for ending in ("re", "res", "er", "ers")}  # fmt: skip
 MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
 VOLTS = ("V", "mV", "uV")
+LONGEST_SHOWN = 5  # letters of a unit, in a message: short spellings are enough there
 
 
 def limit(seconds: int, memory: int) -> None:
@@ -141,7 +142,8 @@ def unit_in(known: dict[str, float], name: str, what: str) -> float:
     """The size of a unit, which files spell in many ways."""
     word = "".join(letter for letter in name.casefold() if letter.isalnum())
     if word not in known:
-        raise ValueError(f"{what} is {name!r}, which is not one of {', '.join(known)}")
+        shown = [unit for unit in known if len(unit) < LONGEST_SHOWN]
+        raise ValueError(f"{what} is {name!r}, which is not one of {', '.join(shown)}")
     return known[word]
 
 

@@ -140,7 +140,8 @@ def load_markers(
     may end without harm; starting it takes 0.2 s.
 
     at_origin: many programs write 0 0 0 for a marker that was not seen. With "missing", frames in which a marker jumps
-    to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them.
+    to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them. A
+    marker that is at this point whenever it is seen is kept, and listed too.
 
     >>> import tempfile
     >>> from myoquat.data import Markers, load_markers
@@ -193,18 +194,26 @@ def _check_spread(markers: Markers, path: Path, strict: bool) -> None:
         implausible.report(path, strict)
 
 
+class _AtOrigin(ImplausibleValues):
+    """Markers at 0 0 0, by what is done with them."""
+
+    opening = "markers at exactly 0 0 0, where many programs put those that were not seen"
+
+
 def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:
-    """The markers with gaps where they jump to 0 0 0, which a report lists."""
-    implausible, positions = ImplausibleValues(), markers.positions.copy()
+    """The markers with gaps where they jump to 0 0 0. A report lists them, and those that are nowhere else."""
+    doubtful, positions = _AtOrigin(), markers.positions.copy()
     for k, name in enumerate(markers.names):
         x = markers.positions[:, k]
+        if (markers.missing[:, k] | (x == 0).all(axis=-1)).all() and not markers.missing[:, k].all():
+            doubtful.count("kept, because they are nowhere else", name)
         frames = [frame for a, b in gaps_of((x == 0).all(axis=-1)) if _jumps(x, a, b) for frame in range(a, b)]
         if frames:
             positions[frames, k] = np.nan
             span = f"{markers.time[frames[0]]:g} to {markers.time[frames[-1]]:g} s"
-            what = "markers that jump to exactly 0 0 0, taken as missing unless at_origin='position'"
-            implausible.count(what, f"{name} in {len(frames)} frames, {span}")
-    implausible.report(path, strict)
+            count = f"{len(frames)} frame{'s' * (len(frames) > 1)}"
+            doubtful.count("taken as missing unless at_origin='position'", f"{name} in {count}, {span}")
+    doubtful.report(path, strict)
     return replace(markers, positions=positions)
 
 

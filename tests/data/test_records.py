@@ -197,6 +197,8 @@ DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits
         ("1\t0.00\t1\t2\t3\t4\t5\t6", "   1   0.00   1   2   3\t4  5  6  "),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n\n", ""),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n", ""),
+        ("100\t100\t2\t2\t", "100,00\t100,00\t2\t2\t"),
+        ("100\t100\t2\t2\t", "1e2\t100.0\t2.0\t2.00\t"),
         ("\n", "\r\n"), ("\n", "\r\r\n"), ("\n", "\n\n"),
     ],
 )  # fmt: skip
@@ -238,6 +240,7 @@ def test_what_is_no_position_is_an_error(tmp_path, cell):
         ("A\t\t\tA\t\t", ("A", "A_2"), "1 of 2 labels repeat a name; here they are A_2"),
         ("A\t\t\t\t\t", ("A", "unnamed_2"), "1 of 2 labels have no name; here they are unnamed_2"),
         ("\t\t\tB", ("unnamed_1", "B"), "have no name"),
+        ("\t\t\t\t\t", ("unnamed_1", "unnamed_2"), "2 of 2 labels have no name"),
         ("Fu\xdf\t\t\tB", ("Fu\xdf", "B"), "x.trc:4: text that is not UTF-8 is taken as Latin-1"),
     ],
 )
@@ -253,6 +256,15 @@ def test_times_of_another_unit_than_the_rate_are_reported(tmp_path):
     (tmp_path / "x.trc").write_text(TRC.replace("\t0.01\t", "\t10\t"))  # in milliseconds
     with pytest.warns(ImplausibleWarning, match=r"x.trc:3: DataRate is 100, but the times are 10 s apart"):
         assert load_markers(tmp_path / "x.trc").time.tolist() == [0.0, 10.0]
+
+
+@pytest.mark.parametrize("entry", ["DataRate", "NumFrames", "NumMarkers"])
+def test_entries_of_the_header_that_are_no_numbers_are_named(tmp_path, entry):
+    words = ["100", "100", "2", "2"]
+    words[["DataRate", "CameraRate", "NumFrames", "NumMarkers"].index(entry)] = "many"
+    (tmp_path / "x.trc").write_text(TRC.replace("100\t100\t2\t2", "\t".join(words)))
+    with pytest.raises(ModelError, match=f"x.trc:3: {entry} must be a number, not 'many'"):
+        load_markers(tmp_path / "x.trc")
 
 
 @pytest.mark.parametrize("units", ["\t\t", "\tfeet\t"])
@@ -279,7 +291,7 @@ def walking(**zeros):
 def test_markers_that_jump_to_the_origin_are_missing(tmp_path, units):
     """Marker B moves through the origin at frame 10, which is no jump; A was not seen in four frames and at the end."""
     walking(A=[4, 5, 6, 7, 20]).save(tmp_path / "x.trc", units=units)
-    with pytest.warns(ImplausibleWarning, match=r"jump to exactly 0 0 0.*\(A in 5 frames, 0.04 to 0.2 s\)"):
+    with pytest.warns(ImplausibleWarning, match=r"exactly 0 0 0.*taken as missing.*\(A in 5 frames, 0.04 to 0.2 s\)"):
         seen = load_markers(tmp_path / "x.trc")
     assert np.flatnonzero(seen.missing[:, 0]).tolist() == [4, 5, 6, 7, 20]
     assert not seen.missing[:, 1].any()
@@ -295,7 +307,8 @@ def test_markers_at_the_origin_without_a_jump_stay(tmp_path):
     walking().save(tmp_path / "x.trc")
     assert not load_markers(tmp_path / "x.trc").missing.any()
     walking(A=range(21)).save(tmp_path / "y.trc", units="mm")
-    assert not load_markers(tmp_path / "y.trc").missing.any()
+    with pytest.warns(ImplausibleWarning, match=r"exactly 0 0 0.*: kept, because they are nowhere else \(A\)$"):
+        assert not load_markers(tmp_path / "y.trc").missing.any()
 
 
 # ---- c3d ---------------------------------------------------------------------------------------------------------
@@ -405,14 +418,15 @@ def test_units_of_c3d_have_any_case(tmp_path, units):
     np.testing.assert_allclose(load_markers(tmp_path / "x.c3d").positions[0], points[:3, :, 0].T / 1000, rtol=1e-7)
 
 
-def test_a_wrong_last_frame_in_the_header_of_c3d_is_reported(tmp_path):
+@pytest.mark.parametrize(("last", "announced"), [(1149, r"11\d\d"), (2, r"\d")])
+def test_a_wrong_last_frame_in_the_header_of_c3d_is_reported(tmp_path, last, announced):
     """The words at bytes 6 and 8 are the first and the last frame; the file holds five, as POINT:FRAMES says."""
     path = tmp_path / "x.c3d"
     points = write_c3d(path)
     data = bytearray(path.read_bytes())
-    data[8:10] = (1149).to_bytes(2, "little")
+    data[8:10] = last.to_bytes(2, "little")
     path.write_bytes(data)
-    with pytest.warns(ImplausibleWarning, match=r"the header announces 11\d\d frames, the file holds 5"):
+    with pytest.warns(ImplausibleWarning, match=f"the header announces {announced} frames, the file holds 5"):
         markers = load_markers(path)
     np.testing.assert_allclose(markers.positions[4], points[:3, :, 4].T / 1000, rtol=1e-7)
 
