@@ -50,6 +50,9 @@ UNREAD = (  # array, the number at which it does nothing, its element, and what 
     ("actuator_delay", 0, "actuator", "delay"),
     ("actuator_armature", 0, "actuator", "armature: its inertia"),
     ("actuator_damping", 0, "actuator", "damping"),
+    ("actuator_dampingpoly", 0, "actuator", "damping of higher order"),
+    ("jnt_plasticadr", -1, "joint", "plasticity"),
+    ("tendon_plasticadr", -1, "tendon", "plasticity"),
 )
 FINITE = (
     *("body_pos", "body_quat", "body_ipos", "body_mass", "body_inertia", "body_gravcomp", "jnt_pos", "jnt_axis"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.data import UnsupportedWarning, UnwrittenWarning, load_model
+from myoquat.data import ImplausibleWarning, UnsupportedWarning, UnwrittenWarning, load_model
 from myoquat.joints import ModelError
 from myoquat.muscle import actuator_forces, force_wrenches, limit_torques, muscle_torques
 from myoquat.muscle.forces import GravityCompensation
@@ -40,6 +40,9 @@ CASES = {
         "actuators": '<position joint="j1" kp="30" kv="1" gear="2" forcerange="-1 9" ctrlrange="-1 1"/>',
     },
     "damping ratio": {"actuators": '<position joint="j2" kp="30" dampratio="0.7" ctrlrange="-1 1"/>'},
+    "bias that pushes": {
+        "actuators": '<general joint="j1" biastype="affine" biasprm="1 2 3" gear="-2" gainprm="4" ctrlrange="-1 2"/>'
+    },
     "muscle": {"actuators": '<muscle tendon="path" ctrlrange="0 1"/>', "joint": 'range="-1 1"'},
     "pushing muscle": {"actuators": '<muscle tendon="path" gear="-1" ' + MUSCLE.format("-0.9 -0.4") + "/>"},
     "clipped pushing muscle": {
@@ -100,6 +103,19 @@ def test_joints_of_one_body_keep_their_anchors(tmp_path, rng):
         for each in ((engine, data), (again, found)):
             forward(*each, qpos=q, qvel=u)
         np.testing.assert_allclose(found.qacc, data.qacc, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("group", "does"), [(3, False), (2, True), (-1, True), (40, True)])
+def test_actuators_of_disabled_groups_do_nothing_and_are_reported(group, does, tmp_path):
+    """MuJoCo disables groups 0 to 30."""
+    text = TEXT.format(joint="", body="", actuators=f'<motor joint="j1" ctrlrange="-1 1" group="{group}"/>')
+    path = write(tmp_path, text.replace('<option jacobian="dense"/>', '<option actuatorgroupdisable="3"/>'))
+    engine, data = opened(path)
+    forward(engine, data, ctrl=0.5)
+    assert bool(data.qfrc_actuator.any()) == does
+    with pytest.warns((ImplausibleWarning, UnsupportedWarning)) as caught:
+        assert bool(load_model(path).actuators) == does
+    assert any("1 actuator (actuatorgroupdisable" in str(w.message) for w in caught) != does
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ BIASES = ("none", "affine", "muscle")
 DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
 FIXED = 1  # what a fixed tendon runs over: joints
 UNKNOWN = "part of an unknown type"
+LAST_GROUP = 30  # that options can disable
 MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
 
 
@@ -84,6 +85,8 @@ class FileDrive:
         self.problem = ""
         if UNKNOWN in (*self.laws, self.dynamics) or m.actuator_plugin[i] >= 0:
             self.problem = "its force law; it does nothing here"
+        elif 0 <= m.actuator_group[i] <= LAST_GROUP and m.opt.disableactuator >> int(m.actuator_group[i]) & 1:
+            self.problem = "actuatorgroupdisable; it does nothing"
         elif self.target == "site" and m.actuator_trnid[i, 1] >= 0:
             self.problem = "refsite; it does nothing here"
         elif not on_joint and self.target not in ("tendon", "site"):
@@ -363,13 +366,14 @@ def _on_joint(drive: FileDrive, joint: str, source: Source, skeleton: Skeleton, 
     """The actuator of a hinge or a slide: its gain as an actuator, its bias as a spring and damper.
 
     It acts along a path that is linear in the coordinate if no actuator here has such a law. That is so for a muscle, a
-    gain that depends on length or speed, and a constant bias. It is also so for a force with a range that does not
-    follow from the control alone.
+    gain that depends on length or speed, a constant bias, and one that grows with length or speed. It is also so for a
+    force with a range that does not follow from the control alone.
     """
     gear, gain, bias = drive.gear[0], drive.gain, drive.bias
     curved = "muscle" in (*drive.laws, drive.dynamics)
     cut_off = drive.forces is not None and (any(bias) or drive.dynamics != "none" or not gain[0])
-    if curved or any(gain[1:]) or (bias[0] and not bias[1]) or cut_off:
+    pushes = max(bias[1:], default=0.0) > 0  # no spring and no damper
+    if curved or any(gain[1:]) or (bias[0] and not bias[1]) or pushes or cut_off:
         reach = None
         if gain[0] and bias[1] == -gain[0]:  # the set points of a servo over the joint's range
             ends = next((c.range for c in skeleton.coordinates if c.name == joint), None)
