@@ -43,6 +43,7 @@ __all__ = [
     "text",
     "three",
     "triple",
+    "with_plain_comments",
     "written",
 ]
 
@@ -217,9 +218,8 @@ def mended(text: str, implausible: ImplausibleValues) -> str:
     the letter, and control characters are blanks, both of which are implausible."""
 
     def replaced(match: re.Match[str]) -> str:
-        comment = match["comment"]
-        if comment is not None:
-            return f"<!--{comment.replace('-', ' ')}-->" if "--" in comment or comment.endswith("-") else match[0]
+        if match["comment"] is not None:
+            return _plain_comment(match)
         if match["bare"]:
             implausible.count("a & that XML writes &amp;", _line(text, match))
             return "&amp;"
@@ -232,6 +232,16 @@ def mended(text: str, implausible: ImplausibleValues) -> str:
     if declared:  # what it says of the encoding is known by now
         text = "\n" * declared[0].count("\n") + text[declared.end() :]
     return _ODD.sub(replaced, text)
+
+
+def with_plain_comments(text: str) -> str:
+    """The text with blanks for the hyphens of comments that XML forbids."""
+    return re.sub(_WHOLE, _plain_comment, text, flags=re.DOTALL)
+
+
+def _plain_comment(match: re.Match[str]) -> str:
+    comment = match["comment"] or ""
+    return f"<!--{comment.replace('-', ' ')}-->" if "--" in comment or comment.endswith("-") else match[0]
 
 
 def _line(text: str, match: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ def read_c3d_points(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     rate [Hz] and the file's units.
 
     ModelError for a file that cannot be read or does not say its units. An ImplausibleWarning, or an error if `strict`,
-    for labels that are missing or come again, which get a number, and for another number of frames than the header says.
+    for labels that are missing or come again, which get a number, and for another number of frames than the header's.
     """
     path = Path(path)
     found, arrays = _read(path, "points", strict)

@@ -226,8 +226,10 @@ def tell_left_out(robot: Element, unsupported: UnsupportedElements) -> None:
                 unsupported.count(element, key)
         for element in joint.findall("safety_controller"):
             unsupported.count(element, "of a joint")
-    for tag in ("transmission", "gazebo"):
-        for element in robot.findall(tag):
+    for element in robot.iterchildren("*"):
+        if element.tag.startswith("{"):
+            unsupported.note(element.tag.rpartition("}")[2], "a macro: expand the file first", element.sourceline)
+        elif element.tag not in ("link", "joint", "material"):  # colours of links
             unsupported.count(element, "of another tool")
 
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from myoquat.data.xml import Element, checked_numbers, complain
+from myoquat.data.xml import Element, checked_numbers, complain, with_plain_comments
 from myoquat.data.xml import parse as parse_xml
 
 __all__ = ["child", "complain", "not_negative", "number", "numbers", "parse", "text_of"]
@@ -14,7 +14,7 @@ _SPACED = re.compile(r"(?<=[\s\"'])rotor[ \t]inertia(?=\s*=)")
 
 def parse(path: Path) -> Element:
     """The root element of a URDF file; ModelError for one that is malformed or declares a document type."""
-    return parse_xml(path, lambda text: _SPACED.sub("rotor_inertia", text))
+    return parse_xml(path, lambda text: with_plain_comments(_SPACED.sub("rotor_inertia", text)))
 
 
 def child(element: Element, tag: str) -> Element | None:

@@ -77,6 +77,14 @@ def test_what_is_not_read_is_reported_with_lines_and_what_it_changes(capsys):
     assert "1 dynamics (friction), line 36: the joint moves without dry friction" in reported
 
 
+def test_comments_with_two_hyphens_and_macros_are_read_over(tmp_path):
+    """As urdfdom reads such files; the macros of xacro make elements, which a warning says."""
+    parts = '<!-- a -- b --><xacro:leg side="l"/><link name="a"/>'
+    (tmp_path / "x.urdf").write_text(f'<robot xmlns:xacro="http://ros.org/wiki/xacro" name="r">{parts}</robot>')
+    with pytest.warns(UnsupportedWarning, match=r"1 leg \(a macro: expand the file first\), line 1$"):
+        assert load_model(tmp_path / "x.urdf").system.body_names[-1] == "a"
+
+
 @pytest.mark.parametrize(
     ("given", "changed", "message"),
     [
