@@ -201,12 +201,12 @@ class _AtOrigin(ImplausibleValues):
 
 
 def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Markers:
-    """The markers with gaps where they jump to 0 0 0. A report lists them, and those that are nowhere else."""
+    """The markers with gaps where they jump to 0 0 0. A report lists them, and those that are always there."""
     doubtful, positions = _AtOrigin(), markers.positions.copy()
     for k, name in enumerate(markers.names):
         x = markers.positions[:, k]
         if (markers.missing[:, k] | (x == 0).all(axis=-1)).all() and not markers.missing[:, k].all():
-            doubtful.count("kept, because they are nowhere else", name)
+            doubtful.count("kept, because they are always at this point", name)
         frames = [frame for a, b in gaps_of((x == 0).all(axis=-1)) if _jumps(x, a, b) for frame in range(a, b)]
         if frames:
             positions[frames, k] = np.nan
