@@ -199,24 +199,31 @@ class Stepper:
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))
 
     def _own_start(self, q: Array, p: Array | None) -> tuple[Array, ...]:
-        if not self.equations.own:
+        """The states of muscles and actuators: muscles that the model prescribes begin as in `simulate`."""
+        equations = self.equations
+        if not equations.own:
             return ()
-        quiet = self._prescribed(np.zeros((len(q), self.equations.muscles)), p)
+        quiet = self._prescribed(np.zeros((len(q), equations.muscles)), p)
+        named = np.full(equations.muscles, np.nan)
+        for i in set(equations.excited) - set(self.muscles):
+            own = self.model.muscles[i].activation
+            named[i] = np.nan if own is None else own
+        activation = np.where(np.isnan(named), quiet, named)
+        varied = p if self.names else None
         if not state_names(self.model):
-            activation = (quiet[:, : len(self.equations.excited)],) if self.equations.excited else ()
-            start = self.equations.delayed_start(p if self.names else None)
-            delayed = tuple(np.broadcast_to(x, (len(q), x.shape[-1])) for x in start)
-            return (*activation, *delayed)
-        name = "excitation" if self.equations.excited else "activation"
-        inputs = Inputs(activation=quiet, excitation=quiet) if self.equations.excited else Inputs(activation=quiet)
-        return self.problem.own_start(q, {name: quiet}, inputs, p if self.names else None)
+            delayed = tuple(np.broadcast_to(x, (len(q), x.shape[-1])) for x in equations.delayed_start(varied))
+            return (activation[:, list(equations.excited)], *delayed)
+        name = "excitation" if equations.excited else "activation"
+        inputs = Inputs(activation=activation, excitation=quiet if equations.excited else None)
+        return self.problem.own_start(q, {name: quiet}, inputs, varied)
 
     def _prescribed(self, quiet: Array, p: Array | None) -> Array:
         """(n, m) the inputs of muscles where episodes begin: zero but for those that the model prescribes."""
         name = "excitation" if self.equations.excited else "activation"
         start, given = np.array(self.task.start_time), {name: quiet, "controls": np.zeros(self.equations.actuated)}
         if p is None or not any(own.startswith("inputs.") for own in self.names):
-            return np.asarray(self.equations.prescribed(start, given).get(name, quiet))
+            found = self.equations.prescribed(start, given).get(name, quiet)
+            return np.broadcast_to(np.asarray(found), quiet.shape)
         rows = [
             self.equations.fixed(own).prescribed(start, given | {name: row}) for own, row in zip(p, quiet, strict=True)
         ]

@@ -12,7 +12,7 @@ from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import ActivationCoordinateActuator, CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
-from myoquat.muscle.laws import PathActuator
+from myoquat.muscle.laws import DeGrooteFregly2016, PathActuator, PathSpring
 
 H, INERTIA = 0.002, 0.1
 NOTHING = (Constant(0.0),) * 3
@@ -152,3 +152,27 @@ def test_delayed_actuators_follow_inputs_beside_muscles_that_actions_move():
     t, tau = 0.4, 0.1  # u = integral of 10 (t - tau + tau exp(-t / tau)) / A
     exact = 10.0 * (t**2 / 2 - tau * t + tau**2 * (1 - np.exp(-t / tau))) / INERTIA
     assert np.allclose(envs.episodes.x[:, 1], exact, rtol=2e-2)
+
+
+@pytest.mark.parametrize(("tendon", "with_free_muscle"), [("rigid", True), ("rigid", False), ("elastic", False)])
+def test_prescribed_muscles_begin_at_the_activation_that_the_model_names(tendon, with_free_muscle):
+    """As in `simulate`: 0.3 rather than the excitation of 0.72 at the start. A ligament stands before the muscles."""
+    ends = PathPoint("ground", (0.2, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.2))
+    law = DeGrooteFregly2016(400.0, 0.2, 0.15, tendon=tendon)
+    muscles = [mq.Muscle("band", ends, PathSpring(100.0, 0.2, 0.1))]
+    for name in ("free", "held") if with_free_muscle else ("held",):
+        muscles.append(mq.Muscle(name, ends, law, activation=0.3, activation_dynamics=ActivationDynamics()))
+    model = replace(rod(), muscles=tuple(muscles), inputs=(PrescribedInput("held", Linear(0.3, 0.6)),))
+    at_start = {"start_low": [0.3], "start_high": [0.3], "start_time": 0.4}
+    aim = ByAction(model, H / 4, 40, low=[0.0], high=[0.0], **at_start)
+    envs = VectorEnvironment(aim, 2, randomize={"inputs.held.function.offset": (0.6, 0.6)} if with_free_muscle else {})
+    envs.reset(seed=0)
+    free = [[-1.0]] * 2 if with_free_muscle else np.zeros((2, 0))
+    band = [[-1.0]] * 2
+    for _ in range(3):
+        envs.step(np.hstack([band, free, [[0.5]] * 2]))
+    excitation = lambda t: [0.0, *[0.0] * with_free_muscle, 0.3 * t + 0.6]  # noqa: E731
+    start = [0.0, *[0.0] * with_free_muscle, 0.3]
+    run = mq.simulate(model, [0.3], [0.0], 0.06, H / 4, activation=start, excitation=excitation, controls=[0.5],
+                      method="semi_implicit_euler", start_time=0.4)  # fmt: skip
+    np.testing.assert_allclose(envs.episodes.x[:, :2], [[run.q[-1, 0], run.u[-1, 0]]] * 2, rtol=1e-6)

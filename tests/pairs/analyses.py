@@ -64,7 +64,7 @@ def solution_forward(case: Case) -> None:
     free = simulate(m, case.q[0], case.u[0], duration, step=1e-3, start_time=start)
     ends: dict[str, Any] = {"initial": {"q": case.q[0], "u": case.u[0]}, "final": {"u": free.u[-1] + 0.1}}
     fibers = [name for name in case.equations.own if name.endswith("fiber_length")]
-    if m.muscles and not m.inputs:
+    if m.muscles and not case.prescribes("muscle_names"):
         ends["bounds"] = {"m": (EXCITATION, EXCITATION)}
     if "m.activation" in case.equations.own:
         (muscle,) = m.muscles
@@ -119,7 +119,8 @@ def environment(case: Case) -> None:
     if not {*m.muscle_names, *m.control_names} - {prescribed.name for prescribed in m.inputs}:
         raise NotHere("nothing acts")
     task = PoseTask(m, h, 3, low=m.start_q, high=m.start_q, start_time=float(case.t[0]))
-    envs = VectorEnvironment(task, STATES)
+    with from_one_start():
+        envs = VectorEnvironment(task, STATES)
     envs.reset(seed=0)
     actions = np.linspace(-0.8, 0.8, STATES)[:, None] * np.ones(envs.action_space.shape)
     envs.step(actions)

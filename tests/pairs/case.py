@@ -95,9 +95,13 @@ class Case:
             if name == "torque":
                 continue
             names = model.control_names if name == "controls" else model.muscle_names
-            own = any(given.name in names for given in model.inputs)
+            own = self.prescribes("control_names" if name == "controls" else "muscle_names")
             found[name] = InputsOverTime(model.inputs, names)(self.t) if own else rng.uniform(0.1, 0.9, (STATES, n))
         return found
+
+    def prescribes(self, names: str) -> bool:
+        """Whether the model's own functions give some inputs, of its "muscle_names" or its "control_names"."""
+        return any(given.name in getattr(self.model, names) for given in self.model.inputs)
 
     @cached_property
     def own(self) -> np.ndarray:

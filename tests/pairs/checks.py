@@ -21,11 +21,12 @@ class NotHere(Exception):
 
 @contextmanager
 def from_one_start() -> Iterator[None]:
-    """NotHere where other numbers of a model move the start off its constraints."""
+    """NotHere where a start is off the constraints: other numbers of a model, or a rest while a coordinate is
+    prescribed, move it there."""
     try:
         yield
     except ValueError as error:
-        if "violates the constraints with its own parameters" in str(error):
+        if "violates the constraints" in str(error):
             raise NotHere(str(error)) from error
         raise
 

@@ -55,13 +55,12 @@ def given(case: Case) -> dict[str, Any]:
     """What a simulation is given at the states: values that are constant, or nothing where the model has functions."""
     equations, own = case.equations, case.own
     found: dict[str, Any] = {}
-    functions = bool(case.model.inputs)
     if equations.muscles:
-        found = {} if functions else dict(case.inputs)
+        found = {} if case.prescribes("muscle_names") else dict(case.inputs)
         found.pop("controls", None)
         if equations.excited:
             found["activation"] = own[:, : len(equations.excited)]
-    if equations.actuated and not functions:
+    if equations.actuated and not case.prescribes("control_names"):
         found["controls"] = case.inputs["controls"]
     first, end = len(equations.excited), len(equations.of_muscles)
     if end > first:
@@ -393,7 +392,7 @@ def recruitment(case: Case) -> None:
     m, (motion, at, loads) = case.model, _motion(case)
     found = redundancy(m, motion, loads=loads, reserves=1000.0, backend="numpy")
     rigid = found.model
-    controls = at.controls if m.inputs else None
+    controls = at.controls if case.prescribes("control_names") else None
     passive = acting.torques(rigid, replace(at, activation=None, states=None, torque=None, controls=controls))
     J = velocity_jacobian(case.system, rigid.paths, case.q)
     pull = -matvec(np.swapaxes(J, -1, -2), found.force)

@@ -675,16 +675,23 @@ def _dynamics(form: str) -> Callable[[Draft], None]:
 ACTIVATION = {"none": _nothing} | {f: _dynamics(f) for f in ("smooth", "piecewise", "quadratic", "quintic", "linear")}
 
 
-def _input(d: Draft) -> None:
-    names = [*(m.name for m in d.parts.get("muscles", ()) if m.law.kind not in PASSIVE_LAWS)]
-    names += [name for a in d.parts.get("actuators", ()) for name in a.control_names]
-    function = d.choice(
-        Sine(0.2, 5.0, 0.1, 0.5), Linear(0.2, 0.3), NaturalSpline((-1.0, 0.0, 1.0, 2.0), (0.2, 0.5, 0.3, 0.4))
-    )
-    d.add("inputs", *(PrescribedInput(name, function) for name in names))
+def _input(choose: Callable[[Draft, list[str]], list[str]]) -> Callable[[Draft], None]:
+    def level(d: Draft) -> None:
+        names = [*(m.name for m in d.parts.get("muscles", ()) if m.law.kind not in PASSIVE_LAWS)]
+        names += [name for a in d.parts.get("actuators", ()) for name in a.control_names]
+        function = d.choice(
+            Sine(0.2, 5.0, 0.1, 0.5), Linear(0.2, 0.3), NaturalSpline((-1.0, 0.0, 1.0, 2.0), (0.2, 0.5, 0.3, 0.4))
+        )
+        d.add("inputs", *(PrescribedInput(name, function) for name in choose(d, names)))
+
+    return level
 
 
-INPUT = {"none": _nothing, "functions": _input}
+INPUT = {
+    "none": _nothing,
+    "functions": _input(lambda d, names: names),
+    "one": _input(lambda d, names: [d.choice(*names)] if names else []),
+}
 
 
 # ---- the setting --------------------------------------------------------------------------------------------------
