@@ -155,13 +155,19 @@ class Problem:
     @cached_property
     def plant(self) -> Plant:
         """The controlled system."""
+        torques = self.torque_scales
+        if self.prescribed is not None:
+            return prescribed_plant(self.model, motion_of(self.prescribed), (torques, self.loads), self.parameters)
+        return plant_of(self.model, torques, self.loads, self.parameters)
+
+    @property
+    def torque_scales(self) -> Mapping[str, float]:
+        """The scale of the torque on each velocity that has one; TypeError for torques that are no names."""
         if isinstance(self.torques, str) or not isinstance(self.torques, (Mapping, Sequence)):
             raise TypeError(f"torques must be a mapping or a sequence of names, not {self.torques!r}")
         torques = self.torques if isinstance(self.torques, Mapping) else dict.fromkeys(self.torques, 1.0)
         check_scales(torques)
-        if self.prescribed is not None:
-            return prescribed_plant(self.model, motion_of(self.prescribed), (torques, self.loads), self.parameters)
-        return plant_of(self.model, torques, self.loads, self.parameters)
+        return torques
 
     @property
     def method(self) -> Transcription:

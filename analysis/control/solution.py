@@ -396,7 +396,8 @@ class Solution(Shown, Curves, Solved):
         return interval_errors(self._bound, self.time, (self.q, self.u, self.states), self.controls_at, rtol)
 
     def at_sites(self, statement: Statement, layout: Layout) -> Sites:
-        """The motion at the sites of another mesh or transcription of the same problem."""
+        """The motion at the sites of another mesh or transcription of the same problem. Unknown parameters count by
+        their names; those that this solution does not have are at their starts."""
         at = layout.fractions
         there = self.layout.having("z")
         mine = self.layout.fractions[there]
@@ -404,7 +405,9 @@ class Solution(Shown, Curves, Solved):
         q = np.zeros((len(at), statement.plant.nq))
         if statement.plant.system is not None:
             q = interpolated_pose(Motion(statement.plant.system, mine, self.sites.q[there]), at)
-        return Sites(self.duration, q, fields, self.sites.parameters)
+        unknown, mine_by_name = statement.plant.unknown, self.parameters
+        starts = zip(unknown.names, unknown.start, strict=True)
+        return Sites(self.duration, q, fields, np.array([mine_by_name.get(name, start) for name, start in starts]))
 
 
 def _alternates(time: Array, values: Array, points: int) -> bool:

@@ -149,7 +149,8 @@ def _described(study: ProblemStudy) -> dict[str, Any]:
     """
     problem = study.problem_of(0)
     parts = {f.name: getattr(study.problem, f.name) for f in fields(study.problem)}
-    parts |= {"intervals": study.problem.mesh, "transcription": study.problem.method}
+    parts |= {"intervals": problem.mesh, "transcription": problem.method}
+    parts |= {"torques": list(problem.torque_scales.items())}  # their order is that of the controls
     guess = study.guess.sites if isinstance(study.guess, Solution) else study.guess
     parts |= {"solver": study.solver, "guess": guess}
     described = {name: digest(*_content(part)) for name, part in parts.items()}

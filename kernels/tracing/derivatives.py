@@ -1,5 +1,7 @@
 """The derivative inside a formula, exact for every type of number."""
 
+import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -35,9 +37,10 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
 
     While a kernel is traced, it goes backwards from each row. On CasADi and SymPy symbols it is their own
     differentiation. On floats it uses the complex step, which is exact to round-off, with all directions on axes in
-    front of the batch axes of `point` and `like`. An absolute value has the slope of its side, and 0 at zero. Functions
-    that NumPy does not have for complex numbers, such as arctan2, raise TypeError. Derivatives nest on symbols; on
-    floats, where the steps would mix, that raises TypeError.
+    front of the batch axes of `point` and `like`. An absolute value has the slope of its side, and 0 at zero. Of equal
+    numbers the first is the maximum and the minimum. TypeError on floats for functions that NumPy does not have for
+    complex numbers, such as arctan2, and for those that conjugate or sort them, such as `np.linalg.norm`. Derivatives
+    nest on symbols; on floats, where the steps would mix, that raises TypeError.
 
     like: an array of symbols, where `point` holds numbers but `function` closes over symbols.
     """
@@ -78,19 +81,65 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tupl
 
 
 class _Stepped(np.ndarray):
-    """Complex numbers of a complex step. NumPy takes the modulus for |z|, z / |z| for its sign, and compares imaginary
-    parts where real ones are equal. Here all follow the real part, as the derivatives of the functions on floats do."""
+    """Complex numbers of a complex step, which stand for real ones. NumPy takes the modulus for |z|, z / |z| for its
+    sign, sums |z|^2 for a variance, and compares imaginary parts where real ones are equal. Here all follow the real
+    part, as the derivatives of the functions on floats do, or raise TypeError."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         numbers = [x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in inputs]
         if "out" in options:
             options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Stepped) else x for x in options["out"])
-        if method == "__call__" and ufunc.__name__ in BY_REAL_PART:
+        if ufunc.__name__ in BY_REAL_PART and method == "__call__":
             return _stepped(BY_REAL_PART[ufunc.__name__](*numbers))
+        if ufunc.__name__ in CHOICES:
+            return _stepped(_along_axes(CHOICES[ufunc.__name__], method, numbers[0], **options))
         return _stepped(getattr(ufunc, method)(*numbers, **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        if function in _OF_COMPLEX_NUMBERS:
+            name = f"{function.__module__}.{function.__name__}"
+            raise TypeError(f"{name} has no derivative on floats: write it with np.sqrt, np.sum, np.max or np.where")
         return _stepped(super().__array_function__(function, types, args, options))
+
+    def _variance(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False
+    ) -> Any:
+        mean = self.mean(axis=axis, keepdims=True)
+        squares = np.square(self - mean).sum(axis=axis, keepdims=keepdims)
+        return squares / (self.size / max(1, np.size(mean)) - ddof)
+
+    real: Any = property(lambda self: self)
+    imag: Any = property(lambda self: np.zeros(self.shape))
+    var: Any = _variance
+    std: Any = lambda self, *args, **options: np.sqrt(self.var(*args, **options))
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
+        if not np.issubdtype(dtype, np.complexfloating):
+            raise TypeError(f"jacobian_at: the formula turns numbers into {np.dtype(dtype)}, which have no derivative")
+        return super().astype(dtype, *args, **options)
+
+    def _refused(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("an order of numbers has no derivative on floats: select with np.max, np.min or np.where")
+
+    sort = argsort = argmax = argmin = partition = argpartition = searchsorted = _refused
+
+
+def _along_axes(
+    choose: Callable[[Any, Any], Any], method: str, z: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None,
+    **others: Any,
+) -> Any:  # fmt: skip
+    """The maximum or minimum along axes, one number after the other, so that of equal ones the first is chosen."""
+    if method not in ("reduce", "accumulate") or any(x is not None and x is not True for x in others.values()):
+        raise TypeError(f"jacobian_at: np.max and np.min have no {method} with {', '.join(others)} on floats")
+    axes = tuple(range(z.ndim)) if axis is None else (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    front = np.moveaxis(z, axes, range(len(axes)))
+    rows = [*([] if initial is None else [np.asarray(initial)]), *front.reshape(-1, *front.shape[len(axes) :])]
+    if not rows:
+        raise ValueError("zero numbers have no maximum or minimum")
+    if method == "accumulate":
+        return np.stack(list(itertools.accumulate(rows, choose)), axis=axis)
+    found = functools.reduce(choose, rows)
+    return np.expand_dims(found, axes) if keepdims else found
 
 
 def _by_real_parts(function: np.ufunc) -> Callable[..., Any]:
@@ -110,6 +159,15 @@ def _minimum(a: Any, b: Any) -> Any:
     return -_maximum(-np.asarray(a), -np.asarray(b))
 
 
+def _fmax(a: Any, b: Any) -> Any:
+    """Of equal ones the first; NaN if both are."""
+    return np.where((np.real(a) >= np.real(b)) | np.isnan(b), a, b)
+
+
+def _fmin(a: Any, b: Any) -> Any:
+    return -_fmax(-np.asarray(a), -np.asarray(b))
+
+
 def _clip(z: Any, lowest: Any, highest: Any) -> Any:
     return _minimum(_maximum(z, lowest), highest)
 
@@ -119,8 +177,17 @@ _CONDITIONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, n
 _STEPS = (np.sign, np.floor, np.ceil, np.rint, np.trunc)
 BY_REAL_PART: dict[str, Callable[..., Any]] = {  # by name, since NumPy keeps the function that np.clip calls to itself
     **{function.__name__: _by_real_parts(function) for function in (*_CONDITIONS, *_STEPS)},
-    "absolute": _absolute, "fabs": _absolute, "maximum": _maximum, "minimum": _minimum, "clip": _clip,
+    "absolute": _absolute, "fabs": _absolute, "clip": _clip, "conjugate": np.positive,
 }  # fmt: skip
+CHOICES = {"maximum": _maximum, "minimum": _minimum, "fmax": _fmax, "fmin": _fmin}
+BY_REAL_PART |= CHOICES
+_OF_COMPLEX_NUMBERS = frozenset(  # which NumPy conjugates, or takes in the order of complex numbers
+    {np.linalg.norm, np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.eig,
+     np.linalg.svd, np.linalg.pinv, np.linalg.lstsq, np.linalg.qr, np.linalg.cond, np.linalg.matrix_rank, np.vdot,
+     np.cov, np.corrcoef, np.correlate, np.angle, np.unique, np.sort, np.argsort, np.argmax, np.argmin, np.partition,
+     np.argpartition, np.lexsort, np.searchsorted, np.median, np.percentile, np.quantile, np.nanmedian,
+     np.nanpercentile, np.nanquantile, np.nanargmax, np.nanargmin, np.nanvar, np.nanstd, np.nan_to_num}
+)  # fmt: skip
 
 
 def _stepped(result: Any) -> Any:

@@ -104,3 +104,16 @@ def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():
         found = Problem(model, (0.05, 2.0), (Duration(),), 10, "trapezoid", parameters=unknown, **options).solve()
         assert found.success
         assert found.time[-1] == pytest.approx(np.sqrt(2 * 0.1 / (3.0 * greatest)), rel=1e-4)
+
+
+def test_parameters_of_a_guess_count_by_their_names():
+    """A solution of other parameters starts the search: those of the same name, the others at their own start."""
+    rates = Equations(("x", "v"), (), lambda point: (point["v"], -point["k"] * point["x"] - point["c"] * point["v"]))
+    ends = {"x": 1, "v": 0}
+    goal = TrackCoordinates(("x",), TIME, oscillation())
+    both = Problem(rates, 2.0, (goal,), 20, "gauss", initial=ends, parameters={"k": (0.1, 20.0), "c": (0.0, 5.0)})
+    turned = Problem(rates, 2.0, (goal,), 20, "gauss", initial=ends, parameters={"c": (0.0, 5.0), "k": (0.1, 20.0)})
+    solution = both.solve({"k": 10.0}, Ipopt(tolerance=1e-12))
+    posed = turned.posed(solution)
+    started = dict(zip(turned.plant.unknown.names, posed.discretization.sites(posed.x).parameters, strict=True))
+    assert started == pytest.approx(solution.parameters)

@@ -149,3 +149,19 @@ def test_formulas_of_users_count_by_what_they_compute_and_names_do_not_count(pro
     factor[0] = 1.0
     with pytest.raises(ValueError, match=r"what differs: solver: \S+ -> \S+$"):
         run(cost, solver=Ipopt(tolerance=1e-3), resume=True)
+
+
+def test_the_same_numbers_said_otherwise_are_the_same_study(problem, tmp_path):
+    """Torques by names alone have scales of 1; a mesh may be a number or fractions; the order of bounds is none."""
+    bounds = {"x": (-1.0, 7.0), "x_dot": (-5.0, 5.0)}
+    study = study_of(replace(problem, bounds=bounds), (1.0,))
+    first = study.run(tmp_path / "solved", progress=False)
+    said = {"torques": {"x_dot": 1}, "intervals": np.linspace(0, 1, 7), "bounds": dict(reversed(bounds.items()))}
+    again = study_of(replace(problem, **said), (1.0,)).run(tmp_path / "solved", resume=True, progress=False)
+    assert again.seconds.values.tolist() == first.seconds.values.tolist()
+
+
+def test_a_study_may_start_at_the_solution_of_its_problem(problem):
+    """The solution has no unknown parameters, the problems of the samples have one."""
+    found = study_of(problem, (1.0, 2.0), guess=problem.solve()).run(progress=False)
+    assert found.objective.values == pytest.approx([12.0, 48.0], rel=1e-6)

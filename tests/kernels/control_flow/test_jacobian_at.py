@@ -122,3 +122,52 @@ def test_branches_on_floats_are_those_of_kernels(formula_):
     points = np.array([[0.5], [-0.5], [0.0], [2.0], [-3.0]])
     kernel = kernels.compile(lambda x: jacobian_at(formula_, x), {"x": 1}, ["J"])
     np.testing.assert_array_equal(jacobian_at(formula_, points), kernel(points))
+
+
+REDUCTIONS = {
+    "max": lambda x: np.max(x, axis=-1, keepdims=True),
+    "min": lambda x: np.amin(x[..., None] * np.ones(2), axis=-2),
+    "max with a start": lambda x: np.max(x, axis=-1, initial=1.0)[..., None],
+    "max as a method": lambda x: x.max(axis=-1, keepdims=True),
+    "running maximum": lambda x: np.maximum.accumulate(x, axis=-1),
+    "peak to peak": lambda x: np.ptp(x, axis=-1, keepdims=True),
+    "variance": lambda x: np.var(x, axis=-1, keepdims=True),
+    "variance of a sample": lambda x: x.var(axis=-1, ddof=1)[..., None],
+    "modulus": lambda x: np.real(x * np.conj(x)),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_functions_that_numpy_defines_otherwise_for_complex_numbers(name, rng):
+    """On floats as in kernels, also where numbers are equal; beside differences where they are not."""
+    function = REDUCTIONS[name]
+    points = np.concatenate([rng.normal(size=(3, 3)), [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [2.0, -1.0, 2.0]]])
+    found = jacobian_at(function, points)
+    kernel = kernels.compile(lambda x: jacobian_at(function, x), {"x": 3}, ["y"])
+    np.testing.assert_allclose(found, kernel(points), rtol=1e-15, atol=1e-15)
+    steps = 1e-6 * np.eye(3)
+    differences = [(function(points[:3] + step) - function(points[:3] - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(found[:3], np.stack(differences, axis=-1), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.linalg.norm(x, axis=-1, keepdims=True),
+        lambda x: np.sort(x, axis=-1),
+        lambda x: x * x.argmax(axis=-1)[..., None],
+        lambda x: np.linalg.eigvalsh(x[..., None] * np.eye(3)),
+        lambda x: x.astype(float),
+    ],
+)
+def test_functions_of_complex_numbers_alone_are_rejected(function):
+    """Their derivative on floats would be zero or that of another function."""
+    with pytest.raises(TypeError, match="no derivative"):
+        jacobian_at(function, np.array([[1.0, 2.0, 3.0]]))
+
+
+@pytest.mark.parametrize("function", [np.fmax, np.fmin])
+def test_fmax_and_fmin_choose_by_real_numbers(function):
+    tie = jacobian_at(lambda x: function(x[..., :1], x[..., 1:]), np.array([2.0, 2.0]))
+    np.testing.assert_array_equal(tie, [[1.0, 0.0]])
+    np.testing.assert_array_equal(jacobian_at(lambda x: function(x, np.nan), np.array([2.0])), [[1.0]])
