@@ -32,6 +32,7 @@ svg,img{max-width:100%;height:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
 td,th{padding:.3rem .9rem;text-align:right;white-space:nowrap}
 th:first-child{text-align:left;font-weight:500}
+thead th{white-space:normal;vertical-align:bottom}.words{text-align:left;white-space:normal;min-width:16rem}
 thead th{position:sticky;top:0;background:var(--band);color:var(--soft);font-weight:600;cursor:pointer;
 border-bottom:1px solid var(--line);user-select:none}
 thead th:hover,summary:hover{color:var(--link)}
@@ -58,6 +59,7 @@ if (head) {
   body.append(...rows);
 }
 """  # at a click anywhere; an attribute, so that a page holds no script, and none that a name brings goes unseen
+MAX_WORD_LENGTH = 32  # of a cell of a table: longer ones are sentences
 DRAWING = "myoquat.apps.drawing"  # matplotlib, for those who want a report
 
 
@@ -182,11 +184,16 @@ def _extremes(table: pd.DataFrame, units: Mapping[str, str]) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    """A table with its index as the first column."""
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in (table.index.name or "", *table.columns))
+    """A table with its index as the first column. Columns of sentences are flush left, in several lines."""
+    cells = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+    style = [
+        ' class="words"' if any(len(row[k]) > MAX_WORD_LENGTH for row in cells) else "" for k in range(table.shape[1])
+    ]
+    head = f"<th>{html.escape(str(table.index.name or ''))}</th>"
+    head += "".join(f"<th{s}>{html.escape(str(name))}</th>" for name, s in zip(table.columns, style, strict=True))
     rows = []
-    for label, *cells in table.itertuples(name=None):
-        shown = "".join(f"<td>{html.escape(_cell(value))}</td>" for value in cells)
+    for label, row in zip(table.index, cells, strict=True):
+        shown = "".join(f"<td{s}>{html.escape(cell)}</td>" for cell, s in zip(row, style, strict=True))
         rows.append(f"<tr><th>{html.escape(str(label))}</th>{shown}</tr>")
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 

@@ -24,6 +24,7 @@ OF_BODIES = {"mass": "kg", "centre": "m", "inertia": "kg m^2", "centre in the gr
 ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units of the quantities
 COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
+MIN_SHOWN_PART = 0.01  # of the greater difference of a length: a smaller one on the other side is left out
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
 
@@ -319,9 +320,11 @@ def _cause(found: ModelComparison, row: Record) -> str:
             surfaces = ", ".join(str(w.name) for m in muscles if m.name == row["name"] for w in m.path.wraps)
             reason = "because coordinates differ" if apart else f"around {surfaces}" if surfaces else ""
             if row["quantity"] != "length" or reason:
-                sides = {side: 1e3 * length[f"longer in {side}"] for side in "AB"}
+                sides = {side: length[f"longer in {side}"] for side in "AB"}
                 longer = " and ".join(
-                    f"{x:.3g} mm longer in {side}" for side, x in sides.items() if x > 0.01 * max(sides.values())
+                    f"{f'{1e3 * x:.3g} mm' if x < 1 else f'{x:.3g} m'} longer in {side}"
+                    for side, x in sides.items()
+                    if x > MIN_SHOWN_PART * max(sides.values())
                 )
                 return f"its path is up to {longer} {reason}".rstrip()
     if row["quantity"] == "centre in the ground" and apart:

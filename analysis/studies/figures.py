@@ -51,7 +51,7 @@ def plot_tornado(effects: pd.Series, most: int = 12, *, axes: "Axes | None" = No
     axes.axvline(0, color="black", linewidth=0.8)
     unit = effects.attrs.get("units", {}).get(effects.name)
     label = with_unit(f"effect on {figure_label(str(effects.name))}", unit and figure_label(unit))
-    axes.set_xlabel("\n".join(textwrap.wrap(label, LABEL_CHARACTERS)))
+    axes.set_xlabel("\n".join(textwrap.wrap(label, LABEL_CHARACTERS)), loc="right")  # below names, within the figure
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)  # names of small numbers are long

@@ -33,9 +33,11 @@ JUMP = 0.2  # of an activation between frames
 
 
 def angle_units(model: SystemLike) -> dict[str, str]:
-    """The units of a file's coordinates in degrees, and of their speeds."""
-    units = {name: "deg" if unit == "rad" else unit for name, unit in system_of(model).coordinate_units.items()}
-    return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()}
+    """The units of the columns of `Motion.angles` in degrees: coordinates, their speeds, and velocities of joints."""
+    system = system_of(model)
+    units = {name: unit.replace("rad", "deg") for name, unit in system.coordinate_units.items()}
+    velocities = {name: unit.replace("rad", "deg") for name, unit in system.velocity_units.items()}
+    return units | {f"{name}_u": f"{unit}/s" for name, unit in units.items()} | velocities
 
 
 def marker_errors(fit: FittedMotion) -> Numbers:

@@ -9,10 +9,12 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
+from myoquat.analysis.studies import plot_tornado
 from myoquat.apps.drawing import curves, inline_svg, write_study_report
-from myoquat.apps.opensim_tools.sections import load_sections, marker_errors, scaling_sections
-from myoquat.apps.report import Section, write_report
-from myoquat.core.figures import Picture
+from myoquat.apps.opensim_tools.sections import angle_units, load_sections, marker_errors, scaling_sections
+from myoquat.apps.report import Numbers, Section, write_report
+from myoquat.core.figures import Picture, small_axes
+from myoquat.joints import FloatingJoint
 from myoquat.muscle.coordinates import Marker
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")
@@ -99,6 +101,33 @@ def test_scaling_tells_factors_masses_and_errors_before_and_after():
     pixels = sections["Model and markers"].picture.astype(float)
     pink = (pixels[..., 0] > pixels[..., 1] + 60) & (pixels[..., 2] > pixels[..., 1] + 20)
     assert pink.sum() > 30
+
+
+def test_every_column_of_a_motion_has_a_unit():
+    """A floating joint has velocities of its own names beside the speeds of angles."""
+    free = mq.Body("free", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    for model in (mq.load_model("two_link", rotations="sequence"), mq.Model(mq.ArticulatedSystem((free,)))):
+        motion = mq.simulate(model, duration=0.01, step=1e-3, activation=np.zeros(len(model.muscles))).to_motion()
+        units = angle_units(model)
+        assert {units[str(name)] for name in motion.angles(in_degrees=True)} <= {"deg", "deg/s", "m", "m/s", "1"}
+
+
+def test_sentences_in_tables_break_lines_and_numbers_do_not():
+    table = pd.DataFrame({"greatest": [1.0], "cause": ["its path is up to 8 mm longer in A around the head"]}, ["m1"])
+    (page,) = Numbers("Differences", table).lines()
+    assert '<td>1</td><td class="words">its path' in page
+
+
+def test_labels_below_bars_stay_within_their_figure():
+    """The name of a result below the last bars was cut at the edge of the page."""
+    figure, axes = small_axes(9, 3, 15, 3.2)
+    names = [f"muscles.m{k}.max_isometric_force" for k in range(6)]
+    for axis in axes:
+        plot_tornado(pd.Series(np.linspace(0.001, 0.0445, 6), names, name="range_of_motion.A.omega_z"), axes=axis)
+    inline_svg(figure)
+    figure.draw_without_rendering()
+    for axis in axes:
+        assert axis.xaxis.label.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_a_study_is_reported_on_one_page(tmp_path):
