@@ -18,8 +18,6 @@ from myoquat.dynamics import (
     inverse,
     inverse_dynamics_derivatives,
     inverse_dynamics_hvp,
-    linearize,
-    mass_matrix,
 )
 from myoquat.dynamics.sensitivity.recursions import forward_derivatives, inverse_derivatives
 from myoquat.joints.functions import Linear
@@ -28,7 +26,6 @@ from myoquat.kernels import as_casadi_vector, symbols_casadi
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters
 from myoquat.muscle.acting import Instant, torques
-from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 from tests.pairs.interpreted import interpreted
 
 RNG = np.random.default_rng(2)
@@ -156,22 +153,6 @@ def test_multipliers_and_numbers_under_constraints_by_casadi(forward):
         assert close(np.concatenate([*part[:3], part.parameters[name][..., None]], axis=-1), rows)
 
 
-def test_forces_of_constraints_leave_no_part_of_what_they_can_carry():
-    """tau is M^-1-orthogonal to the constraints' forces; of the motion that they allow nothing is left."""
-    system = random_system(2, np.random.default_rng(3), ("spherical",))
-    q = system.random(1, np.random.default_rng(4))[0]
-    tip = mq.joints.point_position(system, q, system.bodies[-1].name, [0.1, 0.2, 0.3])
-    held = constraints.Constraints(
-        system, [constraints.PointLoop(system.bodies[-1].name, "ground", (0.1, 0.2, 0.3), tuple(tip))]
-    )
-    force = np.arange(1.0, system.nu + 1)
-    carried, _ = held.carried(q, 0.0, force)
-    A, M = held.jacobian(q, 0.0), mass_matrix(system, q)
-    assert np.abs(A @ np.linalg.solve(M, force - carried)).max() < 1e-10
-    again, _ = held.carried(q, 0.0, carried)
-    assert close(again, carried, 1e-10)
-
-
 # ---- second order ---------------------------------------------------------------------------------------------------
 
 
@@ -182,26 +163,6 @@ def test_what_is_wrong_is_named():
         forward_dynamics_derivatives(MODEL, POSE, SPEED, TORQUE, inputs=Inputs(ACTIVATION, torque=TORQUE))
     with pytest.raises(ValueError, match="backend"):
         forward_dynamics_derivatives(SYSTEM, Q[0], U[0], TAU[0], parameters="bodies.*.mass", backend="numpy")
-
-
-def test_contact_is_part_of_it():
-    """A sphere pressed 5 mm into the floor, by differences of the acceleration of `linearize`."""
-    ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=2.0)
-    surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
-    force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e6, dissipation=2.0),))
-    model = mq.Model(mq.ArticulatedSystem((ball,), gravity=(0, -9.81, 0)), forces=(force,))
-    found = forward_dynamics_derivatives(model, [0.095], [0.1], [0.0], inputs=Inputs())
-
-    def udot(q, u):
-        return linearize(model, [q], [u]).rate[1]
-
-    e = 1e-6
-    changes = [udot(0.095 + e, 0.1) - udot(0.095 - e, 0.1), udot(0.095, 0.1 + e) - udot(0.095, 0.1 - e)]
-    slopes = [change / (2 * e) for change in changes]
-    assert np.abs(slopes[0]) > 1e3  # the floor is felt
-    assert abs(found.q[0, 0] - slopes[0]) < 1e-5 * abs(slopes[0])
-    assert abs(found.u[0, 0] - slopes[1]) < 1e-5 * abs(slopes[1])
-    assert found.tau == pytest.approx(0.5)
 
 
 def test_hessian_products_by_numbers_of_the_model():

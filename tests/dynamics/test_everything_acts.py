@@ -144,11 +144,6 @@ def test_a_muscle_that_is_only_a_function_says_so_wherever_bones_are_pulled(fitt
             call()
 
 
-def test_fitted_muscles_keep_their_own_paths_in_files(fitted, tmp_path):
-    fitted.save(tmp_path / "fitted.toml")
-    assert mq.load_model(tmp_path / "fitted.toml").muscles == fitted.muscles
-
-
 def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
     """A solver finds the length, and its steps have no derivative. Expected: difference quotients of the energy."""
     rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, 0.1))

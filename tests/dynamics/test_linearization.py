@@ -7,10 +7,8 @@ import pytest
 
 import myoquat as mq
 from myoquat.dynamics import Inputs, forward_dynamics_derivatives, linearize, simulate, step_derivatives
-from myoquat.dynamics.constraints import PointLoop
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints.multibody.sampling import random_system
-from tests.pairs.interpreted import interpreted
 
 RNG = np.random.default_rng(40)
 SYSTEM = random_system(2, RNG, ("spherical", "revolute"), passive=True)
@@ -36,38 +34,6 @@ def test_a_free_top_has_eulers_equations():
     assert np.abs(found.A - np.block([[-cross(omega), np.eye(3)], [np.zeros((3, 3)), expected]])).max() < 1e-14
     assert np.abs(found.B - np.vstack([np.zeros((3, 3)), np.diag(1 / inertia)])).max() < 1e-15
     assert found.state_names[:4] == ("dtop.omega_x", "dtop.omega_y", "dtop.omega_z", "top.omega_x")
-
-
-def test_velocity_frames_turn_into_each_other():
-    """Changes in the parent's frame are those in the child's, turned by R(t)."""
-    q, omega = np.array([0.5, 0.5, -0.5, 0.5]), np.array([0.3, -1.2, 0.8])
-    R = mq.joints.rotation_matrix(q)
-    child, parent = linearize(ball(), q, omega), linearize(ball("parent"), q, R @ omega)
-    turned = np.kron(np.eye(2), R)
-    rotation = np.kron(np.eye(2), [[0, -omega[2], omega[1]], [omega[2], 0, -omega[0]], [-omega[1], omega[0], 0]])
-    # d(R dx)/dt = R (A + [omega]) dx; du in the parent's frame is R (du + dq x omega), which the shear takes off
-    shear = np.eye(6)
-    shear[3:, :3] = -rotation[:3, :3]
-    rate = np.zeros((6, 6))
-    udot = child.rate[3:]
-    rate[3:, :3] = -np.array([[0, -udot[2], udot[1]], [udot[2], 0, -udot[0]], [-udot[1], udot[0], 0]])
-    T = turned @ shear
-    expected = (turned @ rotation @ shear + turned @ rate + T @ child.A) @ np.linalg.inv(T)
-    assert np.abs(parent.A - expected).max() < 1e-12
-
-
-def test_constrained_changes_stay_on_the_constraint():
-    """The velocity of a point held in place does not change: G A = 0 on changes dq = 0, G du = 0."""
-    chain = random_system(2, np.random.default_rng(3), ("spherical",))
-    q = chain.random(1, np.random.default_rng(4))[0]
-    point = mq.joints.point_position(chain, q, chain.bodies[-1].name, [0.1, 0.2, 0.3])
-    held = PointLoop(chain.bodies[-1].name, "ground", (0.1, 0.2, 0.3), tuple(point))
-    with interpreted():
-        found = linearize(chain, q, np.zeros(chain.nu), constraints=[held])
-    G = mq.joints.frame_jacobian(chain, q, chain.bodies[-1].name, [0.1, 0.2, 0.3])[:3]
-    assert np.abs(G @ found.B[chain.nu :]).max() < 1e-12 * np.abs(found.B).max()
-    free = np.linalg.svd(G)[2][3:].T
-    assert np.abs(G @ found.A[chain.nu :, chain.nu :] @ free).max() < 1e-12
 
 
 @pytest.mark.parametrize("method", FIXED_STEP)

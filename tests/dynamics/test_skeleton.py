@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import sympy
 
 from myoquat.dynamics import PlanarSkeleton, skeleton_bias, skeleton_end, skeleton_fd, skeleton_id, skeleton_mass
 from myoquat.joints import ModelError
@@ -51,20 +50,6 @@ def test_equations_are_those_of_lagrange(case):
     tau = skeleton_id(skeleton, q, qd, qdd)
     np.testing.assert_allclose(tau, np.einsum("bij,bj->bi", H, qdd) + skeleton_bias(skeleton, q, qd), atol=1e-11)
     np.testing.assert_allclose(skeleton_fd(skeleton, q, qd, tau), qdd, rtol=1e-9, atol=1e-10)
-
-
-def test_one_link_is_the_pendulum():
-    skeleton = PlanarSkeleton((1.0,), (0.4,), (2.0,), (0.1,))
-    q = np.array([0.3])
-    np.testing.assert_allclose(skeleton_mass(skeleton, q), [[0.1 + 2.0 * 0.16]])
-    np.testing.assert_allclose(skeleton_bias(skeleton, q, [5.0]), [2.0 * 9.81 * 0.4 * np.cos(0.3)])
-
-
-def test_symbols_print():
-    skeleton = PlanarSkeleton((1.0, 1.0), (0.5, 0.5), (1.0, 2.0), (0.25, 0.5))
-    q1, q2 = sympy.symbols("q1 q2", real=True)
-    H = sympy.Matrix(np.asarray(skeleton_mass(skeleton, [q1, q2]))).applyfunc(sympy.nsimplify).applyfunc(sympy.simplify)
-    assert sympy.simplify(H[0, 1] - (1 + sympy.cos(q2))) == 0
 
 
 def test_bad_input():

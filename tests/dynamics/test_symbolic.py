@@ -11,18 +11,13 @@ from myoquat.dynamics import (
     Simulator,
     bias_force,
     first_order_form,
-    forward_dynamics,
     forward_dynamics_gamma,
-    inverse_mass_matrix,
-    kinetic_energy,
     mass_matrix,
-    potential_energy,
     quaternion_accelerations,
     quaternion_form,
     simulate,
 )
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint
-from myoquat.joints.kinematics import frame_pose
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.kernels import as_casadi_vector, symbols_casadi
 
 MASS, LENGTH, CENTER, INERTIA = (2, 3), 1, sympy.Rational(1, 2), (sympy.Rational(1, 4), sympy.Rational(1, 2))
@@ -80,43 +75,6 @@ def test_two_link_pendulum_agrees_with_kane():
     assert sympy.simplify(M - M_kane) == sympy.zeros(2, 2)
     assert sympy.simplify(b + f_kane) == sympy.zeros(2, 1)
     assert "cos(q2)" in str(sympy.simplify(M))
-
-
-def test_energies_give_the_same_equations_of_motion():
-    """Lagrange's equations of the printed energies are M udot + b."""
-    system = _pendulum()
-    q, u, a = sympy.symbols("q1 q2"), sympy.symbols("u1 u2"), sympy.symbols("a1 a2")
-    L = kinetic_energy(system, q, u) - potential_energy(system, q)
-    M, b = sympy.Matrix(mass_matrix(system, q)), sympy.Matrix(bias_force(system, q, u))
-    for k in range(2):
-        p = sympy.diff(L, u[k])
-        rate = sum(sympy.diff(p, q[i]) * u[i] + sympy.diff(p, u[i]) * a[i] for i in range(2))
-        assert sympy.simplify(rate - sympy.diff(L, q[k]) - (M[k, :] * sympy.Matrix(a))[0] - b[k]) == 0
-
-
-def test_inverse_mass_matrix_and_pose_in_symbols():
-    system = _pendulum()
-    q = sympy.symbols("q1 q2", real=True)
-    product = sympy.Matrix(inverse_mass_matrix(system, q)) * sympy.Matrix(mass_matrix(system, q))
-    assert sympy.simplify(sympy.nsimplify(product) - sympy.eye(2)) == sympy.zeros(2, 2)
-    R, p = frame_pose(system, q, "link1")
-    assert sympy.simplify(sympy.Matrix(p) - sympy.Matrix([-sympy.sin(q[0]), 0, -sympy.cos(q[0])])) == sympy.zeros(3, 1)
-    assert R.shape == (3, 3)
-
-
-@pytest.mark.parametrize("method", ["aba", "crba"])
-def test_casadi_function_of_the_forward_dynamics(method):
-    facts = {"mass": 1.0, "center_of_mass": (0.0, 0.1, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
-    upper = Body("A", "ground", SphericalJoint(), **facts)
-    lower = Body("B", "A", RevoluteJoint((1.0, 0.0, 0.0)), position=(0.0, 0.0, -1.0), **facts)
-    system = ArticulatedSystem((upper, lower))
-    q, u, tau = (casadi.SX.sym(name, n) for name, n in (("q", system.nq), ("u", system.nu), ("tau", system.nu)))
-    result = forward_dynamics(system, q, u, tau, method=method)
-    function = casadi.Function("f", [q, u, tau], [casadi.array.to_casadi(result)])
-    rng = np.random.default_rng(0)
-    state = system.random(1, rng)[0], rng.normal(size=system.nu), rng.normal(size=system.nu)
-    expected = forward_dynamics(system, *state, method=method)
-    np.testing.assert_allclose(np.asarray(function(*state))[:, 0], expected, rtol=1e-12)
 
 
 # ---- symbols in every public function that takes a model ---------------------------------------------------

@@ -129,14 +129,6 @@ def test_rates_of_the_angles_give_the_angular_velocity(rng):
         assert condition_davenport(phi, axes) == pytest.approx(np.linalg.cond(B))
 
 
-def test_formulas_run_on_every_type_of_number(scalar, rng):
-    phi = np.column_stack([rng.uniform(-3, 3, 5), rng.uniform(0.2, 2.5, 5), rng.uniform(-3, 3, 5)])
-    Q = scalar(lambda phi: quaternion_from_davenport(phi, SHOULDER), phi)
-    np.testing.assert_allclose(Q, quaternion_from_davenport(phi, SHOULDER), atol=1e-14)
-    np.testing.assert_allclose(scalar(lambda Q: davenport_from_quaternion(Q, SHOULDER), Q), phi, atol=1e-12)
-    np.testing.assert_allclose(scalar(lambda Q: unreached_angle(Q, SHOULDER), Q), 0.0, atol=1e-14)
-
-
 def test_ranges_choose_the_triple_past_the_lock(rng):
     """The lock of the shoulder's angles lies at an elevation of -3.4 degrees, inside their range."""
     names = ("plane", "elevation", "axial")

@@ -98,15 +98,6 @@ def test_steps_fill_duration_and_output_step(duration, step, output_step, rows, 
     assert trajectory.time[-1] == pytest.approx(last, rel=1e-14)
 
 
-def test_small_swings_of_a_pendulum():
-    """A system without muscles, against the linear solution; O(angle^3) apart."""
-    inertia, moment = 0.1 + 2.0 * 0.25, 2.0 * 9.81 * 0.5
-    trajectory = simulate(pendulum(), [1e-4], [0.0], 2.0, step=0.01)
-    wanted = 1e-4 * np.cos(np.sqrt(moment / inertia) * trajectory.time)
-    np.testing.assert_allclose(trajectory.q[:, 0], wanted, atol=1e-10)
-    np.testing.assert_allclose(trajectory.energy, trajectory.energy[0], rtol=1e-12)
-
-
 def test_a_state_that_blows_up_stops_alone_and_says_so(model):
     u = np.array([[0.0] * 6, [3e4] * 6])
     with pytest.warns(SimulationWarning, match=r"state \[1\] of 1 that stopped at t = 0\.0\d+ s.*\|udot\| = "):

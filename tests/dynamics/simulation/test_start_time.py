@@ -33,13 +33,6 @@ def test_kinks_are_those_of_the_time():
     assert abs(way.u[-1, 0] - 0.1) < 1e-12
 
 
-def test_later_half_of_a_motion():
-    model = driven(Linear(6.0))
-    whole = mq.simulate(model, [0.0], [0.0], duration=1.0, step=0.01)
-    half = mq.simulate(model, whole.q[50], whole.u[50], duration=0.5, step=0.01, start_time=0.5)
-    np.testing.assert_allclose(half.q, whole.q[50:], atol=1e-14)
-
-
 def test_the_start_is_held_against_constraints_at_its_time():
     led = Prescribed("x", lambda t: t * t)
     way = mq.simulate(SYSTEM, [4.0], [4.0], 0.1, constraints=(led,), start_time=2.0, rtol=1e-8)
