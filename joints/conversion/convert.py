@@ -200,18 +200,17 @@ def same_pose(source: ArticulatedSystem, target: ArticulatedSystem, q: Array) ->
 
 
 def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, there: Array) -> None:
-    """A CoordinateWarning for angles of the source that the target takes for the other triple of the same rotation,
-    although they lie in their ranges."""
+    """A CoordinateWarning for angles of the source that the target takes for the other triple of the same rotation."""
     for body, x, Q in named_rotations(source, target, q, there):
         angles = angles_of(body.joint)
-        lost = angles.is_open(Q) & differs(angles, angles.values(Q), x)
+        lost = differs(angles, angles.values(Q), x)
         if np.any(lost):
             first = tuple(int(i) for i in np.argwhere(lost)[0])
             pose = f" of pose {list(first)}" if first else ""
             given, taken = (np.round(values[first], 4).tolist() for values in (x, angles.values(Q)))
             warnings.warn(
-                f"body {body.name!r}: the rotation{pose} has two triples of {', '.join(angles.names)} in their ranges. "
-                f"The quaternion stands for {taken} rad, not for {given}; `with_branches` chooses another branch",
+                f"body {body.name!r}: the rotation{pose} has two triples of {', '.join(angles.names)}. The quaternion "
+                f"stands for {taken} rad, not for {given}; `with_branches` chooses another branch",
                 CoordinateWarning,
                 stacklevel=3,
             )

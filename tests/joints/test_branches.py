@@ -86,6 +86,17 @@ def test_conversion_warns_where_the_other_triple_is_meant():
     np.testing.assert_allclose(mq.path_lengths(chosen, z), mq.path_lengths(model, far), atol=1e-13)
 
 
+def test_conversion_warns_of_angles_out_of_their_ranges():
+    """The quaternion stands for the triple in the ranges, with which moving points and couplers differ."""
+    model, ball = both()
+    q = model.pose({"plane": 0.1, "elev": -0.3, "axial": 0.2})
+    with pytest.warns(CoordinateWarning, match=r"stands for \[-3.0416, 0.3, 0.2\] rad, not for \[0.1, -0.3, 0.2\]"):
+        z = convert_coordinates(model.system, ball.system, q)
+    assert np.abs(mq.path_lengths(ball, z) - mq.path_lengths(model, q)).max() > 1e-3
+    chosen = replace(ball, system=with_branches(ball.system, {"arm": ((0.1, -0.3, 0.2),)}))
+    np.testing.assert_allclose(mq.path_lengths(chosen, z), mq.path_lengths(model, q), atol=1e-13)
+
+
 def test_a_motion_of_quaternions_is_continuous_from_its_first_frame(tmp_path):
     model, ball = both(WIDE)
     _, z = motions(tmp_path, model, ball, 0.91 - 1.5 * TIME)
