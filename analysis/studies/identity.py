@@ -27,6 +27,7 @@ from myoquat.kernels.runtime.settings import target
 from myoquat.muscle import Model
 
 __all__ = [
+    "DRAWN",
     "MODEL_FILE",
     "PLAIN",
     "SOURCE_FOLDERS",
@@ -52,6 +53,9 @@ SOURCE_FOLDERS = (
     "analysis/recruitment",
     "analysis/studies",
 )
+
+
+DRAWN = ("figures.py", "display.py")  # modules that draw numbers and change none
 
 
 def machine() -> dict[str, str]:
@@ -80,12 +84,12 @@ def surroundings() -> dict[str, dict[str, str]]:
 
 
 def _digest() -> str:
-    """SHA-256 of the sources in `SOURCE_FOLDERS`, line endings aside, by their paths in the package. The package knows
-    where the folders are, as a clone without symbolic links has them elsewhere."""
+    """SHA-256 of the sources in `SOURCE_FOLDERS` but those in `DRAWN`, line endings aside, by their paths in the
+    package. The package knows where the folders are, as a clone without symbolic links has them elsewhere."""
     total = hashlib.sha256()
     for name in SOURCE_FOLDERS:
         folder = _folder(name)
-        sources = sorted(folder.rglob("*.py"))
+        sources = sorted(path for path in folder.rglob("*.py") if path.name not in DRAWN)
         if not sources:
             raise RuntimeError(f"no sources are in {folder}, so that results cannot name the code that computed them")
         for path in sources:

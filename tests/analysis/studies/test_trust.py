@@ -1,5 +1,6 @@
 """What is promised of stored results: one writer, damage found and mended, the code that made them known."""
 
+import ast
 import json
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import xarray as xr
 import myoquat
 from myoquat.analysis.studies import StoreError, Study, open_results, store, verify_results
 from myoquat.analysis.studies import identity as machine_module
-from myoquat.analysis.studies.identity import SOURCE_FOLDERS, fingerprint
+from myoquat.analysis.studies.identity import DRAWN, SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.results import verify
 from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.apps.command import main
@@ -216,6 +217,30 @@ print("\\n".join(m.__file__ for n, m in sys.modules.items() if n.startswith("myo
             or inner == "analysis/__init__.py"
             or inner.startswith(tuple(f"{folder}/" for folder in SOURCE_FOLDERS))
         )
+
+
+def test_modules_that_draw_are_imported_by_none_that_computes():
+    """So they can change no number. The package of studies offers their functions; others import them on use."""
+    package = Path(myoquat.__file__).parent
+    found = set()
+    for file in (file for folder in SOURCE_FOLDERS for file in (package / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())) if file.name not in DRAWN else ():
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if any(f"{name.rpartition('.')[2]}.py" in DRAWN for name in names):
+                found.add(file.relative_to(package).as_posix())
+    assert found == {"analysis/studies/__init__.py"}
+
+
+def test_a_restyled_figure_is_no_other_code(tmp_path, monkeypatch):
+    for folder in SOURCE_FOLDERS:
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "formula.py").write_text("x = 1")
+    monkeypatch.setattr(machine_module, "_folder", lambda name: tmp_path / name)
+    before = machine_module._digest()
+    for name in DRAWN:
+        (tmp_path / "analysis" / "studies" / name).write_text("color = 'red'")
+        assert machine_module._digest() == before
 
 
 def test_every_source_counts(tmp_path, monkeypatch):
