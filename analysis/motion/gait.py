@@ -21,6 +21,7 @@ A gait cycle, or stride, of a side lasts from one of its heel strikes to the nex
 
 import importlib
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
@@ -37,6 +38,7 @@ from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Markers, MotionLike, motion_of
 from myoquat.data.motions.series import check_names, even_times, gaps_of
+from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.tables import column_units
 from myoquat.muscle.model import Model
 
@@ -64,8 +66,11 @@ SIDE_IN_NAME = re.compile(r"(?:^|[_. ])(r|l|right|left)(?=$|[_. ])", re.IGNORECA
 UP, LEVEL = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0])  # axes of the vertical, and across it
 MIN_PROMINENCE = 0.25  # of the range of a coordinate: lower extrema are not those of a step
 MIN_STEP_S = 0.25  # [s] between two heel strikes of a foot, and two toe offs
+Y_UP = "axes have y upwards, axes='x z -y' (--axes) turns a laboratory whose z points up"
 LONGEST_GAP_S = 0.1  # [s] without a marker that is bridged
-MIN_TRAVEL_M = 1.0  # of the pelvis; one that moves less walks on a treadmill
+MIN_TRAVEL_M = 1.0  # of the pelvis; where it moves less, feet tell the direction of the walk
+MIN_STRIDE_M = 0.2  # in the mean; where heel strikes are nearer to each other, the walk is on a treadmill
+MIN_UPRIGHT = 0.5  # height of the pelvis above the heels, as a part of the distance between them
 LABEL_WIDTH = 20.0  # percent of the cycle that the label of an event covers in a figure
 LONG_STRIDE = 1.5  # times the median: an event is missing within
 UNITS = {
@@ -107,7 +112,8 @@ class GaitEvents(Solved):
             object.__setattr__(self, name, times)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(self.strides(side))} strides of the {side} foot" for side in SIDES)
+        numbers = {side: len(self.strides(side)) for side in SIDES}
+        counts = ", ".join(f"{n} stride{'s' * (n != 1)} of the {side} foot" for side, n in numbers.items())
         problems = self.problems()
         return f"<GaitEvents from {self.source}, {counts}{'; ' + problems[0] if problems else ''}>"
 
@@ -204,7 +210,8 @@ def gait_events_from_forces(
     release    [N] below which it ends
     shortest   [s] contacts that last less are left out, and so are gaps between two contacts of a foot
 
-    ValueError for loads that the record lacks or that no side is known of, and for forces in axes of bodies.
+    ValueError for loads that the record lacks or that no side is known of, and for forces in axes of bodies. Forces
+    that act mostly to a side or down give an ImplausibleWarning.
 
     >>> import numpy as np
     >>> from myoquat.analysis import motion as mo
@@ -224,6 +231,10 @@ def gait_events_from_forces(
         _check_sides(f"the load {name!r}", [side])
         if (frame := forces.force_frames[forces.names.index(name)]) != "ground":
             raise ValueError(f"the load {name!r} is in the axes of {frame!r}; forces in the ground's axes are needed")
+    size = np.nan_to_num(forces.force[:, [forces.names.index(name) for name in chosen]]).sum(axis=(0, 1))
+    if size[1] < np.abs(size).max():
+        axis = "downwards" if np.argmax(np.abs(size)) == 1 else f"along {'xyz'[np.argmax(np.abs(size))]}"
+        _warn(f"the forces on the feet act mostly {axis}; {Y_UP}, and forces are those on the person")
     strikes, offs = {}, {}
     for side in SIDES:
         columns = [forces.names.index(name) for name, own in chosen.items() if own == side]
@@ -284,7 +295,8 @@ def gait_events_from_markers(
                or of the feet from heel to toe where it moves less than 1 m, as on a treadmill
     cutoff     of a low-pass filter [Hz], 6 as in the source; None for none
 
-    Gaps of at most 0.1 s are bridged; near others there are no events. Times lie between frames, where a parabola
+    Gaps of at most 0.1 s are bridged. An ImplausibleWarning names others, near which there are no events, a pelvis that
+    is not above the heels, and a toe behind its heel. Times lie between frames, where a parabola
     through three frames has its extremum. An extremum counts if its prominence is a quarter of the coordinate's range.
     ValueError for markers that the recording lacks, and a direction that cannot be found.
 
@@ -293,7 +305,8 @@ def gait_events_from_markers(
     >>> time = np.arange(0, 301) / 100
     >>> swing = 0.3 * np.sin(2 * np.pi * time)
     >>> x = np.stack([0 * time, swing, swing + 0.2], axis=-1)  # of the sacrum, the heel, the toe, on a treadmill
-    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, 0 * x, 0 * x], axis=-1))
+    >>> y = np.ones_like(x) * [1.0, 0.1, 0.1]
+    >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, y, 0 * x], axis=-1))
     >>> events = mo.gait_events_from_markers(walk, {"right": ("HEE", "TOE")}, ["SACR"], cutoff=None)
     >>> events.heel_strikes["right"].round(6), events.toe_offs["right"].round(6)
     (array([0.25, 1.25, 2.25]), array([0.75, 1.75, 2.75]))
@@ -308,11 +321,37 @@ def gait_events_from_markers(
     bridged = bridged.resampled(markers.time, LONGEST_GAP_S)
     smooth = bridged if cutoff is None else bridged.low_passed(cutoff, order=2)
     middle = smooth.select(tuple(pelvis)).positions.mean(axis=1) @ forward
+    _check_plausible(bridged, feet, pelvis, forward)
     strikes, offs = {}, {}
     for side, (heel, toe) in feet.items():
         ahead = smooth.select((heel, toe)).positions @ forward - middle[:, None]
         strikes[side], offs[side] = _peaks(markers.time, ahead[:, 0]), _peaks(markers.time, -ahead[:, 1])
     return GaitEvents(strikes, offs, _span(markers.time), "markers")
+
+
+def _check_plausible(
+    markers: Markers, feet: Mapping[str, tuple[str, str]], pelvis: Sequence[str], forward: Array
+) -> None:
+    """Warnings of axes that do not point up, of heels and toes that are interchanged, and of long gaps."""
+    where = {name: markers.positions[:, k] for k, name in enumerate(markers.names)}
+    middle = np.mean([where[name] for name in pelvis], axis=0)
+    above = middle - np.mean([where[heel] for heel, _ in feet.values()], axis=0)
+    above = above[np.isfinite(above).all(axis=-1)]
+    if len(above) and not above.mean(axis=0)[1] >= MIN_UPRIGHT * np.linalg.norm(above.mean(axis=0)):
+        _warn(f"the pelvis is not above the heels; {Y_UP}")
+    for side, (heel, toe) in feet.items():
+        ahead = (where[toe] - where[heel]) @ forward
+        if ahead[np.isfinite(ahead)].sum() < 0:
+            _warn(f"the toe of the {side} foot, {toe!r}, is behind the heel, {heel!r}, along the walk")
+    for name, x in where.items():
+        missing = gaps_of(~np.isfinite(x).all(axis=-1))
+        if missing:
+            spans = ", ".join(f"{markers.time[a]:.2f} to {markers.time[b - 1]:.2f} s" for a, b in missing)
+            _warn(f"{name!r} is missing from {spans}: events near there are left out")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, ImplausibleWarning, stacklevel=4)
 
 
 def landmarks(model: Model, motion: MotionLike, names: Sequence[str]) -> Markers:
@@ -744,9 +783,10 @@ def gait_parameters(
     belt_speed  [m/s] of a treadmill, which is added to the positions; 0 for steps in place
 
     A foot is where its heel is at heel strike. Step length and width are the distance from the other foot's place
-    before it, along the walk and to its own side: the width is negative where the feet cross. Double support is the
-    part of the stride in which both feet are on the ground. ValueError for markers that the recording lacks, and for
-    feet that do not move on where no `belt_speed` is known.
+    before it, along the walk and to its own side: the width is negative where the feet cross. Where it is so in the
+    mean, an ImplausibleWarning asks whether right and left are interchanged. Double support is the part of the stride
+    in which both feet are on the ground. ValueError for markers that the recording lacks, and for feet that do not
+    move on where no `belt_speed` is known.
 
     >>> import numpy as np
     >>> from myoquat.analysis import motion as mo
@@ -761,13 +801,16 @@ def gait_parameters(
     """
     check_types(events=(events, GaitEvents))
     along = None if direction is None else _unit(direction)
-    feet = None if markers is None else _placements(events, markers, heels or {}, along, belt_speed)
+    strides = sum(len(events.strides(side)) for side in SIDES)
+    feet = None if markers is None or not strides else _placements(events, markers, heels or {}, along, belt_speed)
     rows = []
     for side, other in zip(SIDES, SIDES[::-1], strict=True):
         for k, (start, end) in enumerate(events.strides(side)):
             row: dict[str, Any] = {"side": side, "start": start, "end": end}
             rows.append(row | _times_of(events, side, other, start, end) | _lengths_of(events, feet, side, other, k))
     found = pd.DataFrame(rows, columns=["side", "start", "end", *UNITS])
+    if (width := found["step_width"].astype(float).mean()) < 0:
+        _warn(f"the feet cross in the mean, step width {width:.3f} m: are right and left interchanged?")
     found.attrs["units"] = {"start": "s", "end": "s"} | UNITS
     return GaitParameters(found.sort_values("start", ignore_index=True))
 
@@ -811,9 +854,10 @@ def _placements(
 
     struck = {side: at(side, side) for side in SIDES}
     way = np.sum([_way(x) for x in struck.values()], axis=0)
-    if belt is None and np.linalg.norm(way) < MIN_TRAVEL_M:
+    in_place = np.linalg.norm(way) < MIN_STRIDE_M * sum(len(events.strides(side)) for side in SIDES)
+    if belt is None and in_place:
         raise ValueError("the feet do not move on: on a treadmill give belt_speed [m/s], 0 for steps in place")
-    if forward is None and np.linalg.norm(way) < MIN_TRAVEL_M:  # a belt takes the feet back during stance
+    if forward is None and in_place:  # a belt takes the feet back during stance
         behind = {side: at(side, other) for side, other in zip(SIDES, SIDES[::-1], strict=True)}
         way = np.sum([np.nanmean(struck[s], axis=0) - np.nanmean(behind[s], axis=0) for s in SIDES], axis=0)
     forward = _unit(way) if forward is None else forward

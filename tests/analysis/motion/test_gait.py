@@ -1,5 +1,7 @@
 """Gait events, cycles and parameters of synthetic walks whose events and steps are known."""
 
+from dataclasses import replace
+
 import matplotlib.figure
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import myoquat as mq
 from myoquat.analysis import motion as mo
 from myoquat.analysis.motion.gait import UNITS
 from myoquat.apps.command import main as command_line
+from myoquat.data.reports import ImplausibleWarning
 
 FEET = {"right": ("RHEE", "RTOE"), "left": ("LHEE", "LTOE")}
 HEELS = {side: pair[0] for side, pair in FEET.items()}
@@ -207,9 +210,40 @@ def test_gaps_of_a_tenth_of_a_second_are_bridged_and_longer_ones_have_no_events(
     whole = mo.gait_events_from_markers(markers, FEET, ["SACR"])
     assert_allclose(bridged.heel_strikes["right"], whole.heel_strikes["right"], atol=2e-3)
     positions[(markers.time > strike - 0.2) & (markers.time < strike + 0.2), heel] = np.nan
-    gap = mo.gait_events_from_markers(mo.Markers(markers.time, markers.names, positions), FEET, ["SACR"])
+    with pytest.warns(ImplausibleWarning, match=r"'RHEE' is missing from .* events near there are left out"):
+        gap = mo.gait_events_from_markers(mo.Markers(markers.time, markers.names, positions), FEET, ["SACR"])
     assert not ((gap.heel_strikes["right"] > strike - 0.2) & (gap.heel_strikes["right"] < strike + 0.2)).any()
     assert not gap.success
+
+
+def test_feet_and_axes_that_are_interchanged_give_warnings():
+    markers, strikes, offs, _ = walk(np.random.default_rng(3))
+    swapped = {"right": FEET["left"], "left": FEET["right"]}
+    events = mo.gait_events_from_markers(markers, swapped, ["SACR"])
+    with pytest.warns(ImplausibleWarning, match="are right and left interchanged"):
+        mo.gait_parameters(events, markers, {side: pair[0] for side, pair in swapped.items()})
+    with pytest.warns(ImplausibleWarning, match=r"the toe of the right foot, 'RHEE', is behind the heel, 'RTOE'"):
+        mo.gait_events_from_markers(markers, {"right": ("RTOE", "RHEE")}, ["SACR"])
+    lying = mo.Markers(markers.time, markers.names, markers.positions[..., [0, 2, 1]])
+    with pytest.warns(ImplausibleWarning, match=r"the pelvis is not above the heels.*--axes"):
+        mo.gait_events_from_markers(lying, FEET, ["SACR"])
+    push = loads(markers.time, strikes, offs)
+    for force, words in ((-push.force, "downwards"), (push.force[..., [0, 2, 1]], "along z")):
+        with pytest.warns(ImplausibleWarning, match=f"act mostly {words}"):
+            mo.gait_events_from_forces(replace(push, force=force))
+
+
+def test_a_walk_of_few_or_short_strides_is_not_taken_for_a_treadmill():
+    """A patient's stride of 0.5 m between two plates, and a walk with one heel strike of each foot."""
+    time = np.linspace(0.0, 1.4, 141)
+    heels = np.stack(
+        [0.5 * np.floor(time[:, None] - [0.1, 0.6]), 0 * np.ones((141, 2)), [0.1, -0.1] * np.ones((141, 2))], -1
+    )
+    seen = mo.Markers(time, ("RHEE", "LHEE"), heels)
+    walk = mo.GaitEvents({"right": [0.15, 1.15], "left": [0.65]}, {}, (0.0, 1.4), "forces")
+    assert_allclose(mo.gait_parameters(walk, seen, HEELS).table["stride_length"], [0.5])
+    none = mo.GaitEvents({"right": [0.15], "left": [0.65]}, {}, (0.0, 1.4), "forces")
+    assert not len(mo.gait_parameters(none, seen, HEELS).table)
 
 
 def test_the_direction_of_a_walk_must_be_found():
