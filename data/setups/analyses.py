@@ -5,7 +5,7 @@ from pathlib import Path
 
 from myoquat.core.records import dataclass
 from myoquat.data.setups.document import NOTHING, SetupDocument, checked_name
-from myoquat.data.xml import Element, boolean, complain, number, numbers, text
+from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, text
 
 __all__ = [
     "ANALYSES",
@@ -143,7 +143,7 @@ def _bodies(_: SetupDocument, element: Element) -> Analysis:
 
 def _point(_: SetupDocument, element: Element) -> Analysis:
     name = checked_name(element.find("point_name"), text(element, "point_name", "NONAME"))
-    body, seen_from = text(element, "body_name", "ground"), text(element, "relative_to_body_name", "ground")
+    body, seen_from = (last_name(text(element, tag, "ground")) for tag in ("body_name", "relative_to_body_name"))
     return PointKinematicsSetup(*_common(element), body, seen_from, name, numbers(element, "point", 3, (0.0,) * 3))
 
 
