@@ -168,8 +168,9 @@ def run_inverse_dynamics(setup: InverseDynamicsSetup, outputs: Outputs) -> None:
     outputs.table(setup.output, torques, "Inverse Dynamics Generalized Forces")
     if setup.joints:
         own = found if outputs.rotations == "file" else _inverse_dynamics(setup, load_model(setup.model, "file"))
-        title = "Inverse Dynamics Body Forces at Specified Joints"
-        outputs.table(setup.body_forces, _forces_at_joints(setup, own), title)
+        forces = _forces_at_joints(setup, own)
+        if len(forces.columns):  # OpenSim writes no file without a joint
+            outputs.table(setup.body_forces, forces, "Inverse Dynamics Body Forces at Specified Joints")
 
 
 def _turn_to_parents_axes(torques: pd.DataFrame, found: JointTorques, angles: Sequence[str]) -> None:

@@ -68,8 +68,8 @@ MOVES = """<Kinematics name="Kinematics"><coordinates>all</coordinates><step_int
 <express_results_in_body_local_frame>true</express_results_in_body_local_frame></BodyKinematics>
 <PointKinematics name="Point"><body_name>foot</body_name><relative_to_body_name>shank</relative_to_body_name>
 <point_name>tip</point_name><point>0.1 -0.2 0.03</point></PointKinematics>
-<PointKinematics name="ByPath"><body_name>/bodyset/foot</body_name><relative_to_body_name>/ground</relative_to_body_name>
-<point_name>tip</point_name></PointKinematics>"""
+<PointKinematics name="ByPath"><body_name>/bodyset/foot</body_name>
+<relative_to_body_name>/ground</relative_to_body_name><point_name>tip</point_name></PointKinematics>"""
 MUSCLES = """<MuscleAnalysis name="Muscles"><muscle_list>all</muscle_list><compute_moments>true</compute_moments>
 </MuscleAnalysis><Actuation name="Actuation"/>"""
 REACTIONS = """<JointReaction name="Reaction"/>"""

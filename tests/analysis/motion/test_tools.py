@@ -147,6 +147,15 @@ def test_files_are_those_of_opensim(folder, in_opensim, rotations):
         assert difference < 1e-5 * theirs.abs().max().max(), name
 
 
+def test_no_file_is_written_for_forces_at_joints_that_the_model_lacks(folder):
+    """OpenSim 4.6 reports such names in its log, and writes the generalized forces alone."""
+    reported = "<joints_to_report_body_forces>ghost</joints_to_report_body_forces></InverseDynamicsTool>"
+    (folder / "id.xml").write_text(ID.replace("</InverseDynamicsTool>", reported))
+    with pytest.warns(UserWarning, match="names 'ghost', which is no joint of the model"):
+        run_setup(folder / "id.xml")
+    assert [path.name for path in (folder / "out").iterdir()] == ["id.sto"]
+
+
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
 @pytest.mark.parametrize("tag", ["BallJoint", "GimbalJoint"])
 def test_moments_of_a_ball_joint_are_about_the_axes_of_its_parent(tmp_path, tag, rotations):
