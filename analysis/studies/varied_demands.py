@@ -113,7 +113,7 @@ class VariedDemands:
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
             chosen = self._chosen("laws")
             part.laws = LawParameters(self._bound, ("trial", chosen.model.content_key, chosen.names), own)
-        return part
+        return part.with_rules() if part.cones else part
 
     def reactions(self, force: Array, controls: Array, p: Array) -> Array:
         """(t, bodies, 3) [N] the force that each body gets through its joint, in world axes, with tensions (t, m) and
@@ -177,7 +177,8 @@ class VariedDemands:
         length, J, *lines = self._paths(q=motion.q, p=own)
         assert motion.u is not None
         part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
-        part.arms, part.lines = part.arms.copy(), part.lines.copy()
+        part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
+        part.lines = part.lines.copy()
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
         part.arms[:, moved] = -picked(J, self.C)
         for j, line in enumerate(lines):

@@ -9,7 +9,7 @@ import xarray as xr
 from shoulder import shoulder
 
 from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, redundancy
-from myoquat.analysis.recruitment.stability import EllipticCone
+from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
 from myoquat.analysis.studies.summaries import FrameSummary, register
@@ -67,11 +67,14 @@ def test_every_sample_is_the_redundancy_of_the_model_with_its_values(study, resu
     assert np.ptp(results.peak_force.values, axis=0).min() > 0.01
 
 
-def test_reserves_and_rules_are_all_that_redundancy_takes(study):
-    """Actuators as reserves and elliptic cones, in memory and as a store holds them."""
+@pytest.mark.parametrize("rule", ["cone", "line"])
+def test_reserves_and_rules_are_all_that_redundancy_takes(study, rule):
+    """Actuators as reserves, elliptic cones and a central force, in memory and as a store holds them."""
     motor = TorqueActuator("motor", "arm", "ground", (0.0, 0.0, 1.0), optimal_force=3.0, lower=-50.0, upper=50.0)
     reserves = [*study.trial.reserves[:2], ReserveActuator(motor, 2.0)]
     cone = EllipticCone("arm", (-1.0, 0.2, 0.0), (0.0, 0.0, 1.0), (0.7, 0.5))
+    if rule == "line":
+        cone = CentralForce("arm", (-1.0, 0.2, 0.0))
     trial = replace(study.trial, reserves=reserves, cones=[cone])
     again = MuscleTrial.of_plain(json.loads(json.dumps(trial.plain())), study.model)
     assert (again.reserves, again.cones) == (tuple(reserves), (cone,))
@@ -82,6 +85,7 @@ def test_reserves_and_rules_are_all_that_redundancy_takes(study):
                        cones=[cone], backend="numpy")  # fmt: skip
     np.testing.assert_allclose(found.peak_reserve[0], np.abs(alone.reserve).max(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.least_margin[0], alone.margin.min(axis=0), atol=1e-6)
+    assert found.unsolved[0] == 0
 
 
 def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_path):
