@@ -12,6 +12,7 @@ import importlib.util
 import json
 import platform
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.trial import MuscleTrial, plain
+from myoquat.core.content import FOREIGN, content_digest
 from myoquat.core.lazy_imports import version_of
 from myoquat.data.toml import model_text, parse_model
 from myoquat.joints import ModelError
@@ -37,6 +39,7 @@ __all__ = [
     "fingerprint",
     "key_of",
     "machine",
+    "numbers_of",
     "surroundings",
 ]
 
@@ -129,8 +132,19 @@ def description(study: Specification) -> dict[str, Any]:
         "limits": {name: plain(ends) for name, ends in study.limits.items()},
         "times": [number * study.step for number in keep.time_steps],
         "summaries": list(keep.summaries),
-        "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)},
+        "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)}
+        | {"numbers": numbers_of(study.model)},
     }
+
+
+NOT_OF_NUMBERS = ("name", "description", "file", "left_out")  # fields of a model that change no result
+
+
+def numbers_of(model: Model) -> str:
+    """A digest of all of a model that can change a result: what it computes with, its start, locks, markers and groups,
+    but not its name, its description and its looks."""
+    others = {f.name: getattr(model, f.name) for f in fields(model) if f.name not in (*NOT_OF_NUMBERS, "system")}
+    return content_digest(model.system.content_key, others)
 
 
 def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
@@ -140,7 +154,7 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
     found = []
     for key in sorted(old.keys() | new.keys()):
         a, b = old.get(key), new.get(key)
-        if a == b:
+        if a == b or (key == "model" and _entry(a, "numbers") == _entry(b, "numbers") != ""):
             continue
         if key == "model":
             found.append(f"model: {_model_text(a)} -> {_model_text(b)}")
@@ -155,8 +169,14 @@ def differences(old: Any, new: Mapping[str, Any]) -> list[str]:
 
 def _model_text(model: Any) -> str:
     """A model in a few words."""
-    name, content = (model.get("name"), model.get("content")) if isinstance(model, Mapping) else (None, None)
-    return f"{name} ({content[:8]})" if isinstance(name, str) and isinstance(content, str) else _short(model)
+    name, digest = _entry(model, "name"), _entry(model, "numbers") or _entry(model, "content")
+    return f"{name} ({digest.removeprefix(FOREIGN)[:8]})" if name and digest else _short(model)
+
+
+def _entry(model: Any, key: str) -> str:
+    """A text in the description of a model, "" for a damaged one."""
+    found = model.get(key) if isinstance(model, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _table_of(pairs: Any) -> dict[str, Any] | None:

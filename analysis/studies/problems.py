@@ -18,6 +18,7 @@ from myoquat.analysis.control.explanation import Explanation
 from myoquat.analysis.control.guesses import sites_at_rest
 from myoquat.analysis.control.solvers.ipopt import Iterates
 from myoquat.analysis.studies.design import Axis, Design, axes_of, parameters_of
+from myoquat.analysis.studies.identity import numbers_of
 from myoquat.analysis.studies.store import FINGERPRINT, Contents, Store, Variable
 from myoquat.analysis.studies.study import RunOptions
 from myoquat.core.arguments import PATH, check_types
@@ -166,7 +167,9 @@ def _described(study: ProblemStudy) -> dict[str, Any]:
 
 def _content(value: Any) -> Iterator[str | bytes]:
     """The content of a part, piece by piece: numbers by their bits, records by their fields, functions by none."""
-    if isinstance(value, (Model, ArticulatedSystem)):
+    if isinstance(value, Model):
+        yield numbers_of(value).removeprefix(FOREIGN)
+    elif isinstance(value, ArticulatedSystem):
         yield value.content_key.removeprefix(FOREIGN)
     elif is_dataclass(value) and not isinstance(value, type):
         yield type(value).__qualname__

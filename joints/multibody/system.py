@@ -94,7 +94,8 @@ class ArticulatedSystem(Layout, Record):
     @cached_property
     def content_key(self) -> str:
         """SHA-256 of everything that the system computes with; equal systems share compiled kernels."""
-        return content_digest(self.bodies, self.ground, self.gravity, self.velocity_frame)
+        bodies = tuple(replace(body, shapes=()) if body.shapes else body for body in self.bodies)
+        return content_digest(bodies, self.ground, self.gravity, self.velocity_frame)
 
     @cached_property
     def angle_names(self) -> dict[str, tuple[int, int]]:

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from myoquat.analysis.studies.identity import DRAWN, SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.results import verify
 from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.apps.command import main
+from myoquat.joints import Shape
+from myoquat.muscle.coordinates import Coordinate
 
 VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
 STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
@@ -260,3 +263,14 @@ def test_every_source_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_module, "_folder", lambda name: tmp_path / "empty")
     with pytest.raises(RuntimeError, match="no sources are in"):
         machine_module._digest()
+
+
+def test_a_study_is_the_same_whatever_its_model_is_called_and_looks_like(path):
+    model = STUDY.model
+    bodies = tuple(replace(body, shapes=(Shape("sphere", (0.1,)),)) for body in model.system.bodies)
+    other = replace(model, name="other", description="words", system=replace(model.system, bodies=bodies))
+    _, report = compute(replace(STUDY, model=other), path, RunOptions(resume=True))
+    assert not report.blocks  # all are there
+    locked = replace(model, coordinates=(Coordinate(model.system.coordinate_names[-1], range=(-1.0, 1.0)),))
+    with pytest.raises(StoreError, match="what differs: model: two_link"):
+        compute(replace(STUDY, model=locked), path, RunOptions(resume=True))
