@@ -45,6 +45,7 @@ from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.tables import labelled, over_time
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import axis_angle_matrix, matvec
+from myoquat.muscle import equilibrium_states
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
@@ -326,9 +327,19 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
     outputs.xml(placer.marker_file, lambda: _document("MarkerSet", entries))
     if placer.motion is not None:
         columns = state_columns(model, fit.q, np.zeros((1, model.system.nu)))
-        own = [start_activation(m) for m in model.muscles]
-        columns |= muscle_columns(model, np.array([own])) if own else {}
+        own = np.array([[start_activation(m) for m in model.muscles]])
+        if own.size:
+            columns |= muscle_columns(model, own, _fibers_at_rest(model, fit.q, own))
         outputs.table(placer.motion, over_time(fit.time, columns), "static pose")
+
+
+def _fibers_at_rest(model: Model, q: Array, activation: Array) -> Array | None:
+    """The states of the muscles in balance at rest, None and a note without. OpenSim writes its defaults there."""
+    try:
+        return equilibrium_states(model, q, activation)
+    except ValueError as error:
+        note(f"the static pose is written without fiber lengths: {error}")
+        return None
 
 
 def _factors(model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:

@@ -10,9 +10,18 @@ from fuzz.setups import ID, IK, REACTION, SCALE
 from myoquat.analysis.motion import MotionWarning, inverse_kinematics, scale_model
 from myoquat.apps.command import main
 from myoquat.apps.opensim_tools import run_setup
-from myoquat.data import ImplausibleWarning, Motion, load_markers, load_model, load_motion, load_table, save_table
+from myoquat.data import (
+    ImplausibleWarning,
+    Motion,
+    load_markers,
+    load_model,
+    load_motion,
+    load_table,
+    muscle_states_from_motion,
+    save_table,
+)
 from myoquat.joints import ArticulatedSystem, Body, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
-from myoquat.muscle import Model
+from myoquat.muscle import Model, muscle_state_rates
 from myoquat.muscle.actuators import CoordinateActuator
 
 WANTED = "locked coordinates stay where the fit starts, away from their wanted values. 'toe_angle'"
@@ -238,6 +247,18 @@ def test_scaling_of_a_setup(folder, capsys):
     assert (states[[name for name in states if name.endswith("/speed")]] == 0).all(axis=None)
     assert "<location>" in (folder / "markers.xml").read_text()
     assert f"<segment>{'shank'}</segment>" in (folder / "factors.xml").read_text()
+
+
+@pytest.mark.filterwarnings("ignore:.*the model lacks. ghost")
+def test_muscles_of_the_static_pose_are_in_balance(folder):
+    """OpenSim's file of states has the fiber lengths too. Force of the tendon is that of the fiber."""
+    run_setup(folder / "scale.xml")
+    placed = load_model(folder / "placed.osim")
+    q = load_motion(folder / "static.mot", placed).q
+    activation, fibers = muscle_states_from_motion(placed, load_table(folder / "static.mot"))
+    assert fibers.size
+    rates = muscle_state_rates(placed, q, np.zeros((1, placed.system.nu)), activation, fibers)
+    np.testing.assert_allclose(rates, 0, atol=1e-9)
 
 
 def test_nothing_is_written_unless_all_is(folder, monkeypatch):
