@@ -172,9 +172,10 @@ def warn_of_modes(model: SystemLike, time: Array, q: Array, stacklevel: int = 3)
         if coordinate.free or coordinate.name not in known - driven:
             continue
         unit, prescribed = system.coordinate_units[coordinate.name], coordinate.prescribed
-        locked = float(system.coordinate(coordinate.name, model.start))
-        wanted = np.full(len(time), locked) if prescribed is None else prescribed.value(time)
         values = system.coordinate(coordinate.name, q)
+        # without a start of the model it is locked wherever the motion begins
+        locked = float(values[0] if model.start_q is None else system.coordinate(coordinate.name, model.start))
+        wanted = np.full(len(time), locked) if prescribed is None else prescribed.value(time)
         off = np.abs(values - wanted)
         if off.max() > MIN_REPORTED_OFFSET:
             k = int(np.argmax(off))

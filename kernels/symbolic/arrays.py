@@ -512,10 +512,13 @@ def arctan2(y: Any, x: Any) -> Any:
     """np.arctan2(y, x); of complex numbers, exact to first order in the imaginary parts."""
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return np.arctan2(y, x)
-    a, b = np.real(y), np.real(x)
+    plain_y, plain_x = np.asarray(y), np.asarray(x)  # of a complex step, whose class shows real parts alone
+    a, b = plain_y.real, plain_x.real
     square = a * a + b * b
     with np.errstate(divide="ignore", invalid="ignore"):  # no derivative at the origin: NaN, as on symbols
-        return np.arctan2(a, b) + 1j * ((b * np.imag(y) - a * np.imag(x)) / square)
+        found = np.arctan2(a, b) + 1j * ((b * plain_y.imag - a * plain_x.imag) / square)
+    kept = next((type(z) for z in (y, x) if isinstance(z, np.ndarray) and type(z) is not np.ndarray), np.ndarray)
+    return np.asarray(found).view(kept)
 
 
 def hypot(x: Any, y: Any) -> Any:

@@ -173,6 +173,10 @@ def test_motions_that_leave_locked_and_prescribed_coordinates_are_reported(tmp_p
         with pytest.warns(CoordinateWarning, match=words) as caught:
             meet()
         assert (len(caught), caught[0].filename) == (1, __file__)
+    blank = replace(model, start_q=None)  # locked wherever the motion begins
+    Motion(blank, time, [[0.7, 0.2], [0.7, 0.25]])
+    with pytest.warns(CoordinateWarning, match="locks 'flexion' at 0.7 rad, and the motion has 0.6 rad"):
+        Motion(blank, time, [[0.7, 0.2], [0.6, 0.25]])
     load_motion(path, system)  # a system knows no modes
     load_motion(path, Model(system))
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
+from myoquat.joints.vectors import vector
+from myoquat.kernels.symbolic.arrays import arctan2, hypot
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 
 def field(q, a):
@@ -106,3 +109,15 @@ def test_a_sparse_hessian_is_the_jacobian_of_the_gradient():
     direct, chained = kernel.hessian(), kernel.vjp().jacobian("x_bar", "x", sparse=True)
     assert np.array_equal(direct(*at), chained(*at))
     assert np.array_equal(np.stack([direct.rows, direct.cols]), [[0, 1, 1, 2], [1, 0, 1, 2]])
+
+
+def test_angles_and_lengths_of_two_numbers_have_derivatives_on_floats():
+    """As a bushing takes them, whose forces are evaluated on floats too: differences."""
+
+    def formula(x):
+        y, z = x[..., 0], x[..., 1]
+        return vector([arctan2(y, z), np.abs(arctan2(z, -y)), hypot(y, z)])
+
+    x, h = np.array([0.3, -0.7]), 1e-6
+    slopes = np.stack([(formula(x + h * e) - formula(x - h * e)) / (2 * h) for e in np.eye(2)], axis=-1)
+    np.testing.assert_allclose(jacobian_at(formula, x), slopes, atol=1e-9)
