@@ -81,7 +81,7 @@ def _contact(ends: _Ends) -> SolvedContact:
 def unknown_start(zero: Array, rough: Array) -> Near:
     """Where a solver begins that knows no contact; zero (...), rough (...): where its first guess is enough."""
     point = zero[..., None] * np.ones(3)
-    return Near(point, point, zero, ~always(zero), rough, ~always(zero))
+    return Near(point, point, zero, ~always(zero), rough)
 
 
 @dataclass(frozen=True)

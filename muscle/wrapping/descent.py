@@ -5,7 +5,8 @@ where the path left the last touched surface, and the point where it comes onto 
 touches the surface or passes it by. No iteration makes the path longer. A displacement along the path is gone after
 one iteration, across the path iterations converge only linearly. Where two iterations touch the same surfaces,
 Newton's method (`newton`) moves the tangent points of all of them at once. An iteration tests what it finds: one that
-changes nothing shows a solution.
+changes nothing shows a solution. From a start in a plane Newton's method comes first: an iteration could take a surface
+to its only minimum between neighbours that still have to move.
 
 A path that runs through a surface elsewhere touches it there: the surface takes its place in the order along the path.
 Where surfaces overlap, no path touches all that it should. The touched surfaces then change for ever, and one of them
@@ -40,7 +41,7 @@ BACK = 0.01  # how far a path may be from one that was found, after the rough it
 MAX_GAINS = 10.0  # iterations that converge by 10 % each take off this much more in all
 MAX_CHANGES = 8  # iterations that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
-MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
+MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 9, 1e-7  # [1, rad] change of the last step; its error is the square of that
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Known:
     length   (...) of that path
     enough   (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
              times what the last iteration took off, where each takes off less
-    stays    (...) whether there is such a path; one then stays on the side of an ellipsoid on which it starts
+    stays    (...) whether there is such a path; one then stays near the contacts from which it starts
     """
 
     segment: Segment
@@ -91,13 +92,18 @@ class Found:
     rank: Array
 
     @classmethod
-    def none(cls, route: Route) -> "Found":
-        """No path yet, from tangent points where one is sought."""
+    def none(cls, route: Route, arcs: Sequence[Array] = ()) -> "Found":
+        """No path yet, from tangent points where one is sought, and the lengths (...) of its geodesics if known."""
         segment, zero = route.segment, 0.0 * route.segment.start[..., 0]
-        never, endless, count = ~always(zero), zero + np.inf, len(route.points)
-        length, contacts = route.length((zero,) * count), (SolvedContact.none(0.0 * segment.start),) * count
+        never, endless, arcs = ~always(zero), zero + np.inf, arcs or [zero for _ in route.points]
+        none = SolvedContact.none(0.0 * segment.start)
+        contacts = tuple(
+            replace(none, on=x.on, P=placed.seen(x.P), Q=placed.seen(x.Q), arc=arc)
+            for placed, x, arc in zip(segment.surfaces, route.points, arcs, strict=True)
+        )
         points, order, opposite, acts = route.points, route.order, segment.opposite, segment.acts
-        return cls(points, order, opposite, length, contacts, acts, (never,) * count, never, endless, endless)
+        through, length = (never,) * len(contacts), route.length(arcs)
+        return cls(points, order, opposite, length, contacts, acts, through, never, endless, endless)
 
     def route(self, segment: Segment) -> Route:
         """The path in the segment in which it was found."""
@@ -140,14 +146,11 @@ class _State:
     goes_on: Array
 
 
-def descended(route: Route, known: Known, fixed: Array) -> Found:
-    """The path found from a start; where `fixed` (...), its order stays."""
+def descended(begin: Found, known: Known, fixed: Array, newton: Array) -> Found:
+    """The path found from a start; where `fixed` (...), its order stays; where `newton` (...), that comes first."""
     zero = 0.0 * known.segment.start[..., 0]
-    moves = np.where(fixed, 0.0, float(MAX_MOVES))
-    begin = Found.none(route)
-    state = _State(
-        begin, zero + 1.0, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero)
-    )
+    moves, wait = np.where(fixed, 0.0, float(MAX_MOVES)), np.where(newton, 0.0, 1.0)
+    state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero))
     found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS).found
     return replace(found, rank=_rank(found, known.segment))
 
@@ -167,16 +170,18 @@ def _stepped(state: _State, known: Known) -> _State:
     """Newton's method where it is its turn, and an iteration."""
     was = state.found
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
-    tried, near = _by_newton(was, known, newton)
+    tried, near, converged = _by_newton(was, known, newton)
+    # a start that is longer than the path found is given up where that leads back to this or does not converge
+    back = ~differs(tried, known.points) | (~converged & (state.iterations == 0) & (known.enough < np.inf))
+    back = back & newton & known.stays & (was.length >= known.length)
     was = replace(was, points=choose(newton, tried, was.points))
-    led_back = newton & known.stays & ~differs(was.points, known.points) & (was.length >= known.length)
-    new = _iterated(was, known, _starts(state, known, near, newton), ~led_back)
-    was = replace(was, points=choose(led_back, tried, state.found.points))
+    new = _iterated(was, known, _starts(state, known, near, newton), ~back)
+    was = replace(was, points=choose(back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    astray = newton & ~led_back & (changed | longer | ~(new.residual < was.residual))
-    new = choose(astray | led_back, was, new)
-    changed = changed & ~(astray | led_back)
+    astray = newton & ~back & (changed | longer | ~(new.residual < was.residual))
+    new = choose(astray | back, was, new)
+    changed = changed & ~(astray | back)
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
     # what the path runs through takes its place there
     passed_by = passed(new.route(known.segment), new.active, solved)
@@ -193,8 +198,8 @@ def _stepped(state: _State, known: Known) -> _State:
     gain = was.length - new.length
     converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
     hopeless = converges & (new.length - known.enough > MAX_GAINS * gain)
-    late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS)
-    back = late & ~(changed | moved) & (hopeless | ~differs(new.points, known.points, BACK))
+    late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved)
+    back = back | (late & (hopeless | ~differs(new.points, known.points, BACK)))
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -216,15 +221,15 @@ def _changed(was: Found, now: Found) -> Array:
 
 
 def _starts(state: _State, known: Known, near: Sequence[Near], newton: Array) -> list[Near]:
-    """Where the solvers of surfaces begin: where Newton's method leads, or on the side on which the path is."""
-    segment, found = known.segment, []
-    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in segment.types)
+    """Where the solvers of surfaces begin: where Newton's method leads, or from the last contact. The first path begins
+    without one."""
+    found: list[Near] = []
+    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in known.segment.types)
     was = state.found
-    for placed, x, c, own in zip(segment.surfaces, was.points, was.contacts, near, strict=True):
-        unknown = unknown_start(0.0 * state.wait, rough & ~newton)
-        unknown = replace(unknown, P=placed.seen(x.P), stays=x.on & known.stays)
-        last = Near(c.P, c.Q, c.arc, x.on & (c.arc > 0), newton & ~newton, newton & ~newton)
-        found.append(choose(newton, own, choose(state.refines, last, unknown)))
+    for x, c, own in zip(was.points, was.contacts, near, strict=True):
+        warm = x.on & (c.arc > 0) & (state.refines | known.stays)
+        last = Near(c.P, c.Q, c.arc, warm, newton & ~newton)
+        found.append(choose(newton, own, choose(warm, last, unknown_start(0.0 * state.wait, rough))))
     return found
 
 
@@ -271,22 +276,23 @@ def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoi
     return _Approach(new, converged | (stays & ~differs(points, known)))
 
 
-def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
-    """The tangent points to which Newton's method leads while the touched surfaces stay; and for each solver where that
-    is."""
+def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near], Array]:
+    """The tangent points to which Newton's method leads while the touched surfaces stay; for each solver where that is;
+    and whether (...) it converged."""
     segment, on = known.segment, [x & where for x in found.on]
     problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
     start = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
     begin = _Approach(start, where & ~where)
     path = problem, known.points, known.stays
-    end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
-    end = choose(end.is_finite(), end, start)
+    reached = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where)
+    finite = reached.iterate.is_finite()
+    end = choose(finite, reached.iterate, start)
     near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
     points = []
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):
         flag = np.where(x, 1.0, 0.0)[..., None]
         points.append(TangentPoints(flag * placed.in_world(c.P), x, flag * placed.in_world(c.Q)))
-    return tuple(points), near
+    return tuple(points), near, reached.done & finite
 
 
 @dataclass(frozen=True)

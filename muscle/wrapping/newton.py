@@ -162,7 +162,7 @@ def start_of_solver(iterate: NewtonIterate, number: int, on: Array) -> Near:
     """Where the path meets the surface of this number, for a solver to begin where it is touched, `on` (...)."""
     geodesic = iterate.geodesics[number]
     arc = geodesic.length
-    return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on, on & ~on)
+    return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on)
 
 
 def follow(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> list[GeodesicSegment]:

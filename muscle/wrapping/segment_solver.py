@@ -5,7 +5,8 @@ the length descends to a local minimum (`descent`), which settles the first two.
 
 - the path over each surface alone, first the longest one, on each selection of sides of cylinders without a quadrant
 - paths past a sphere or an ellipsoid in PLANES planes at equal angles, through the ends or through its neighbours on
-  the best path so far. Those are used that are shorter than those in the planes beside them
+  the best path so far. Those are used that are shorter than those in the planes beside them, and not far longer than
+  the path so far
 
 A start is left out only where no path from it can be shorter: no path is shorter than the longest one over a single
 surface without a quadrant on its side. The shortest path is the answer. Its length may jump nearby where another one
@@ -53,6 +54,7 @@ __all__ = ["Piece", "over_one_surface", "over_surfaces", "shared_slots", "slots_
 
 OPPOSITE = 0.5  # part of a turn
 PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
+MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
 MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
@@ -505,15 +507,16 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     again = problem.last_order if problem.through_ring else search.best.order
     order = choose(in_plane, here.order, choose(last, again, problem.order))
     route = Route(segment, tuple(points), order)
+    arcs, planar = [0.0 * within for _ in points], never
     if segment.round:
         through = Route(segment, here.points, here.order)
-        start, _, exists = _in_plane(through, here, within - float(problem.singles), in_plane)
-        route = choose(exists, start, route)
+        start, lengths, planar = _in_plane(through, here, within - float(problem.singles), in_plane)
+        route, arcs = choose(planar, start, route), choose(planar, lengths, arcs)
     route = replace(route, order=_freely_placed(route))
     best = search.best
     enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
     known = Known(problem.segment, best.points, best.length, enough, search.number > 0)
-    found = descended(route, known, never | _in_given_order(segment))
+    found = descended(Found.none(route, arcs), known, never | _in_given_order(segment), planar)
     first = within == 0.0
     shorter = _is_better(found, here)
     other, given_up = search.other, search.given_up
@@ -628,7 +631,8 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
     left = reduce(or_, [a & x & (within < float(n)) for a, own in zip(asked, planned, strict=True)
                         for n, x in enumerate(own)])  # fmt: skip
     guesses = _measured(search, problem, in_planes & ~left & (within < float(problem.singles)))
-    planes = [in_planes & x for x in _valleys(guesses, segment)]
+    short = guesses < np.where(sure, MAX_START_RATIO * length, np.inf)[..., None]
+    planes = [in_planes & x & short[..., k] for k, x in enumerate(_valleys(guesses, segment))]
     numbers: list[Array] = []
     for n, (own, here) in enumerate(zip(planned, asked, strict=True)):
         every = [*own, *(here & x for x in planes)]
@@ -684,14 +688,15 @@ def _planes_left(guesses: _Guesses) -> Array:
 def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesses:
     here, segment = path
     lengths, done = guesses.lengths, guesses.done
-    _, own, exists = _in_plane(here.route(segment), here, done, always(done))
+    start, arcs, exists = _in_plane(here.route(segment), here, done, always(done))
+    own = start.length(arcs)
     mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
     return _Guesses(np.where(mine, own[..., None], lengths), done + 1.0)
 
 
-def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, Array, Array]:
-    """A path that passes a surface in a plane of a number (...), bundle by bundle; its length; and (...) whether there
-    is one.
+def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, list[Array], Array]:
+    """A path that passes a surface in a plane of a number (...), bundle by bundle; the lengths (...) of its geodesics;
+    and (...) whether there is one.
 
     The plane is turned from the one through the centre. The path touches the other surfaces where the shortest paths to
     its tangent points do. On the side opposite to that of the path it touches them as before, since the surface may
@@ -724,7 +729,7 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
         c = start.contact(j, near, moves)
         points = choose(moves, TangentPoints.of(other, c), start.points[j])
         start, arcs[j] = start.touching(j, points), np.where(moves, c.arc, arcs[j])
-    return start, start.length(arcs), exists
+    return start, arcs, exists
 
 
 @dataclass(frozen=True)

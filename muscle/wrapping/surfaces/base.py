@@ -56,7 +56,6 @@ class Near:
     arc    (...) of that contact
     known  (...) whether there is such a contact
     rough  (...) where the solver's first guess will do
-    stays  (...) whether the path stays on the side on which P lies, of any length
     """
 
     P: Array
@@ -64,7 +63,6 @@ class Near:
     arc: Array
     known: Array
     rough: Array
-    stays: Array
 
 
 @dataclass(frozen=True)

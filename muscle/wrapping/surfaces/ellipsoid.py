@@ -27,7 +27,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
-from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord, PlanarPath
+from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord
 from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, size, unit
 
 __all__ = ["WrapEllipsoid"]
@@ -119,13 +119,12 @@ class WrapEllipsoid(Wrap):
         zero = 0.0 * a[..., 0]
         nothing = _Path(A + 0.0 * a, B + 0.0 * a, zero, zero, zero + UNSOLVED_RESIDUAL)
         never = inside & ~inside
-        near = Near(nothing.P, nothing.Q, zero, never, never, never) if near is None else near
-        ends = _Ends(a, b, np.broadcast_to(radii, a.shape, subok=True), near.P / radii + 0.0 * a, near.stays)
+        near = Near(nothing.P, nothing.Q, zero, never, never) if near is None else near
+        ends = _Ends(a, b, np.broadcast_to(radii, a.shape, subok=True))
         start, second = call_where(_planar_starts, ends, on & ~near.known, (nothing, nothing))
         start = choose(near.known, _Path(near.P, near.Q, near.arc, zero + np.inf, zero + MIN_STEP_RAD), start)
         straight = size(A - B)
-        sure = near.known | near.stays
-        doubtful = on & ~sure & (second.length - straight < MAX_EXCESS_RATIO * (start.length - straight))
+        doubtful = on & ~near.known & (second.length - straight < MAX_EXCESS_RATIO * (start.length - straight))
         rough = near.rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
         first, other = _solved(ends, start, on & ~rough), _solved(ends, second, doubtful)
         both = (first.missed <= NEWTON_TOLERANCE) & (other.missed <= NEWTON_TOLERANCE)
@@ -207,14 +206,11 @@ class _Ends:
 
     a, b   (..., 3) the scaled ends
     radii  (..., 3) [m]
-    p      (..., 3) a point of the unit sphere on whose side the path stays, if it `stays` (...)
     """
 
     a: Array
     b: Array
     radii: Array
-    p: Array
-    stays: Array
 
 
 def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
@@ -230,17 +226,11 @@ def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
     for k, x in enumerate(planes):
         valley = (x.length <= planes[k - 1].length) & (x.length < planes[(k + 1) % PLANES].length)
         second = choose(valley & (x.length > first.length) & (x.length < second.length), x, second)
-    nearer = (second.length < SKIPPED_LENGTH) & (_apart(chord, second, ends.p) < _apart(chord, first, ends.p))
     starts = []
-    for x in (choose(ends.stays & nearer, second, first), second):
+    for x in (first, second):
         P, Q = chord.ends_of(x)
         starts.append(_Path(P * ends.radii, Q * ends.radii, x.arc, x.length, np.pi + 0.0 * x.arc))
     return starts[0], starts[1]
-
-
-def _apart(chord: Chord, path: PlanarPath, p: Array) -> Array:
-    """(...) how far from a point a path comes onto the unit sphere."""
-    return size(chord.ends_of(path)[0] - p)
 
 
 # ---- Newton's method -----------------------------------------------------------------------------------------

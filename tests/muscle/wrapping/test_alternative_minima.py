@@ -66,6 +66,11 @@ LEADING = {
         HEAD,
         (0.1189, -0.0344, -0.0011, -0.0243, 0.0056, 0.0279),
     ),
+    "shelf": (
+        ((0.0483, -0.0436, -0.0132), (0.6018, 0.761, 0.1752, -0.1676), 0.0182932, 0.0950439, "-y"),
+        HEAD,
+        (0.0931, -0.0545, -0.0222, -0.0187, 0.011, 0.0247),
+    ),
     "sides": (
         ((0.0169, -0.0097, 0.0585), (0.3741, -0.1779, 0.1895, 0.8902), 0.0235, 0.115, "-x"),
         RING,
@@ -90,3 +95,21 @@ def test_no_length_jumps_without_a_word_where_a_surface_leads_to_another(name):
         reported += jumps.sum()
         assert not np.any(jumps & sure[1:] & sure[:-1])
     assert reported > 10
+
+
+# Cylinder and ends at two poses of infraspinatus, and the length that a search from 24 planes finds, from all of them:
+# between neighbours that do not move, the ellipsoid has no minimum on this flank.
+FLANKS = (
+    ((0.0526, -0.0421, 0.002), (0.6604, 0.7362, 0.1229, -0.0826), (0.0988, -0.0511, 0.0034), 0.154925991078),
+    ((0.046, -0.0456, -0.0142), (0.584, 0.7773, 0.1539, -0.1761), (0.0904, -0.0585, -0.0232), 0.158086402657),
+)
+
+
+@pytest.mark.parametrize(("position", "turned", "start", "length"), FLANKS)
+def test_shorter_flank_is_found_to_which_no_surface_leads_alone(position, turned, start, length):
+    orientation = tuple(np.array(turned) / np.linalg.norm(turned))
+    led = WrapCylinder(
+        body="ground", position=position, orientation=orientation, radius=0.0182932, length=0.0950439, quadrant="-y"
+    )
+    found = path_lengths(past((led, HEAD)), np.array([[*start, -0.0187, 0.011, 0.0247]]))
+    np.testing.assert_allclose(found, length, atol=1e-9)
