@@ -43,7 +43,8 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     """
     fixed = not is_symbolic(knots) and not is_symbolic(table)
     if fixed and not is_symbolic(x):
-        return table[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)]
+        place = np.asarray(x).real  # a complex step stays in the piece of its real part
+        return table[np.maximum(np.searchsorted(knots, place, side="right") - 1, 0)]
     if fixed and len(knots) > MAX_COMPARED_KNOTS and (entries := table_lookup(x, knots, table.T)) is not None:
         return entries
     place = as_array(x)[..., None]

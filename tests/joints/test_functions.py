@@ -22,6 +22,7 @@ from myoquat.joints.functions import (
     SmoothStep,
 )
 from myoquat.kernels import formula
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 POINTS = (-1.0, -0.2, 0.1, 0.9, 2.0), (0.3, -0.1, 0.5, 0.2, 0.4)
 FUNCTIONS = {
@@ -49,6 +50,13 @@ def test_every_type_of_number_gives_the_same(scalar, name):
     got = scalar(formula(x=(1,))(lambda x: np.stack([verb(x[..., 0]) for verb in verbs], axis=-1)), X)
     want = np.array([[float(g(x)) for g in (f.value, f.slope, f.curvature)] for x in X[:, 0]])
     np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_slopes_on_floats_are_derivatives_by_complex_steps(name):
+    function, x = FUNCTIONS[name], np.linspace(-1.3, 1.7, 7)[:, None]
+    found = jacobian_at(lambda moved: function.value(moved[..., 0])[..., None], x)[..., 0, 0]
+    np.testing.assert_allclose(found, function.slope(x[:, 0]) + 0.0 * x[:, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
