@@ -1,7 +1,6 @@
 """Parameters by name: every number of a model, bound as floats and as symbols."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,33 +103,6 @@ def test_binding_the_defaults_gives_the_model():
     parameters = Parameters.of(TWO_LINK, parameter_names(TWO_LINK))
     assert parameters.bind(parameters.defaults) == TWO_LINK
     assert parameters.bind(parameters.defaults).content_key == TWO_LINK.content_key
-
-
-def test_floats_bind_to_the_model_written_with_them():
-    parameters = Parameters.of(TWO_LINK, ["bodies.A.mass", "muscles.m1.insertion.position.z", "muscles.m1.activation"])
-    bound = parameters.bind([2.0, -0.9, 0.3])
-    muscle = TWO_LINK.muscles[0]
-    end = replace(muscle.path.points[1], position=(*muscle.path.points[1].position[:2], -0.9))
-    wanted = replace(muscle, path=(muscle.path.points[0], end), activation=0.3)
-    assert bound.muscles == (wanted, *TWO_LINK.muscles[1:])
-    assert bound.system == TWO_LINK.system.with_body("A", mass=2.0)
-
-
-JOINT_TYPES = (["spherical", "custom"], ["floating", "euler", "fixed"], ["spherical", "universal", "revolute"])
-
-
-@pytest.mark.parametrize("joint_types", JOINT_TYPES, ids="-".join)
-def test_every_number_as_an_input_of_a_kernel(joint_types, rng):
-    """All of mechanics with every number of the model as a symbol, against a model written with other numbers."""
-    model = random_model(rng, 3, joint_types)
-    parameters = without_start(model)
-    p = varied(parameters, rng)
-    q, u = model.system.random(5, rng), rng.normal(size=(5, model.system.nu))
-    a = rng.uniform(size=(5, len(model.muscles)))
-    shapes = {"p": p.shape, "q": q.shape[1:], "u": u.shape[1:], "a": a.shape[1:]}
-    kernel = kernels.compile(lambda p, q, u, a: motion(parameters.bind(p), q, u, a), shapes, cache="off")
-    wanted = motion(parameters.bind(p), q, u, a)
-    np.testing.assert_allclose(kernel(p, q, u, a), wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
 
 
 def test_bound_formulas_run_on_all_number_types(scalar, rng):

@@ -1,4 +1,4 @@
-"""Inverse kinematics: its equations against differences, its poses against what was put in, SciPy and OpenSim."""
+"""Inverse kinematics: poses against what was put in, SciPy and OpenSim."""
 
 from dataclasses import replace
 
@@ -8,12 +8,11 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem, elimination_order, rotation_vector
+from myoquat.analysis.motion.problem import PoseProblem, rotation_vector
 from myoquat.data import Markers, Orientations
-from myoquat.dynamics.factor import ancestors, factor, solve
+from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
-from myoquat.joints.motion import kinematics, world_poses
-from myoquat.joints.quaternion import quaternion_from_matrix, random_quaternions, rotation_matrix
+from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle.coordinates import Coordinate
 from tests.analysis.motion.conftest import felt
 
@@ -31,104 +30,7 @@ def model(request):
     return request.getfixturevalue(request.param)
 
 
-def problem_of(model):
-    """Markers, sensors, tasks on a hinge and an angle of the hip, couplers, a held toe."""
-    toe = model.system.velocity_names.index("toe_angle_dot")
-    return PoseProblem(model.system, model.markers, SENSORS, ("shank_angle", "adduction"), model.couplers, {toe})
-
-
-def data_of(problem, q, rng, spread=0.05):
-    """Random data near the pose q, with random weights."""
-    m, s, c = len(problem.markers), len(problem.sensors), len(problem.tasks)
-    blank = np.zeros((*q.shape[:-1], sum(problem.sizes)))
-    blank[..., 4 * m : 4 * m + 4 * s : 4] = 1.0
-    poses = problem.system.poses(q)
-    x = np.stack([poses[k.body][1] + poses[k.body][0] @ np.array(k.position) for k in problem.markers], axis=-2)
-    R = [poses[k.body][0] @ rotation_matrix(np.array(k.orientation)) for k in problem.sensors]
-    turned = [r @ Rotation.from_rotvec(rng.normal(size=3) * spread).as_matrix() for r in R]
-    Q = np.stack([quaternion_from_matrix(r) for r in turned], axis=-2)
-    y = np.stack([problem.system.coordinate(name, q) for name in problem.tasks], axis=-1)
-    parts = [
-        (x + rng.normal(size=x.shape) * spread).reshape(*q.shape[:-1], -1), rng.uniform(0, 2, (*q.shape[:-1], m)),
-        Q.reshape(*q.shape[:-1], -1), rng.uniform(0, 2, (*q.shape[:-1], s)),
-        y + rng.normal(size=y.shape) * spread, rng.uniform(0, 2, (*q.shape[:-1], c)), np.full((*q.shape[:-1], 1), 50.0),
-    ]  # fmt: skip
-    return np.concatenate(parts, axis=-1)
-
-
-def poses_of(model, rng, n=4):
-    q = model.system.random(n, rng)
-    q[:, model.system.coordinate_names.index("shank_angle")] = rng.uniform(-1.9, 0.0, n)
-    return PoseProblem(model.system, couplers=model.couplers).moved(q, np.zeros((n, model.system.nu - 1)))
-
-
 # ---- the equations -----------------------------------------------------------------------------------------------
-
-
-def test_the_right_hand_side_is_the_slope_of_the_cost(model, rng):
-    """-grad c / 2 on the free velocities, couplers followed, by central differences along the group."""
-    problem, q = problem_of(model), poses_of(model, rng)
-    data, h = data_of(problem, q, rng), 1e-6
-    f, _ = problem.reduced(q, problem.terms(q, data))
-    for k in range(len(problem.free)):
-        v = np.zeros(len(problem.free))
-        v[k] = h
-        slope = (problem.cost(problem.moved(q, v), data) - problem.cost(problem.moved(q, -v), data)) / (2 * h)
-        np.testing.assert_allclose(f[:, k], -slope / 2, rtol=1e-6, atol=1e-7)
-
-
-def test_the_normal_matrix_is_that_of_the_residuals(model, rng):
-    """J^T W J with J by central differences of every residual, at sensors that agree."""
-    problem, q = problem_of(model), poses_of(model, rng, 1)
-    data, h = data_of(problem, q, rng, spread=0.0), 1e-6
-    given = problem.unpacked(data)
-
-    def residuals(p):
-        poses = world_poses(problem.system.tree, kinematics(problem.system.tree, p))
-        parts = problem.marker_residuals(poses, given) + problem.sensor_residuals(poses, given)
-        return np.concatenate([*parts, *(r[..., None] for r in problem.task_residuals(p, given))], axis=-1)[0]
-
-    columns = []
-    for k in range(len(problem.free)):
-        v = np.zeros((1, len(problem.free)))
-        v[0, k] = h
-        columns.append((residuals(problem.moved(q, v)) - residuals(problem.moved(q, -v))) / (2 * h))
-    J = np.stack(columns, axis=-1)
-    W = np.concatenate([np.repeat(given.position_weights[0], 3), np.repeat(given.rotation_weights[0], 3),
-                        given.value_weights[0]])  # fmt: skip
-    _, N = problem.reduced(q, problem.terms(q, data))
-    np.testing.assert_allclose(N[0], J.T @ (W[:, None] * J), rtol=1e-5, atol=1e-7)
-
-
-def test_the_cost_never_rises(model, rng):
-    problem, q = problem_of(model), poses_of(model, rng)
-    data = data_of(problem, q, rng)
-    search = problem.search(problem.start(poses_of(model, rng), 1e-3))  # far away
-    costs = []
-    for _ in range(40):
-        search = problem.step(search, data)
-        costs.append(problem.cost(search.q, data))
-    assert (np.diff(costs, axis=0) <= 1e-12 * np.array(costs[:-1])).all()
-    np.testing.assert_allclose(costs[-1], search.cost, rtol=1e-9, atol=1e-12)
-
-
-def test_elimination_keeps_to_its_pattern(rng):
-    """Random sparse matrices are factored and solved within the entries that the order names."""
-    for n in (1, 4, 9, 15):
-        near = [set() for _ in range(n)]
-        for _ in range(2 * n):
-            i, j = rng.integers(n, size=2)
-            if i != j:
-                near[i].add(int(j))
-                near[j].add(int(i))
-        A = np.eye(n) * 10
-        for i in range(n):
-            for j in near[i]:
-                A[i, j] = A[j, i] = rng.uniform(-1, 1)
-        order = elimination_order(near)
-        assert sorted(k for k, _ in order) == list(range(n))
-        b = rng.normal(size=(n, 2))
-        np.testing.assert_allclose(solve(order, factor(order, A), b), np.linalg.solve(A, b), rtol=1e-12)
 
 
 def test_a_tree_is_eliminated_without_fill_in(model):

@@ -18,7 +18,7 @@ from myoquat.analysis.recruitment.redundancy import (
 )
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.core.solved import NotSolvedError
-from myoquat.data import Motion, load_model
+from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
 from myoquat.joints import ArticulatedSystem, Body
@@ -34,10 +34,8 @@ from myoquat.muscle import (
     PathPoint,
     law_forces,
     muscle_torques,
-    muscle_wrenches,
     path_jacobian,
     path_lengths,
-    unit_wrenches,
 )
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
@@ -234,22 +232,6 @@ def test_reasons_name_what_is_missing_and_the_reserve_that_gives_it():
     (reason,) = redundancy(heavy, motion, reserves={elbow: 5.0}).reasons()
     assert reason.startswith(f"{shoulder}: ")
     assert "its muscles give at most 48 N m in this direction" in reason
-
-
-def test_unit_tensions_beyond_a_joint(rng):
-    """Their wrenches are those on all bodies that a body carries, brought to its origin."""
-    model = load_model("two_link")
-    q = model.system.random(3, rng)
-    poses = model.system.poses(q)
-    for body, carried in (("A", ("A", "B")), ("B", ("B",))):
-        found = unit_wrenches(model, q, body)
-        for k in range(6):
-            each = muscle_wrenches(model, q, np.broadcast_to(np.eye(6)[k], (3, 6)))
-            rows = [each[:, model.system.body_names.index(name)] for name in carried]
-            force = sum(row[:, :3] for row in rows)
-            arms = [poses[name][1] - poses[body][1] for name in carried]
-            torque = sum(row[:, 3:] + np.cross(arm, row[:, :3]) for row, arm in zip(rows, arms, strict=True))
-            np.testing.assert_allclose(found[:, k], np.hstack([force, torque]), atol=1e-12)
 
 
 @pytest.fixture(scope="module")
