@@ -366,15 +366,6 @@ def markers(rng):
     return frame
 
 
-@pytest.mark.parametrize("units", ["m", "mm"])
-def test_markers_go_through_a_file_and_back(tmp_path, markers, units):
-    write_markers(markers, tmp_path / "x.trc", units=units)
-    again = read_markers(tmp_path / "x.trc")
-    pd.testing.assert_frame_equal(again, markers, rtol=4e-16)
-    assert again.attrs["header"]["Units"] == units
-    assert float(again.attrs["header"]["DataRate"]) == 4.0
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [

@@ -181,24 +181,6 @@ def test_a_chest_in_the_lock_of_its_angles_moves_with_a_quaternion_alone():
     mq.simulate(ball, convert_coordinates(model.system, ball.system, locked), duration=0.01)
 
 
-def test_motions_go_in_and_come_out_in_the_file_s_names(rng, tmp_path):
-    model = arm()
-    ball = model.with_rotations("quaternion")
-    q, u, _ = states(model, 5, rng)
-    q[:, 1:] = np.linspace(0.3, 0.9, 5)[:, None]
-    q[:, 3] = -q[:, 1]
-    table = mq.data.motion_from_states(model, np.linspace(0, 1, 5), q, u)
-    Q, v = mq.data.states_from_motion(ball, table, in_degrees=False)
-    np.testing.assert_allclose(Q, convert_coordinates(model.system, ball.system, q), atol=1e-14)
-    again = mq.data.motion_from_states(ball, np.linspace(0, 1, 5), Q, v)
-    for name in ("plane", "elev", "back", "axial", "glide", "plane_u"):
-        np.testing.assert_allclose(again[name], table[name], atol=1e-12)
-    mq.data.save_table(table, tmp_path / "raise.mot")
-    motion = mq.data.load_motion(tmp_path / "raise.mot", ball)
-    np.testing.assert_allclose(motion.angles()["back"], q[:, 3], atol=1e-6)
-    np.testing.assert_allclose(motion.angles()["back_u"], u[:, 3], atol=1e-6)
-
-
 def test_bodies_that_are_no_ball_joint_together_end_no_chain():
     """Four coordinates, two points, a heavy phantom, a driver outside, an idle coordinate, another body in between."""
     bodies = {body.name: body for body in arm().system.bodies}

@@ -19,7 +19,6 @@ from myoquat.analysis.control import (
     TrackPose,
 )
 from myoquat.analysis.control.discretization import Discretization
-from myoquat.analysis.control.points import chart_coordinates, chart_pose, displacement, displacement_rate
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply
 
@@ -70,24 +69,6 @@ def test_a_tumbling_body_flies_along_a_line(method, frame):
     exact = np.array([*(0.5 * v), *free_motion(0.5)])
     assert np.abs(solution.statement.plant.displacement(exact, solution.q[-1])).max() < 2e-3
     assert np.abs(solution.simulate().q[-1, :3] - 0.5 * v).max() < 1e-6
-
-
-def test_velocities_in_the_parent_frame_give_the_same_motion():
-    assert error_of("hermite_simpson", 8, "parent") < 1e-3  # at the start both frames agree
-
-
-@pytest.mark.parametrize("frame", ["child", "parent"])
-def test_charts_and_displacements_of_a_floating_body(rng, frame):
-    body = mq.Body("base", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(1, 2, 2.5, 0, 0, 0))
-    system = mq.ArticulatedSystem((body,), velocity_frame=frame)
-    q0, q1, u = system.random(5, rng), system.random(5, rng), rng.normal(size=(5, 6))
-    z = chart_coordinates(system, q0, q1)
-    again = displacement(system, chart_pose(system, q0, z), q1)
-    assert np.abs(again).max() < 1e-12
-    h = 1e-6
-    ahead, behind = (displacement(system, q0, system.displaced(q1, s * h * u)) for s in (1, -1))
-    rate = displacement_rate(system, displacement(system, q0, q1), q1, u)
-    assert np.allclose((ahead - behind) / (2 * h), rate, atol=1e-7)
 
 
 def two_link_problem(method, intervals=3, duration=0.3):

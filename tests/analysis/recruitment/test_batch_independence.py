@@ -20,6 +20,7 @@ from tests.analysis.recruitment.planar_arm import arm, frames_of, reserves_of, s
 
 FRAMES = 12
 LONG = 40  # frames, of which most start from others
+WEIGHTS = np.random.default_rng(3).uniform(0.5, 2.0, (LONG, 6))
 
 
 def affine():
@@ -27,13 +28,14 @@ def affine():
     return replace(model, muscles=tuple(replace(m, law=ExponentialMuscle(0.3, 500.0)) for m in model.muscles))
 
 
-def recruited(model, frames, **options):
+def recruited(model, frames, effort_of=None, **options):
     """Solutions (activations, efforts) of a function of rows."""
     motion = smooth(model, 2.5, frames)
 
     def solve(rows):
         part = frames_of(motion, rows)
-        found = redundancy(model, part, reserves=reserves_of(model), **{"backend": "numpy", **options})
+        own = {} if effort_of is None else {"effort": effort_of(rows)}
+        found = redundancy(model, part, reserves=reserves_of(model), **{"backend": "numpy", **options, **own})
         return found.activation, found.effort[:, None], found.status[:, None].astype(float)
 
     return solve
@@ -99,6 +101,8 @@ SOLVERS = {  # what solves frames, how many of them, and a tolerance, 0 for equa
     "redundancy, affine laws, frames that start from others": (lambda: recruited(affine(), LONG), LONG, 1e-8),
     "redundancy, Millard's law, frames that start from others": (lambda: recruited(arm("millard"), LONG), LONG, 1e-7),
     "redundancy, Thelen's law, frames that start from others": (lambda: recruited(arm("thelen"), LONG), LONG, 1e-7),
+    "redundancy, Thelen's law, weights and targets of each frame": (
+        lambda: recruited(arm("thelen"), LONG, lambda k: Effort(2.0, WEIGHTS[k], target=WEIGHTS[k] / 20)), LONG, 1e-7),
     "redundancy, elastic tendons at rest": (stretched, FRAMES, 1e-6),
     "static optimization, Thelen's law": (lambda: statically(arm("thelen")), FRAMES, 0.0),
     "equilibria of elastic tendons": (equilibrium, FRAMES, 0.0),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import joint_loads
-from myoquat.analysis.recruitment.convex import Status, are_met
+from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.recruitment.redundancy import (
     Effort,
     JointCone,
@@ -39,7 +39,6 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.laws.thelen import Thelen2003
 from tests.analysis.recruitment import shoulders
 from tests.analysis.recruitment.shoulders import X, limb
 
@@ -280,46 +279,6 @@ def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
         loads = result.joint_loads()
         force = loads.of("B", on="parent", frame="parent").force
         np.testing.assert_allclose(result.pressed[good, 0], force[good], atol=1e-9 * np.abs(force).max())
-
-
-def swung(shoulder):
-    """The shoulder with muscles whose laws bend, 40 frames of a swing, and reserves."""
-    laws = [Thelen2003(300.0, 0.08, 0.06, max_contraction_velocity=10.0, tendon="rigid") for _ in shoulder.muscles]
-    muscles = tuple(replace(m, law=law) for m, law in zip(shoulder.muscles, laws, strict=True))
-    model, system, t = replace(shoulder, muscles=muscles), shoulder.system, np.linspace(0.0, 0.5, 40)
-    swing = np.stack([0.1 * np.sin(9 * t), 0.4 * np.sin(5 * t), 0.3 * np.cos(7 * t), 0.2 * np.sin(4 * t)], axis=-1)
-    q = np.array([system.integrate(system.neutral(), v) for v in swing])
-    u = np.gradient(swing, t, axis=0)
-    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    return model, motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
-
-
-def part(motion, rows):
-    return Motion(motion.system, *(getattr(motion, name)[rows] for name in ("time", "q", "u", "udot")))
-
-
-@pytest.mark.parametrize("power", [2.0, 4.0])
-def test_frames_between_others_are_solved_from_these(shoulder, power):
-    """Along a trial most frames start from those beside them. They have the solutions that they have by themselves,
-    also where weights and targets are other ones in every frame."""
-    model, motion, reserves = swung(shoulder)
-    rng = np.random.default_rng(3)
-    weights, targets = rng.uniform(0.5, 2.0, (40, 8)), 0.1 * rng.random((40, 8))
-    halves = (slice(20), slice(20, 40))
-    for each in (False, True) if power == 2 else (False,):
-        given = [Effort(power, weights[s], target=targets[s]) if each else Effort(power) for s in (slice(40), *halves)]
-        along = redundancy(model, motion, reserves=reserves, effort=given[0])
-        alone = [redundancy(model, part(motion, s), reserves=reserves, effort=own)
-                 for s, own in zip(halves, given[1:], strict=True)]  # fmt: skip
-        assert are_met(along.status).all()
-        assert np.abs(along.residual).max() < 1e-7
-        assert (along.activation > along.activation.min() + 0.01).any(axis=0).sum() > 3
-        np.testing.assert_allclose(along.activation, np.concatenate([f.activation for f in alone]), atol=1e-4)
-        np.testing.assert_allclose(along.effort, np.concatenate([f.effort for f in alone]), rtol=1e-8)
-    with pytest.raises(ValueError, match=r"weights has shape .* there are 40 frames"):
-        redundancy(model, motion, reserves=reserves, effort=Effort(weights=weights[:20]))
-    with pytest.raises(ValueError, match="target has shape"):
-        redundancy(model, motion, reserves=reserves, effort=Effort(target=targets[:20]))
 
 
 def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
