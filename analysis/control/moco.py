@@ -333,8 +333,8 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
     """The sites `otherwise` with what a trajectory knows of pose, velocities, activations and controls, and fibers in
     equilibrium. A duration that is free is that of the trajectory.
 
-    Raises ValueError where it does not cover the duration, and for coordinates and controls that the model does not
-    have.
+    Raises ValueError where it does not cover the duration, and for coordinates, controls, and states of muscles and
+    actuators that the model does not have.
     """
     duration = otherwise.duration
     if not statement.fixed:
@@ -356,6 +356,15 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
 
 
 def _known_states(plant: Plant, trajectory: MocoTrajectory) -> dict[int, Array]:
+    """Columns of states. Those of a muscle or an actuator of the problem that has none here are left out."""
+    muscles = plant.model.muscle_names if isinstance(plant, MuscledPlant) and isinstance(plant.model, Model) else ()
+    parts = {*muscles, *plant.control_names, *(name.partition(".")[0] for name in plant.state_names)}
+    others = [x for x in trajectory.states if not x.startswith("/jointset/")]
+    if unknown := [x for x in others if not x.startswith("/forceset/") or x.split("/")[2] not in parts]:
+        raise ValueError(
+            f"guess: the trajectory has states that the problem has not: {', '.join(unknown)}; muscles and actuators "
+            f"of the problem: {', '.join(sorted(parts)) or 'none'}"
+        )
     labels = {name: f"/forceset/{name.replace('.', '/')}" for name in plant.state_names}
     return {
         k: trajectory.states[labels[name]]

@@ -71,12 +71,15 @@ def test_markers_go_along_splines_between_frames_and_straight_through_gaps():
     assert np.isclose(gap, np.sin(0.9) + (np.sin(1.8) - np.sin(0.9)) / 3)
 
 
-def test_controls_of_a_trajectory_that_the_problem_does_not_have_raise():
+def test_controls_and_states_of_a_trajectory_that_the_problem_does_not_have_raise():
     trajectory = MocoTrajectory(TIME, {"/jointset/sled/x/value": TIME}, {"/forceset/motr": TIME})
     problem = Problem(mq.ArticulatedSystem((SLED,)), 1.0, (Effort(),), 4, torques=("x_dot",))
     message = "the trajectory has controls that the problem has not: motr; those of the problem: x_dot.torque"
     with pytest.raises(ValueError, match=message):
         problem.solve(trajectory)
+    for state in ("/forceset/motr/activation", "/elsewhere"):
+        with pytest.raises(ValueError, match=f"has states that the problem has not: {state}; muscles and actuators"):
+            problem.solve(MocoTrajectory(TIME, {state: TIME}, {}))
     named = MocoTrajectory(TIME, {}, {"/forceset/reserve_jointset_sled_x": TIME})
     assert problem.goal_values(named)["Effort"] == pytest.approx(1 / 3)
 
