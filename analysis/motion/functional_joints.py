@@ -16,7 +16,7 @@ from the scatter of the markers on their rigid segments.
 
 About a fixed axis the matrix of [R_i, -S_i] has a null vector. Its halves are the direction of the axis in the two
 segments. This is SARA [the same, A survey of formal methods for determining functional joint axes, J. Biomech. 40,
-2007].
+2007], here of the normal equations without the noise.
 
 Seen from the proximal segment, every marker k of the distal one moves on a sphere about the center m:
 
@@ -25,7 +25,9 @@ Seen from the proximal segment, every marker k of the distal one moves on a sphe
 whose solution is linear in m [S. S. H. U. Gamage, J. Lasenby, New least squares solutions for estimating the average
 centre of rotation and the axis of rotation, J. Biomech. 35, 2002]. Noise of variance s^2 draws m towards the markers;
 2 s^2 sum_k (mean x_k - m) on the right-hand side takes that away [K. Halvorsen, Bias compensated least squares estimate
-of the center of rotation, J. Biomech. 36, 2003].
+of the center of rotation, J. Biomech. 36, 2003]. Noise of the proximal poses adds the covariance X C X^T, X = [x_ki],
+of their turns C. Noise of a covariance P_ki adds the mean of 2 P_ki to the matrix, and that of 2 P_ki x_ki +
+(x_ki - mean x_k) trace P_ki to the right-hand side.
 """
 
 import warnings
@@ -50,7 +52,8 @@ __all__ = ["JointAxis", "JointCenter", "Segment", "joint_axis", "joint_center"]
 METHODS = ("score", "sphere")
 CONVERGED = 1e-12  # relative change at which the shape of a segment, or a sphere's center, is found
 HIDDEN = "which hides the turns about one axis: a center needs larger turns about two axes, or more frames"
-MIN_SIGNAL = 0.3  # of the least eigenvalue of the normal equations: so much is not noise
+HIDDEN_TURN = "which hides the turn: an axis needs a larger one, or more frames"
+MIN_SIGNAL = 0.3  # of an eigenvalue of the normal equations: so much is not noise
 MAX_ITERATIONS = 200  # each takes away all but a fraction of the error that falls with the noise
 
 
@@ -190,12 +193,13 @@ class JointAxis(_Joint):
     direction_proximal, direction_distal  (3,) unit vectors in the axes of the segments, the same turn about both
     deviations                            (2,) [rad] standard errors of the directions in the segments, as in
                                           `JointCenter`
+    point_deviations                      (2,) [m] standard errors of the points, across the axis
     noise                                 [m] deviation of what is left over, in each direction
 
     >>> import numpy as np
     >>> from myoquat.analysis.motion import JointAxis, Segment
     >>> one, z = Segment(("a", "b", "c"), np.eye(3), np.eye(3)[None], np.zeros((1, 3))), np.array([0.0, 0.0, 1.0])
-    >>> knee = JointAxis(np.zeros(1), one, one, 0 * z, 0 * z, z, z, np.full(2, 0.01), 0.001)
+    >>> knee = JointAxis(np.zeros(1), one, one, 0 * z, 0 * z, z, z, np.full(2, 0.01), np.zeros(2), 0.001)
     >>> knee.directions.tolist()
     [[0.0, 0.0, 1.0]]
     """
@@ -203,6 +207,7 @@ class JointAxis(_Joint):
     direction_proximal: Array
     direction_distal: Array
     deviations: Array
+    point_deviations: Array
     noise: float
 
     @property
@@ -212,11 +217,13 @@ class JointAxis(_Joint):
         return both / np.linalg.norm(both, axis=-1, keepdims=True)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """The point "x", "y", "z" [m], the direction and its error [rad], one row for each segment."""
+        """The point "x", "y", "z" and its error across the axis [m], the direction and its error [rad], a row for each
+        segment."""
         points = np.array([self.in_proximal, self.in_distal])
         directions = np.array([self.direction_proximal, self.direction_distal])
         columns = ["x", "y", "z", "direction_x", "direction_y", "direction_z", "error"]
-        values = np.hstack([points, directions, self.deviations[:, None]])
+        columns.insert(3, "point_error")
+        values = np.hstack([points, self.point_deviations[:, None], directions, self.deviations[:, None]])
         return pd.DataFrame(values, pd.Index(["proximal", "distal"], name="segment"), columns)
 
 
@@ -255,21 +262,14 @@ def joint_center(
     first, second, columns = _segments(markers, proximal, distal, 1 if method == "sphere" else 3)
     if method == "sphere":
         return _by_spheres(markers, first, second, markers.positions[:, columns])
-    A, b = _equations(first, second)
-    frames, normal = len(b) // 3, A.T @ A
-    clean = normal.copy()
-    for k, segment in enumerate((first, second)):
-        C = segment.turn_covariance
-        clean[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] -= frames * (np.trace(C) * np.eye(3) - C)
-    if np.linalg.matrix_rank(A) < 6:
+    A, b, noise_part = _equations(first, second)
+    if np.linalg.matrix_rank(A.reshape(-1, 6)) < 6:
         raise ValueError("the segments turn about one axis only, or not at all: a center needs turns about two axes")
-    if np.linalg.eigvalsh(clean)[0] < MIN_SIGNAL * np.linalg.eigvalsh(normal)[0]:
-        raise ValueError(
-            f"the markers scatter by {1e3 * first.noise:.2g} and {1e3 * second.noise:.2g} mm on the segments, {HIDDEN}"
-        )
-    solution = np.linalg.solve(clean, A.T @ b)
-    noise = _deviation(A @ solution - b, len(b) - 6)
-    covariance = noise**2 * np.linalg.solve(clean, np.linalg.solve(clean, normal).T)
+    clean = _without_noise(A, noise_part, 0, f"{_scatter(first, second)}, {HIDDEN}")
+    inverse = np.linalg.inv(clean)
+    solution = np.linalg.solve(clean, np.einsum("tij,ti->j", A, b))
+    covariance = _covariance(inverse, _scores(A, b, noise_part, solution))
+    noise = _deviation(A @ solution - b, b.size - 6)
     return JointCenter(markers.time, first, second, solution[:3], solution[3:], covariance, noise)
 
 
@@ -294,57 +294,75 @@ def joint_axis(markers: Markers, proximal: Sequence[str], distal: Sequence[str])
     array([0., 0., 1.])
     """
     first, second, _ = _segments(markers, proximal, distal, 3)
-    A, b = _equations(first, second)
-    U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    if np.sum(s > s[0] * len(b) * np.finfo(float).eps) < 5:
+    A, b, noise_part = _equations(first, second)
+    if np.linalg.matrix_rank(A.reshape(-1, 6)) < 5:
         raise ValueError("the segments do not turn against each other: an axis needs a turn")
-    halves = Vt[5].reshape(2, 3)
-    halves = halves * np.sign(halves[0, np.argmax(abs(halves[0]))])
-    lengths = np.linalg.norm(halves, axis=-1)
-    direction = halves / lengths[:, None]
-    point = Vt[:5].T @ ((U[:, :5].T @ b) / s[:5])
-    noise = _deviation(A @ point - b, len(b) - 5)
-    # to first order, errors E of the matrix turn its null vector w by -sum_k v_k (u_k . E w) / s_k
-    errors = _deviation(A @ Vt[5], len(b) - 5) * np.sqrt(((Vt[:5] / s[:5, None]) ** 2).sum(axis=0)).reshape(2, 3)
-    deviations = np.sqrt((errors**2 * (1 - direction**2)).sum(axis=-1)) / lengths
+    clean = _without_noise(A, noise_part, 1, f"{_scatter(first, second)}, {HIDDEN_TURN}")
+    values, vectors = np.linalg.eigh(clean)
+    null, across = vectors[:, 0], vectors[:, 1:]
+    null = null * np.sign(null[np.argmax(abs(null[:3]))])
+    inverse = across / values[1:] @ across.T
+    point = inverse @ np.einsum("tij,ti->j", A, b)
+    lengths = np.linalg.norm(null.reshape(2, 3), axis=-1)
+    direction = null.reshape(2, 3) / lengths[:, None]
+    # to first order the scores move the null vector, and the point, by the inverse across the null vector
+    turned = _across(_covariance(inverse, _scores(A, 0 * b, noise_part, null)), direction) / lengths
+    moved = _across(_covariance(inverse, _scores(A, b, noise_part, point)), direction)
+    noise = _deviation(A @ point - b, b.size - 5)
     u, v = direction
-    return JointAxis(markers.time, first, second, point[:3], point[3:], u, v, deviations, noise)
+    return JointAxis(markers.time, first, second, point[:3], point[3:], u, v, turned, moved, noise)
 
 
 def _by_spheres(markers: Markers, proximal: Segment, distal: Segment, positions: Array) -> JointCenter:
     """The center of the spheres on which markers (t, n, 3) move in the axes of the proximal segment."""
     R, t = proximal.rotations, proximal.origins
-    clouds = [np.einsum("tji,tj->ti", R, x - t) for x in np.moveaxis(positions, 1, 0)]
-    clouds = [x[np.isfinite(x[:, 0])] for x in clouds]
-    short = [name for name, x in zip(distal.names, clouds, strict=True) if len(x) < 4]
-    if short:
-        raise ValueError(f"a sphere needs four frames of {short[0]!r}")
-    means = np.array([x.mean(axis=0) for x in clouds])
-    squares = [np.sum(x * x, axis=-1) for x in clouds]
-    A = 2 * sum(np.cov(x.T, bias=True) for x in clouds)
-    b = sum(((x - mean) * q[:, None]).mean(axis=0) for x, mean, q in zip(clouds, means, squares, strict=True))
+    x = np.einsum("tji,tnj->tni", R, positions - t[:, None])
+    seen = np.isfinite(x[..., 0])
+    counts = seen.sum(axis=0)
+    if (counts < 4).any():
+        raise ValueError(f"a sphere needs four frames of {distal.names[int(np.argmax(counts < 4))]!r}")
+    share = seen / counts  # weights of the means over frames
+    x = np.where(seen[..., None], x, 0.0)
+    means = np.einsum("tn,tni->ni", share, x)
+    apart = (x - means) * share[..., None]
+    A = 2 * np.einsum("tni,tnj->ij", apart, x)
     if np.linalg.matrix_rank(A, hermitian=True) < 3:
         raise ValueError("the markers of the distal segment stay in a plane: a center needs turns about two axes")
+    squares = np.sum(x * x, axis=-1)
+    b = np.einsum("tni,tn->i", apart, squares)
+    turns = skew(x) @ proximal.turn_covariance @ skew(x).mT  # (t, n, 3, 3) what noise of the proximal turns adds
+    turned = 2 * np.einsum("tn,tnij->ij", share, turns)
+    offset = 2 * np.einsum("tn,tnij,tnj->i", share, turns, x)
+    offset += np.einsum("tni,tn->i", apart, np.trace(turns, axis1=2, axis2=3))
     center = np.linalg.solve(A, b)
     for _ in range(MAX_ITERATIONS):
-        before, apart = center, [np.sum((x - center) ** 2, axis=-1) for x in clouds]
-        variance = float(np.mean([np.var(d) / (4 * np.mean(d)) for d in apart]))
-        center = np.linalg.solve(A, b - 2 * variance * (means - center).sum(axis=0))
+        before, rays = center, x - center
+        far = np.sum(rays * rays, axis=-1)
+        mean = np.sum(share * far, axis=0)
+        along = np.einsum("tni,tnij,tnj->tn", rays, turns, rays) / far
+        radial = np.sum(share * (far - mean) ** 2, axis=0) / (4 * mean) - np.sum(share * along, axis=0)
+        variance = max(float(radial.mean()), 0.0)  # of a marker, in each direction
+        scatter = turned + 2 * len(counts) * variance * np.eye(3)
+        center = np.linalg.solve(A - turned, b - offset - 2 * variance * (means - center).sum(axis=0))
         if np.linalg.norm(center - before) <= CONVERGED * np.linalg.norm(means - center, axis=-1).max():
             break
     else:
         _warn_of("the center of the spheres", float(np.linalg.norm(center - before)))
-    turned = [np.mean((r := skew(x)) @ proximal.turn_covariance @ r.mT, axis=0) for x in clouds]
-    scatter = 2 * (sum(turned) + len(clouds) * variance * np.eye(3))
     if np.linalg.eigvalsh(A - scatter)[0] < MIN_SIGNAL * np.linalg.eigvalsh(A)[0]:
-        raise ValueError(f"the markers scatter by {1e3 * np.sqrt(variance):.2g} mm about their spheres, {HIDDEN}")
-    rays = [x - center for x in clouds]
-    radii = [np.linalg.norm(x, axis=-1) for x in rays]
-    normals = [x / r[:, None] for x, r in zip(rays, radii, strict=True)]
-    left = np.concatenate([r - r.mean() for r in radii])
-    noise = _deviation(left, len(left) - 3 - len(clouds))
-    centered = np.concatenate([n - n.mean(axis=0) for n in normals])  # the radii are eliminated
-    covariance = noise**2 * np.linalg.inv(centered.T @ centered)
+        words = (
+            f"the markers scatter by {1e3 * np.sqrt(np.trace(scatter) / 6 / len(counts)):.2g} mm about their spheres"
+        )
+        raise ValueError(f"{words}, {HIDDEN}")
+    rays = x - center
+    radii = np.linalg.norm(rays, axis=-1)
+    left = (radii - np.sum(share * radii, axis=0))[seen]
+    noise = _deviation(left, len(left) - 3 - len(counts))
+    of_noise = turns + variance * np.eye(3)
+    level = squares - 2 * x @ center
+    level = level - np.sum(share * level, axis=0) - np.trace(of_noise, axis1=2, axis2=3)
+    scores = np.einsum("tni,tn->ti", apart, level)
+    scores -= 2 * np.einsum("tn,tnij,tnj->ti", share, of_noise, rays)
+    covariance = _covariance(np.linalg.inv(A - scatter), scores[seen.any(axis=1)])
     both = proximal.seen & distal.seen
     if not both.any():
         return JointCenter(markers.time, proximal, distal, center, None, covariance, noise)
@@ -420,13 +438,55 @@ def _poses(shape: Array, x: Array, seen: Array) -> tuple[Array, Array]:
     return np.where(enough[:, None, None], R, np.nan), np.where(enough[:, None], t, np.nan)
 
 
-def _equations(proximal: Segment, distal: Segment) -> tuple[Array, Array]:
-    """The matrix (3 t, 6) of [R, -S] and the right-hand side (3 t,) d - t, in the frames with both poses."""
+def _equations(proximal: Segment, distal: Segment) -> tuple[Array, Array, Array]:
+    """The matrices A (t, 3, 6) of [R, -S] and right-hand sides (t, 3) d - t, in the frames with both poses, and what
+    noise adds to the mean of A^T A (6, 6)."""
     both = proximal.seen & distal.seen
     if both.sum() < 3:
         raise ValueError(f"three frames with both segments are needed, not {both.sum()}")
     A = np.concatenate([proximal.rotations[both], -distal.rotations[both]], axis=-1)
-    return A.reshape(-1, 6), (distal.origins - proximal.origins)[both].ravel()
+    noise_part = np.zeros((6, 6))
+    for k, segment in enumerate((proximal, distal)):
+        C = segment.turn_covariance
+        noise_part[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = np.trace(C) * np.eye(3) - C
+    return A, (distal.origins - proximal.origins)[both], noise_part
+
+
+def _without_noise(A: Array, noise_part: Array, least: int, hidden: str) -> Array:
+    """(6, 6) the matrix of the normal equations without what noise adds. ValueError with the sentence `hidden` where
+    its eigenvalue number `least` is mostly noise."""
+    normal = np.einsum("tij,tik->jk", A, A)
+    clean: Array = normal - len(A) * noise_part
+    if np.linalg.eigvalsh(clean)[least] < MIN_SIGNAL * np.linalg.eigvalsh(normal)[least]:
+        raise ValueError(hidden)
+    return clean
+
+
+def _scores(A: Array, b: Array, noise_part: Array, x: Array) -> Array:
+    """(t, 6) the terms of the normal equations at their solution x, whose mean is 0 and whose scatter is the noise."""
+    scores: Array = np.einsum("tij,ti->tj", A, A @ x - b) - noise_part @ x
+    return scores
+
+
+def _covariance(inverse: Array, scores: Array) -> Array:
+    """The covariance of the solution, from the scatter of the scores: noise of the turns grows with the distance
+    from the markers, so that what is left over differs by direction [H. White, A heteroskedasticity-consistent
+    covariance matrix estimator and a direct test for heteroskedasticity, Econometrica 48, 1980]."""
+    frames = len(scores)
+    found: Array = inverse @ (scores.T @ scores) @ inverse.T * frames / max(frames - 2, 1)
+    return found
+
+
+def _across(covariance: Array, direction: Array) -> Array:
+    """(2,) the deviations in the segments of a vector of both (6,), across the directions (2, 3)."""
+    parts = np.stack([covariance[:3, :3], covariance[3:, 3:]])
+    along = np.einsum("si,sij,sj->s", direction, parts, direction)
+    found: Array = np.sqrt(np.maximum(np.trace(parts, axis1=1, axis2=2) - along, 0.0))
+    return found
+
+
+def _scatter(first: Segment, second: Segment) -> str:
+    return f"the markers scatter by {1e3 * first.noise:.2g} and {1e3 * second.noise:.2g} mm on the segments"
 
 
 def _deviation(left: Array, freedom: int) -> float:

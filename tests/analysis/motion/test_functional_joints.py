@@ -200,6 +200,38 @@ def test_small_turns_bias_no_center():
     assert np.mean(np.square(np.linalg.norm(errors, axis=1))) < 2.5 * np.mean(variances)
 
 
+def test_small_turns_bias_no_axis_and_no_sphere():
+    """With turns of 5 degrees and 1 mm, SARA with its noise is off by many mm, and says half of its scatter. Spheres that
+    take the proximal poses as exact have a bias as large as their scatter."""
+    wave = np.sin(np.arange(200) / 16)
+    small = np.stack([wave, 0.6 * np.sin(np.arange(200) / 11), 0.3 * np.cos(np.arange(200) / 25)], axis=-1)
+    hinge, center, whole = trial(np.random.default_rng(1), 200, turns=np.radians(5) * wave[:, None] * AXIS)
+    ball, *_ = trial(np.random.default_rng(1), 200, turns=np.radians(5) * small)
+    axis, back, rng = rotate(whole, AXIS), whole * [1, -1, -1, -1], np.random.default_rng(2)
+    across, errors, centers, said = [], [], [], []
+    for _ in range(60):
+        noise = 1e-3 * rng.normal(size=(200, 8, 3))
+        found = mo.joint_axis(mo.Markers(hinge.time, hinge.names, hinge.positions + noise), PELVIS, THIGH)
+        off = found.proximal.at(found.in_proximal) - center
+        across.append(rotate(back, off - np.sum(off * axis, axis=-1, keepdims=True) * axis).mean(axis=0))
+        errors.append(rotate(back, found.proximal.rotations @ found.direction_proximal - axis).mean(axis=0))
+        noisy = mo.Markers(ball.time, ball.names, ball.positions + noise)
+        sphere = mo.joint_center(noisy, PELVIS, THIGH, method="sphere")
+        centers.append(rotate(back, sphere.proximal.at(sphere.in_proximal) - center).mean(axis=0))
+        said.append((found.point_deviations[0], found.deviations[0], np.linalg.norm(sphere.deviations[0])))
+    for scatter, own in zip((across, errors, centers), np.sqrt(np.mean(np.square(said), axis=0)), strict=True):
+        size = np.sqrt(np.mean(np.sum(np.square(scatter), axis=-1)))
+        assert 0.8 < size / own < 1.25
+        assert np.linalg.norm(np.mean(scatter, axis=0)) < 0.35 * size  # 0.13 by chance
+
+
+def test_an_axis_needs_a_turn_that_noise_does_not_hide():
+    still = 0.002 * np.sin(np.arange(120) / 20)[:, None] * AXIS
+    markers, *_ = trial(np.random.default_rng(3), noise=3e-3, turns=still)
+    with pytest.raises(ValueError, match="which hides the turn: an axis needs a larger one, or more frames"):
+        mo.joint_axis(markers, PELVIS, THIGH)
+
+
 def test_the_command_says_what_is_no_joint(tmp_path, capsys):
     markers, *_ = trial(np.random.default_rng(4))
     positions = markers.positions.copy()
