@@ -201,8 +201,8 @@ def test_small_turns_bias_no_center():
 
 
 def test_small_turns_bias_no_axis_and_no_sphere():
-    """With turns of 5 degrees and 1 mm, SARA with its noise is off by many mm, and says half of its scatter. Spheres that
-    take the proximal poses as exact have a bias as large as their scatter."""
+    """With turns of 5 degrees and 1 mm, SARA with its noise is off by many mm, and says half of its scatter. Spheres
+    that take the proximal poses as exact have a bias as large as their scatter."""
     wave = np.sin(np.arange(200) / 16)
     small = np.stack([wave, 0.6 * np.sin(np.arange(200) / 11), 0.3 * np.cos(np.arange(200) / 25)], axis=-1)
     hinge, center, whole = trial(np.random.default_rng(1), 200, turns=np.radians(5) * wave[:, None] * AXIS)
