@@ -132,8 +132,8 @@ def _speeds(model: Model, q: Array, triples: Sequence[Sequence[str]]) -> Array |
 def _along_constraints(model: Model, q: Array, arms: Array, speeds: Array | None) -> Array:
     """The arms (..., m, nu) with the motion that each velocity, or the three of a ball, takes along; of each speed if
     there are velocities (..., nu, nu) per speed."""
-    system, flat = model.system, arms.reshape(-1, *arms.shape[-2:])
-    rows = q.reshape(-1, system.nq)
+    system, count = model.system, int(np.prod(arms.shape[:-2]))  # -1 is no count where there are no coordinates
+    flat, rows = arms.reshape(count, *arms.shape[-2:]), q.reshape(count, system.nq)
     rates = velocity_of(system)
     resting = {rates[c.name] for c in model.coordinates if not c.free and c.name in rates}
     held = [*model.constraints, *map(as_constraint, model.couplers)]

@@ -159,7 +159,7 @@ def test_a_path_of_a_model_without_coordinates_has_no_columns():
     np.testing.assert_allclose(path_lengths(model, q), np.sqrt(0.02) * np.ones((3, 1)), rtol=1e-15)
     assert path_jacobian(model, q).shape == (3, 1, 0)
     assert path_jacobian(model, q[0]).shape == (1, 0)
-    assert moment_arms(model, q).shape == (3, 0)
+    assert moment_arms(model, q).shape == moment_arms(model, q, follow_constraints=True).shape == (3, 0)
     assert muscle_torques(model, q, q, np.ones((3, 1))).shape == (3, 0)
     with pytest.raises(ValueError, match="no coordinates, so that there is nothing to linearise"):
         linearize(model)
