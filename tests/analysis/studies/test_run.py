@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
-from myoquat.analysis.studies.engine import BY_ACCELERATION, Engine
+from myoquat.analysis.studies.engine import BY_ACCELERATION
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
@@ -117,16 +117,6 @@ def test_blocks_last_half_a_minute_at_most():
         return _block_size(study, contents_of(study), asked)
 
     assert [block(0.01), block(2.0), block(1000.0), block(1000.0, 500)] == [500, 64, 8, 500]
-
-
-@pytest.mark.parametrize("lanes", ["1", "2"])
-def test_no_bit_depends_on_lanes(monkeypatch, lanes):
-    study = small(summaries=EVERYTHING)
-    wide, _ = Engine(study).run(0, 37)
-    monkeypatch.setenv("MYOQUAT_LANES", lanes)
-    narrow, _ = Engine(study).run(0, 37)
-    for name, array in wide.items():
-        assert np.array_equal(array, narrow[name], equal_nan=True)
 
 
 def test_any_sample_can_be_computed_again_from_what_is_stored(tmp_path):
