@@ -492,7 +492,9 @@ def recruited(
     alternatives: bool = True,
 ) -> Recruited:
     """The solutions of demands at times (t,) [s]: of frames by themselves, one after the other, or together.
-    `alternatives` as for `Recruitment`."""
+    `alternatives` as for `Recruitment`. ValueError where there are neither muscles nor reserves."""
+    if not demands.model.muscles and not demands.reserves:
+        raise ValueError("the model has no muscles, and there are no reserves: nothing can give torques")
     if isinstance(dynamics, Coupled):
         return CoupledRecruitment(demands, effort, backend, time, dynamics)
     solver = Recruitment if demands.searched is None else SearchedRecruitment

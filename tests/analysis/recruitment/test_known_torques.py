@@ -86,3 +86,10 @@ def test_torques_come_back_under_loads_in_several_frames():
         pairs = (own, "c", others[0]), (world, "b" if is_point else "ground", others[1])
         columns.append(np.stack([placed(x[part], frame, other, is_point) for x, frame, other in pairs], axis=1))
     check(model, motion, Forces(motion.time, ("p", "w"), ("c", "b"), *columns, FORCE_FRAMES, POINT_FRAMES))
+
+
+@pytest.mark.parametrize("recruit", [redundancy, computed_muscle_control])
+def test_model_of_which_nothing_can_act_is_an_error(recruit):
+    model = arm()
+    with pytest.raises(ValueError, match="the model has no muscles, and there are no reserves"):
+        recruit(model, Motion(model, *simulated(model)))
