@@ -152,33 +152,37 @@ def free_moment_arms(model: Model, q: ArrayLike, time: ArrayLike = 0.0) -> "pd.D
     return pd.DataFrame(arms.reshape(-1, len(names)), index=index, columns=pd.Index(names, name="moment arm"))
 
 
-def free_velocities(model: Model, q: Array, time: Array | float = 0.0) -> tuple[tuple[str, ...], np.ndarray]:
+def free_velocities(
+    model: Model, q: Array, time: Array | float = 0.0, names: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], np.ndarray]:
     """(names, C (poses, nu, n)) of the free velocities: u = C u_free at q (poses, nq) and time (poses,) [s].
 
     Locked and prescribed coordinates are left out, couplers are followed, and A C = 0 for the model's constraints.
+    `names` are those that were chosen at another pose of the same motion; None chooses at the first pose.
     Raises ValueError for poses at which velocities are not determined that the constraints drive at the first pose. It
     is raised too where an angle of a quaternion that drives a coordinate is in its lock.
     """
     free, C = _coupled(model, q)
     constraints = (*model.constraints, *split_couplers(model.system, model.couplers)[1])
     if constraints and len(q):
-        free, C = _constrained(model, constraints, (q, time), free, C)
+        free, C = _constrained(model, constraints, (q, time), free, C, names)
     return tuple(model.system.velocity_names[k] for k in free), C
 
 
 def led_velocities(
-    model: Model, q: Array, untracked: Array, time: Array | float = 0.0
+    model: Model, q: Array, untracked: Array, time: Array | float = 0.0, chosen: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """(names, L (poses, nu, n)) of the free velocities that no entry of `untracked` (nu,) marks.
 
     L = Ct - Cf (Cf^T M Cf)^-1 Cf^T M Ct, where Ct and Cf are the columns of C (`free_velocities`) of tracked and of
     untracked velocities. Because L^T M Cf = 0, the accelerations of untracked velocities drop out of L^T (M udot + b).
     So L^T tau gives the tracked velocities what they need whatever the others do [O. Khatib, IEEE J. Robot. Autom. 3,
-    1987, the dynamically consistent inverse]. A velocity that drives a tracked one counts as tracked.
+    1987, the dynamically consistent inverse]. A velocity that drives a tracked one counts as tracked. `chosen` are the
+    free velocities as for `free_velocities`.
 
     Raises ValueError as `free_velocities` does, and where nothing is tracked.
     """
-    names, C = free_velocities(model, q, time)
+    names, C = free_velocities(model, q, time, chosen)
     rows = [model.system.velocity_names.index(name) for name in names]
     drives = np.abs(C[:, ~untracked]).max(axis=(0, 1), initial=0.0) > 0
     open_ = untracked[rows] & ~drives
@@ -191,15 +195,21 @@ def led_velocities(
 
 
 def _constrained(
-    model: Model, constraints: Sequence[Constraint], poses: tuple[Array, Array | float], free: list[int], C: np.ndarray
-) -> tuple[list[int], np.ndarray]:
-    """Fewer free velocities: some are driven by the others, A C = 0; which, is decided at the first pose."""
+    model: Model, constraints: Sequence[Constraint], poses: tuple[Array, Array | float], free: list[int], C: np.ndarray,
+    names: Sequence[str] | None,
+) -> tuple[list[int], np.ndarray]:  # fmt: skip
+    """Fewer free velocities: some are driven by the others, A C = 0; without `names` the first pose decides which."""
     held = ConstraintArrays(Constraints(model.system, constraints))
     B = held.jacobian(*poses) @ C
-    _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
-    pivots = np.abs(np.diag(R))
-    rank = int((pivots > MIN_PIVOT * pivots.max(initial=0.0)).sum())
-    driven, rest = sorted(order[:rank]), sorted(order[rank:])
+    if names is None:
+        _, R, order = scipy.linalg.qr(B[0], mode="economic", pivoting=True)
+        pivots = np.abs(np.diag(R))
+        rank = int((pivots > MIN_PIVOT * pivots.max(initial=0.0)).sum())
+        driven, rest = sorted(order[:rank]), sorted(order[rank:])
+    else:
+        rest = [k for k, i in enumerate(free) if model.system.velocity_names[i] in names]
+        driven = sorted({*range(len(free))} - {*rest})
+        rank = len(driven)
     U, sizes, V = np.linalg.svd(B[:, :, driven], full_matrices=False)
     lost = np.flatnonzero(sizes[:, rank - 1] < MIN_SINGULAR_VALUE * sizes.max()) if rank else np.zeros(0, dtype=int)
     if len(lost):

@@ -135,7 +135,7 @@ class PrescribedPlant(MuscledPlant):
 
     def _effects(self, q: Array, time: Array) -> tuple[Array, Array]:
         """(t, m, n) moment arms of the muscles, (t, k, n) of a unit of every other control."""
-        _, C = free_velocities(self.model, q, time)
+        _, C = free_velocities(self.model, q, time, self.free_names)
         axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_indices]
         torques = np.broadcast_to(axes, (len(q), *axes.shape))
         units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
@@ -145,7 +145,7 @@ class PrescribedPlant(MuscledPlant):
         at = self.motion_at(time)
         assert at.u is not None
         torque = inverse_dynamics_of_motion(self.model, at, self.loads).torque
-        _, C = free_velocities(self.model, at.q, at.time)
+        _, C = free_velocities(self.model, at.q, at.time, self.free_names)
         arms, gains = self._effects(at.q, at.time)
         of_arms, of_gains = self._structure
         length = path_lengths(self.model, at.q)

@@ -18,7 +18,7 @@ from myoquat.analysis.recruitment.forward.check import (
     longest_step,
     tracked,
 )
-from myoquat.analysis.recruitment.free import prescribed_controls
+from myoquat.analysis.recruitment.free import free_velocities, prescribed_controls
 from myoquat.analysis.recruitment.redundancy import (
     AnyReserve,
     Effort,
@@ -100,9 +100,12 @@ def computed_muscle_control(
         pushed = load_torques(model, motion, wrenches)
         carried = carried_loads(model, motion, loads, wrenches)
     controls = prescribed_controls(model, motion.time)
+    free, _ = free_velocities(model, motion.q[:1], motion.time[:1])
 
     def solve(now: Motion, loads: Forces | None, controls: Array | None) -> Redundancy:
-        demands = Demands.of_motion(model, now, loads, reserves, cones, controls=controls, untracked=untracked)
+        demands = Demands.of_motion(
+            model, now, loads, reserves, cones, controls=controls, untracked=untracked, free=free
+        )
         check_consistent(model, now)
         return rigid_redundancy(demands, now, effort, backend)
 

@@ -394,10 +394,13 @@ class Demands:
         paths: Paths | None = None,
         untracked: Array | None = None,
         time: Array | float = 0.0,
+        free: Sequence[str] | None = None,
     ) -> None:
         q, u = poses
         self.names, self.C = (
-            free_velocities(model, q, time) if untracked is None else led_velocities(model, q, untracked, time)
+            free_velocities(model, q, time, free)
+            if untracked is None
+            else led_velocities(model, q, untracked, time, free)
         )
         self.torque = picked(torque[:, None], self.C)[:, 0]
         self.reserves, self.cones = reserves_of(reserves, self.names), tuple(cones)
@@ -428,11 +431,12 @@ class Demands:
         *,
         controls: Array | None = None,
         untracked: Array | None = None,
+        free: Sequence[str] | None = None,
     ) -> Self:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included.
 
         controls (t, k) act; None for those that the model prescribes. untracked (nu,): velocities whose accelerations
-        are left open, as in `led_velocities`.
+        are left open, as in `led_velocities`. free: the free velocities, None for those of the first frame.
         """
         model = motion.check_system(model)
         needed = inverse_dynamics_of_motion(model, motion, loads)
@@ -443,7 +447,7 @@ class Demands:
             needed = replace(needed, torque=torque)
         joints = joints_of(model, tuple(cones))
         paths = paths_along(model, motion.q, joints)
-        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time)
+        found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time, free)
         found.needed, found.controls = needed, controls
         found.prescribe(prescribed_activations(model, motion.time))
         found._press(motion, joints, paths.jacobian)

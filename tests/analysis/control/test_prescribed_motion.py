@@ -8,6 +8,7 @@ from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRate
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint, muscle_forces
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.analysis.recruitment.circle import forces_on_a_circle, on_a_circle
 
 TIME = np.linspace(0.0, 0.5, 26)
 
@@ -73,3 +74,13 @@ def test_what_cannot_be_prescribed_is_rejected():
         Problem(model, 0.1, (TendonForceRates(),), prescribed=motion)
     with pytest.raises(ValueError, match=r"the data cover 0 to 0.3 s; they are wanted from 0 to 0.5 s"):
         Problem(model, 0.5, (Effort(),), prescribed=motion).solve()
+
+
+@pytest.mark.parametrize("transcription", ["radau", "gauss", "hermite_simpson"])
+def test_constraints_drive_the_same_velocities_at_all_points(transcription):
+    """At 45 degrees another slider becomes the one that the rod drives best, and the hinge would change its row."""
+    model, motion, _ = on_a_circle(201)
+    problem = Problem(model, 0.1, (Effort(),), 2, transcription, 0.45, prescribed=motion, torques=("h_dot", "y_dot"))
+    solution = problem.solve()
+    assert solution.success
+    np.testing.assert_allclose(solution.controls, forces_on_a_circle(solution.control_time), rtol=1e-4, atol=1e-4)

@@ -22,6 +22,7 @@ from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.analysis.recruitment.circle import on_a_circle
 from tests.analysis.recruitment.shoulders import limb
 
 FRAMES = 41
@@ -173,6 +174,14 @@ def test_a_motion_starts_on_constraints_at_its_own_time():
     found = track(model, Motion(model, t, q, u, udot))
     assert found.complete
     np.testing.assert_allclose(found.motion.q, q, atol=1e-12)
+
+
+def test_reserves_are_those_of_the_first_frame_throughout():
+    """At 45 degrees another slider becomes the one that the rod drives best."""
+    model, motion, forces = on_a_circle()
+    found = computed_muscle_control(model, motion, reserves=1.0)
+    assert [reserve.name for reserve in found.reserves] == ["h_dot", "y_dot"]
+    np.testing.assert_allclose(found.reserve, forces, rtol=2e-2, atol=2e-2)
 
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
