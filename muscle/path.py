@@ -10,7 +10,7 @@ from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.points import ConditionalPoint, PathPoint
-from myoquat.muscle.wrapping import Wrap, acting_surfaces
+from myoquat.muscle.wrapping import Wrap, acting_surfaces, holds_end
 
 __all__ = ["Muscle", "MuscleGroup", "MusclePath", "Pulley", "different_paths", "paths_on_bones"]
 
@@ -73,6 +73,12 @@ class MusclePath(Record):
     def acting(self) -> list[tuple[Wrap, ...]]:
         """Of every piece between two points, the surfaces that act on it."""
         return acting_surfaces(self.points, self.wraps)
+
+    @property
+    def holding(self) -> list[Wrap]:
+        """Surfaces that hold a point of the path on their own body, so that the path passes them over at every pose."""
+        pieces = zip(self.acting, self.points, self.points[1:], strict=False)
+        return [wrap for acting, first, last in pieces for wrap in acting if holds_end(wrap, first, last)]
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -26,7 +26,8 @@ class PathFlag(IntFlag):
 
     WRAPPED     the path touches at least one surface
     INSIDE      a surface is passed over. An end of a piece lies inside it, or no path touches all surfaces that it
-                should without running through one. The latter occurs where surfaces between the same points overlap
+                should without running through one. The latter occurs where surfaces between the same points overlap.
+                A point of the surface's own body, which lies inside at every pose, is reported when a file is read
     JUMP        the length, or its rate, jumps nearby: a conditional point comes or goes, or the path slips off the end
                 of a cylinder. Or an end of the path comes into a surface, or to where the path changes sides. Where
                 both ways round a surface are equally long, the rate jumps alone. The length may also jump nearby if
@@ -79,11 +80,18 @@ def _of(
 ) -> Array:
     never = np.zeros(q.shape[:-1]) > 0
     all_contacts = [c for piece in pieces for c in piece.contacts]
+    spans = zip(path.points, path.points[1:], pieces, strict=False)
+    passing = [
+        c.inside
+        for first, last, piece in spans
+        for wrap, c in zip(piece.wraps, piece.contacts, strict=True)
+        if not wrapping.holds_end(wrap, first, last)
+    ]
     edges = [_at_edge(system, point, q, near) for point in path.points if isinstance(point, ConditionalPoint)]
     outside = [point.leaves(system, q) for point in path.points]
     bits: dict[PathFlag, list[Any]] = {
         PathFlag.WRAPPED: [c.on for c in all_contacts],
-        PathFlag.INSIDE: [c.inside for c in all_contacts],
+        PathFlag.INSIDE: passing,
         PathFlag.JUMP: [*_jumps(path, pieces, near), *edges],
         PathFlag.UNSOLVED: [piece.unsolved for piece in pieces if piece.contacts],
         PathFlag.OUTSIDE: [left for left in outside if left is not None],

@@ -1,4 +1,5 @@
 from .contacts import acting_surfaces as acting_surfaces
+from .contacts import holds_end as holds_end
 from .contacts import path_contacts as path_contacts
 from .half_plane import HalfPlaneCylinder as HalfPlaneCylinder
 from .half_plane import HalfPlaneSphere as HalfPlaneSphere

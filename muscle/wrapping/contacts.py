@@ -22,7 +22,7 @@ from myoquat.muscle.wrapping.segment_solver import Piece, over_one_surface, over
 from myoquat.muscle.wrapping.single_surface_contact import Meeting, contacts_alone
 from myoquat.muscle.wrapping.surfaces.base import Wrap
 
-__all__ = ["acting_surfaces", "path_contacts"]
+__all__ = ["acting_surfaces", "holds_end", "path_contacts"]
 
 Path = tuple[Sequence[PathPoint], Sequence[Wrap]]
 
@@ -44,13 +44,19 @@ def acting_surfaces(points: Sequence[PathPoint], wraps: Sequence[Wrap]) -> list[
 
 def _may_meet(wrap: Wrap, first: PathPoint, last: PathPoint) -> bool:
     """Whether a piece may meet a surface at some pose, as far as points of the surface's body tell."""
-    fixed = [
-        as_array(point.position) for point in (first, last) if type(point) is PathPoint and point.body == wrap.body
-    ]
-    if wrap.varies or any(map(is_symbolic, fixed)):
-        return True
-    ends = [wrap.seen(x) for x in fixed]
+    ends = _own_ends(wrap, first, last)
     return not any(map(wrap.holds, ends)) and (len(ends) < 2 or bool(wrap.meets(*ends)))
+
+
+def holds_end(wrap: Wrap, first: PathPoint, last: PathPoint) -> bool:
+    """Whether an end of a piece lies inside a surface at every pose, since it is a point of the surface's body."""
+    return not wrap.holds_inside and any(map(wrap.holds, _own_ends(wrap, first, last)))
+
+
+def _own_ends(wrap: Wrap, *ends: PathPoint) -> list[Array]:
+    """(3,) each, the ends of a piece that are points of a surface's body, in its frame; none where numbers vary."""
+    own = [as_array(x.position) for x in ends if type(x) is PathPoint and x.body == wrap.body]
+    return [] if wrap.varies or any(map(is_symbolic, own)) else [wrap.seen(x) for x in own]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.reports import UnsupportedWarning
+from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
 from myoquat.joints import ModelError
 from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
 
@@ -243,3 +243,14 @@ def test_impossible_sizes_name_the_muscle(read):
 def test_a_quadrant_that_means_nothing_is_reported(read):
     with pytest.warns(UnsupportedWarning, match="quadrant 'z'; read as all"):
         read(quadrant="z")
+
+
+def test_point_inside_a_surface_of_its_own_body_is_reported_once_and_not_flagged(read):
+    """An end of another body, which may come into the surface, is flagged where it does."""
+    held = ("bodyset/upper", "0.01 -0.29 0"), ("bodyset/lower", "0.03 -0.1 0")
+    with pytest.warns(ImplausibleWarning, match=r"hold a point of their body, passed over there \(ball of held\)"):
+        model, _ = read({"held": (held, [("ball", "-1 -1")])})
+    coming = ("bodyset/upper", "0.03 -0.1 0"), ("bodyset/lower", "0.01 0.01 0")
+    other, _ = read({"coming": (coming, [("ball", "-1 -1")])})
+    found = [path_flags(m, np.zeros(2))[0] & PathFlag.INSIDE for m in (model, other)]
+    assert found == [0, PathFlag.INSIDE]
