@@ -22,7 +22,7 @@ from myoquat.data.tables import labelled
 from myoquat.data.xml import Element, boolean, complain, number, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
-from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw
+from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw, PathActuator
 
 __all__ = [
     "MODEL_OPERATORS",
@@ -235,7 +235,7 @@ def read_processed_model(file: MocoFile, processor: Processor | None, unsupporte
 
 def _least(muscle: Muscle, given: tuple[float | None, float | None]) -> Interval:
     """Bounds of a muscle's control in its file, or those of OpenSim."""
-    least = 0.0 if isinstance(muscle.law, DeGrooteFregly2016) else LEAST_CONTROL
+    least = 0.0 if isinstance(muscle.law, (DeGrooteFregly2016, PathActuator)) else LEAST_CONTROL
     low, high = given
     return least if low is None else low, 1.0 if high is None else high
 

@@ -147,6 +147,7 @@ UNREAD = {  # bounds of the control of a muscle: the value that says nothing, an
     "min_control": (0.01, 1.0),
     "max_control": (1.0, -1.0),
 }
+ACTUATOR = "PathActuator"  # whose control has no bounds unless the file states some
 
 
 def has_path(element: Any) -> bool:
@@ -172,6 +173,10 @@ def read_muscle(element: Any, frames: Contacts, surfaces: Surfaces, unsupported:
         limit = element.find(tag)
         if limit is not None and sign * (number(element, tag, infinite=True) - idle) > 0:
             unsupported.count(element, f"{tag}: its activation goes from its least to 1")
+    if element.tag == ACTUATOR:
+        low, high = (number(element, tag, np.inf, infinite=True) for tag in UNREAD)
+        if -np.inf < low < 0 or 1 < high < np.inf:
+            unsupported.count(element, "control beyond 0 to 1: its activation goes from 0 to 1")
     return Muscle(name, along, law, read_activation(element), dynamics)
 
 
@@ -226,7 +231,7 @@ def _axis(element: Any, axis: str) -> tuple[str, AxisFunction, tuple[float, floa
 # ---- Muscles, written; read back, their laws must be equal ---------------------------------------------------------
 
 
-FALLBACK = "PathActuator"  # for a path whose law OpenSim does not know, or that has none
+FALLBACK = ACTUATOR  # for a path whose law OpenSim does not know, or that has none
 READ_BACK_TOLERANCE = 1e-12  # relative, of numbers that are written in another form
 
 
@@ -244,14 +249,23 @@ def force_element(parent: Element, muscle: Muscle, unwritten: UnwrittenParts) ->
         strength = getattr(muscle.law, "max_isometric_force", None)
         if strength is not None:
             add(force, "optimal_force", strength)
+        _add_bounds(force)
         return force
     force = add(parent, format_.tag, name=muscle.name)
+    if format_.tag == ACTUATOR:
+        _add_bounds(force)
     format_.fill(force, muscle.law)
     add_activation_dynamics(force, muscle.activation_dynamics)
     if muscle.activation is not None and force.tag in TIMES:
         add(force, "default_activation", muscle.activation)
     _check(force, muscle)
     return force
+
+
+def _add_bounds(force: Element) -> None:
+    """The bounds of an activation as those of a PathActuator's control."""
+    add(force, "min_control", 0.0)
+    add(force, "max_control", 1.0)
 
 
 def _with_thelen_of_opensim(muscle: Muscle, unwritten: UnwrittenParts) -> Muscle:

@@ -170,6 +170,20 @@ def test_bounds_of_a_muscles_control_are_reported(tmp_path):
     load_model(path, strict=True)
 
 
+@pytest.mark.parametrize(("tag", "bound"), [("min_control", "-3"), ("max_control", "4")])
+def test_controls_of_path_actuators_beyond_an_activation_are_reported(tmp_path, tag, bound):
+    """OpenSim's actuator of this bound pushes, or pulls four times as much."""
+    path = tmp_path / "x.osim"
+    text = re.sub(r"<(/?)Thelen2003Muscle\b", r"<\1PathActuator", TEXT)
+    text = text.replace("<max_isometric_force>", f"<{tag}>{bound}</{tag}><max_isometric_force>", 1)
+    path.write_text(text)
+    with pytest.warns(UnsupportedWarning, match=r"1 PathActuator \(control beyond 0 to 1: its activation goes from 0"):
+        model = load_model(path)
+    model.save(tmp_path / "again.osim")
+    assert "<max_control>1.0</max_control>" in (tmp_path / "again.osim").read_text()
+    load_model(tmp_path / "again.osim")
+
+
 @pytest.mark.parametrize("tag", ["PathActuator", "RigidTendonMuscle"])
 def test_bounds_of_other_path_forces_are_reported(tmp_path, tag):
     path = tmp_path / "x.osim"
