@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import velocity_row
+from myoquat.core.arguments import indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -100,11 +102,23 @@ Reserves = float | Mapping[str, float] | Sequence[AnyReserve]
 
 
 def reserves_of(given: Reserves, free: Sequence[str]) -> tuple[AnyReserve, ...]:
-    """The reserves as they are given, one for each name with its strength, or one on every free velocity."""
+    """The reserves as they are given, one for each name with its strength, or one on every free velocity.
+
+    Patterns such as "pelvis.*" stand for free velocities, and the last that fits counts. ValueError for one that fits
+    none.
+    """
     if isinstance(given, (int, float)):
         return tuple(Reserve(name, float(given)) for name in free)
     if isinstance(given, Mapping):
-        return tuple(Reserve(name, float(strength)) for name, strength in given.items())
+        strengths: dict[str, float] = {}
+        for name, strength in given.items():
+            fitting = [known for known in free if fnmatchcase(known, name)] if set(name) & set("*?[") else [name]
+            if not fitting:
+                indices_of("free velocity", [name], free)
+            strengths |= dict.fromkeys(fitting, float(strength))
+        return tuple(Reserve(name, strength) for name, strength in strengths.items())
+    if not isinstance(given, Sequence):
+        raise TypeError(f"reserves are a strength, strengths by name, or a sequence of Reserve, not {given!r}")
     for reserve in given:
         if not isinstance(reserve, AnyReserve):
             raise TypeError(

@@ -54,6 +54,7 @@ from myoquat.muscle.model import Model
 __all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
 
 MISSING_SHARE = 1e-3  # of the greatest missing moment; less is what others leave through muscles of several joints
+MUSCLE_SHARE = 1e-9  # of a missing moment; moments of muscles that are smaller are round-off
 CONE_TOLERANCE_RAD = 1e-6
 
 
@@ -239,7 +240,8 @@ class Redundancy(MotionResult, Solved):
         at_most = float((sign * self.arms[t, :, e] * self.force[t] + np.maximum(gains * (1 - a), -gains * a)).sum())
         reserve = next((reserve for reserve in self.reserves if reserve.name == name), None)
         unit = self.system.force_units.get(name, "N")
-        acting = [*(["muscle"] if np.any(gains) else []), *(["reserve"] if reserve is not None else [])]
+        pulls = np.abs(gains).max(initial=0.0) > MUSCLE_SHARE * abs(missing[worst])
+        acting = [*(["muscle"] if pulls else []), *(["reserve"] if reserve is not None else [])]
         if not acting:
             why = "no muscle and no reserve acts on it"
         elif acting == ["muscle"]:
@@ -302,7 +304,7 @@ def redundancy(
 
     effort    what is minimal; None for the sum of squares of activations and reserves.
     reserves  actuators beside the muscles, on velocities (`Reserve`) or anywhere (`ReserveActuator`); or strengths
-              [N m, N] by velocity, or one strength for all free velocities. None by default.
+              [N m, N] by velocity or pattern, such as "pelvis.*", or one strength for all free velocities. () has none.
     cones     stability rules of joints, such as `JointCone`; one at most may be a `SearchedRule`.
     dynamics  None: frames are independent. `Sequential()`: activations of muscles with `activation_dynamics` change no
               further between frames than excitations of 0 or 1 bring them; `Coupled()`: with the least total.

@@ -233,6 +233,27 @@ def test_reasons_name_what_is_missing_and_the_reserve_that_gives_it():
     assert "its muscles give at most 48 N m in this direction" in reason
 
 
+def test_reserves_by_patterns_are_those_of_their_velocities():
+    model, motion = held_arm(1.0)
+    shoulder, elbow = model.system.velocity_names
+    both = redundancy(model, motion, reserves={"*": 3.0, "fore*": 5.0})
+    assert [(r.name, r.strength) for r in both.reserves] == [(shoulder, 3.0), (elbow, 5.0)]
+    with pytest.raises(ValueError, match=r"there is no free velocity 'knee\*'"):
+        redundancy(model, motion, reserves={"knee*": 5.0})
+    with pytest.raises(
+        TypeError, match="reserves are a strength, strengths by name, or a sequence of Reserve, not None"
+    ):
+        redundancy(model, motion, reserves=None)
+
+
+def test_round_off_is_no_muscle():
+    """Constraints and wrapped paths leave moments of 1e-15 on joints that no muscle crosses."""
+    model, motion = held_arm(1.0)
+    found = redundancy(model, motion)
+    (reason,) = replace(found, arms=found.arms + 1e-17).reasons()
+    assert "no muscle and no reserve acts on it" in reason
+
+
 @pytest.fixture(scope="module")
 def loop():
     """A chain whose tip a rod holds, with a hinge that follows another, and one that is locked."""
