@@ -23,6 +23,7 @@ from myoquat.data.motions.coordinates import (
     warn_of_modes,
     with_own_speeds,
 )
+from myoquat.data.motions.formats import B3D
 from myoquat.data.motions.orientations import continuous_quaternions
 from myoquat.data.motions.series import check_run, check_series, check_time, cut, frames_in
 from myoquat.data.storage import read_motion, write_motion
@@ -272,6 +273,7 @@ OTHER_FILES = {
     ".npz": "Trajectory.load reads a stored simulation",
     ".bvh": "load_bvh reads skeletons",
     ".mvnx": "load_suit reads recordings of a suit",
+    ".b3d": B3D,
 }
 
 

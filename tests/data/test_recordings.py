@@ -11,7 +11,7 @@ import myoquat as mq
 from myoquat import ModelError
 from myoquat.analysis import motion as mo
 from myoquat.apps.command import main as command_line
-from myoquat.data import load_bvh, load_orientations, load_suit, load_table, save_bvh
+from myoquat.data import load_bvh, load_motion, load_orientations, load_suit, load_table, save_bvh
 from myoquat.joints import quaternion_exp, quaternion_from_matrix
 
 SHEET = """<?xml version="1.0" encoding="UTF-8"?>
@@ -144,6 +144,9 @@ def test_frames_that_lack_a_quantity_and_other_files_are_rejected(tmp_path):
         load_suit(tmp_path / "b.xml")
     with pytest.raises(ModelError, match="AddBiomechanics is not read: its own library, nimblephysics, writes"):
         load_table(tmp_path / "walk.b3d")
+    (tmp_path / "walk.b3d").write_bytes(b"")
+    with pytest.raises(ModelError, match="AddBiomechanics is not read: its own library"):
+        load_motion(tmp_path / "walk.b3d", mq.load_model("two_link"))
 
 
 # ---- skeletons ---------------------------------------------------------------------------------------------------
