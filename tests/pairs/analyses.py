@@ -118,6 +118,8 @@ def environment(case: Case) -> None:
     m, h, system = case.model, 1e-3, case.system
     if not {*m.muscle_names, *m.control_names} - {prescribed.name for prescribed in m.inputs}:
         raise NotHere("nothing acts")
+    if m.constraints and any(c.prescribed is not None for c in m.coordinates):
+        raise NotHere("episodes begin at rest, off constraints of bodies that a prescribed coordinate moves")
     task = PoseTask(m, h, 3, low=m.start_q, high=m.start_q, start_time=float(case.t[0]))
     with from_one_start():
         envs = VectorEnvironment(task, STATES)
