@@ -12,7 +12,15 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import load_table
-from myoquat.data.setups.analyses import ActuationSetup, Analysis, KinematicsSetup, force_sets, times_of
+from myoquat.data.setups.analyses import (
+    ActuationSetup,
+    Analysis,
+    KinematicsSetup,
+    analyses_of,
+    described,
+    force_sets,
+    times_of,
+)
 from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
 from myoquat.data.xml import (
     Element,
@@ -224,6 +232,8 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
     root = document.root
     forces = force_sets(document, root)
     window = positive(root, "cmc_time_window", 0.01)
+    own = ("Kinematics", "Actuation")  # which a CMCTool writes whatever its setup names
+    analyses = [e for e in document.set_of(root, "AnalysisSet")[0] if boolean(e, "on", True) and e.tag not in own]
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     return CmcSetup(
         document.name,
@@ -236,7 +246,7 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
         times_of(root),
         window,
         _tasks(document.needed_file(root, "task_set_file"), _bandwidth),
-        _left_out(document, root),
+        _left_out(document, root, analyses),
         document.results,
     )
 
@@ -289,11 +299,11 @@ def _gain(element: Element, tag: str, default: float) -> float:
     return found[0]
 
 
-def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
-    sets = [element for tag in ("AnalysisSet", "ControllerSet") for element in document.set_of(root, tag)[0]]
-    named = [f"<{e.tag}> {e.get('name') or ''}".strip() for e in sets if boolean(e, "on", True)]
+def _left_out(document: SetupDocument, root: Element, analyses: Sequence[Element]) -> tuple[str, ...]:
+    """Analyses, controllers that are on, and files of a tool that does not use them."""
+    controllers = [e for e in document.set_of(root, "ControllerSet")[0] if boolean(e, "on", True)]
     files = ("constraints_file", "rra_controls_file", "desired_points_file")
-    return (*named, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
+    return (*described([*analyses, *controllers]), *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
 
 
 # ---- RRATool: a motion that is consistent with its ground reactions -----------------------------------------------
@@ -309,6 +319,7 @@ class RraSetup:
     output    the file of the adjusted model, None for none
     left_out  what is named and not known
     results   the folder of results
+    analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
     """
 
     name: str
@@ -324,9 +335,7 @@ class RraSetup:
     output: Path | None
     left_out: tuple[str, ...]
     results: Path
-    analyses: tuple[Analysis, ...] = (
-        KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False),
-    )  # fmt: skip
+    analyses: tuple[Analysis, ...]
     controls: tuple[Path, ...] = ()
 
 
@@ -341,6 +350,8 @@ def read_rra(document: SetupDocument) -> RraSetup:
     names = [name for name in text(root, "force_set_files", "").split() if name not in NOTHING]
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     adjusts = boolean(root, "adjust_com_to_reduce_residuals")
+    analyses, unknown = analyses_of(document, root)
+    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
     body = text(root, "adjusted_com_body", "") if adjusts else ""
     if adjusts and body in NOTHING:
         complain(root, "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>")
@@ -358,6 +369,7 @@ def read_rra(document: SetupDocument) -> RraSetup:
         (document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim")
         if adjusts
         else None,
-        _left_out(document, root),
+        _left_out(document, root, unknown),
         document.results,
+        (*analyses, *(own for own in added if not any(isinstance(one, type(own)) for one in analyses))),
     )

@@ -55,10 +55,14 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
     """Frames as far apart as the window, coordinates near those of the file, and what has no equal is named."""
     followed = partial(computed_muscle_control, backend="numpy", step=1e-3)
     monkeypatch.setattr(forward, "computed_muscle_control", followed)
+    analyses = '<AnalysisSet><objects><Kinematics name="moves"/><ForceReporter name="forces"/></objects></AnalysisSet>'
+    (folder / "setup.xml").write_text(SETUP.replace("<task_set", f"{analyses}<task_set"))
     with pytest.warns(MotionWarning) as messages:
         written = run_setup(folder / "setup.xml")
     words = " ".join(str(one.message) for one in messages)
     assert "<constraints_file> is left out" in words
+    assert "<ForceReporter> forces is left out" in words
+    assert "<Kinematics>" not in words  # whose files the tool writes
     assert "<BodyActuator> push is left out" in words
     tables = {path.name.removeprefix("limb_").removesuffix(".sto"): load_table(path) for path in written}
     assert set(tables) == {"Kinematics_q", "Kinematics_u", "controls", "Actuation_force", "pErr"}

@@ -247,6 +247,19 @@ def test_a_setup_of_the_tool_runs(tmp_path):
     assert "ControlLinear" in (results / "walk_controls.xml").read_text()
 
 
+def test_analyses_of_the_tool_run_and_others_are_named(tmp_path):
+    """OpenSim's tool runs those of its setup, and adds Kinematics and Actuation where there is none."""
+    planar(tmp_path)
+    analyses = '<Kinematics name="K"/><BodyKinematics name="B"/><ProbeReporter name="probes"/>'
+    text = SETUP.format(replaces="true", body="trunk")
+    text = text.replace("<results", f"<AnalysisSet><objects>{analyses}</objects></AnalysisSet><results")
+    (tmp_path / "setup.xml").write_text(text)
+    with pytest.warns(mo.MotionWarning, match="^<ProbeReporter> probes is left out"):
+        names = {path.name for path in run_setup(tmp_path / "setup.xml")}
+    assert {"walk_K_q.sto", "walk_B_pos_global.sto", "walk_Actuation_force.sto"} < names
+    assert "walk_Kinematics_q.sto" not in names
+
+
 def test_setups_that_mean_something_else_are_rejected(tmp_path):
     planar(tmp_path)
     for replaces, body, message in (
