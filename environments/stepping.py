@@ -193,7 +193,7 @@ class Stepper:
         ValueError for one off the constraints."""
         q, u = imposed(self.model, q, u, self.task.start_time)
         try:
-            self.problem.check_start(q, u, p if self.names else None, self.task.start_time)
+            q, u = self.problem.started(q, u, p if self.names else None, self.task.start_time)
         except ValueError as error:
             raise ValueError(f"task: {str(error).partition(';')[0]}") from None
         return self.method.begin(self.equations, q, u, *self._own_start(q, p))

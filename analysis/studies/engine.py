@@ -34,7 +34,7 @@ from myoquat.dynamics.constraints.equations import imposed
 from myoquat.dynamics.integrators import FIXED_STEP, StateEquations
 from myoquat.dynamics.regularity import check_regular
 from myoquat.dynamics.simulation.methods import BY_ACCELERATION
-from myoquat.dynamics.simulation.problem import Start, check_varied_start, muscle_starts
+from myoquat.dynamics.simulation.problem import Start, muscle_starts, varied_start
 from myoquat.joints.evaluation import kernel_for, traced_programs
 from myoquat.joints.vectors import joined
 from myoquat.kernels import Outcome
@@ -199,10 +199,9 @@ class Engine:
         if not equations.constraints:
             return start
         q, u = imposed(self.study.model, *start, 0.0)
-        if p is None:
-            ConstraintArrays(Constraints(equations.system, equations.constraints)).check(q, u, 0.0)
-        else:
-            check_varied_start(equations, q, u, p)
+        if p is not None:
+            return varied_start(equations, q, u, p)
+        ConstraintArrays(Constraints(equations.system, equations.constraints)).check(q, u, 0.0)
         return q, u
 
     def _inputs(self, values: Array) -> dict[str, Any]:

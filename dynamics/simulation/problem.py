@@ -39,7 +39,7 @@ from myoquat.muscle.laws.equilibrium import numbers_of
 from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import check_start, elastic, state_names
 
-__all__ = ["Problem", "SampledFeedback", "Start", "check_varied_start", "muscle_starts"]
+__all__ = ["Problem", "SampledFeedback", "Start", "muscle_starts", "varied_start"]
 
 
 Check = Callable[[ArrayLike], Array]
@@ -112,14 +112,13 @@ class Problem:
             shapes = ", ".join(f"{name} {value.shape}" for name, value in found.items())
             raise ValueError(f"parameters: the arrays do not broadcast: {shapes}") from None
 
-    def check_start(self, q: Array, u: Array, p: Array | None, t: float = 0.0) -> None:
-        """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
-        if self.constraint_arrays is None:
-            return
-        if p is None:
+    def started(self, q: Array, u: Array, p: Array | None, t: float = 0.0) -> Pair:
+        """Where runs with numbers p (..., n) of their own start: see `varied_start`."""
+        if self.constraint_arrays is not None and p is not None:
+            return varied_start(self.equations, q, u, p, t)
+        if self.constraint_arrays is not None:
             self.constraint_arrays.check(q, u, t)
-            return
-        check_varied_start(self.equations, q, u, p, t)
+        return q, u
 
     # ---- inputs of the muscles and torques ---------------------------------------------------------------------
 
@@ -412,9 +411,16 @@ class Start:
 # ---- Where the muscles' states of every sample begin: in equilibrium, with the numbers of that sample ----------------
 
 
-def check_varied_start(equations: StateEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> None:
-    """ValueError for a run that starts off the constraints, which the numbers p (..., n) of each run may move."""
-    system = equations.system
+def varied_start(equations: StateEquations, q: Array, u: Array, p: Array, t: float = 0.0) -> Pair:
+    """Where runs start: at q (..., nq), u (..., nu), prescribed coordinates where the functions with the numbers p
+    (..., n) of each run have them. ValueError for a run that starts off the constraints, which its numbers may move."""
+    system, varied = equations.system, equations.varied
+    if varied is not None and any(location.steps[0] in ("coordinates", "couplers") for location in varied.locations):
+        rows = spread(q, u, p)
+        states = [
+            imposed(varied.bind(rows[2][run]), rows[0][run], rows[1][run], t) for run in np.ndindex(rows[2].shape[:-1])
+        ]
+        q, u = (np.reshape(x, (*rows[2].shape[:-1], -1)) for x in zip(*states, strict=True))
 
     def violated(q: Array, u: Array, t: Array, p: Array) -> Array:
         held = equations.fixed(p).constrained
@@ -430,6 +436,7 @@ def check_varied_start(equations: StateEquations, q: Array, u: Array, p: Array, 
             f"with its own parameters: row {row} is off by "
             f"{off[(*run, row)]:.3g}, allowed is {MAX_START_VIOLATION:g}; give each run a q0, u0 on its constraints"
         )
+    return q, u
 
 
 def muscle_starts(equations: StateEquations, q: Array, activation: Array, p: Array | None) -> tuple[Array, ...]:

@@ -161,9 +161,9 @@ def _adaptive(
     events: Sequence[Event],
 ) -> tuple[Run, Any, Any]:  # fmt: skip
     """By SciPy's solvers, state after state."""
-    p = problem.values(inputs.parameters)
+    p, q, u = problem.values(inputs.parameters), start.q, start.u
     if p is not None:
-        problem.check_start(start.q, start.u, p, timing.start)
+        q, u = problem.started(q, u, p, timing.start)
     whole = AdaptiveProblem(problem.equations, controls, problem.choice, timing, tuple(events), p)
-    given = problem.at_start(controls, inputs, timing.start, (start.q, start.u))
-    return solve_batch(whole, (start.q, start.u, *problem.own_start(start.q, given, inputs, p)))
+    given = problem.at_start(controls, inputs, timing.start, (q, u))
+    return solve_batch(whole, (q, u, *problem.own_start(q, given, inputs, p)))

@@ -126,7 +126,7 @@ class Simulator:
         controls = problem.controls(inputs) if controls is None else controls
         p = problem.values(inputs.parameters)
         if p is not None:
-            problem.check_start(q, u, p, timing.start)
+            q, u = problem.started(q, u, p, timing.start)
         constants: dict[str, Any] = {} if p is None else {"p": p}
         if problem.equations.baumgarte:
             constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant

@@ -719,7 +719,7 @@ SETTING: dict[str, Mapping[str, Level]] = {
     "load": _option("load", none=False, wrenches=True),
     "batch": _option("batch", one=(), several=(3,), grid=(2, 2)),
     "parameters": _option("parameters", bodies="bodies", muscles="muscles", forces="forces", actuators="actuators",
-                          inputs="inputs", held=("couplers", "constraints"), any="any"),
+                          inputs="inputs", held=("couplers", "constraints", "coordinates"), any="any"),
     "integrator": _option("integrator", **{m: m for m in INTEGRATORS}),
     "stabilization": _option("stabilization", **{s: s for s in ("projection", "baumgarte", "norm", "none")}),
     "transcription": _option("transcription", **{name: name for name in TRANSCRIPTIONS}),

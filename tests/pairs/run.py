@@ -66,26 +66,29 @@ def _of_group(seed: int, group: str) -> Iterator[dict[str, str]]:
         yield from _array(seed, group, number)
 
 
-def _rows(seed: int) -> Iterator[tuple[dict[str, str], set[str]]]:
-    """(row, laws): of the groups in turn, each row with the laws that every row has and one of its group's own."""
+def _rows(seed: int, own: int) -> Iterator[tuple[dict[str, str], set[str]]]:
+    """(row, laws): of all groups by turns, each row with the laws that every row has and `own` of its group's."""
     everywhere = set(LAWS) - COMPILED
-    groups = [(_of_group(seed, name), cycle(group.laws or [""]), group.rows) for name, group in GROUPS.items()]
-    while True:
-        for rows, own, number in groups:
-            for _ in range(number):
-                yield next(rows), everywhere | {next(own)}
+    rows = {name: enumerate(_of_group(seed, name)) for name in GROUPS}
+    turns = sorted(((k + 0.5) / group.rows, name) for name, group in GROUPS.items() for k in range(group.rows))
+    for _, name in cycle(turns):
+        k, row = next(rows[name])
+        laws = GROUPS[name].laws
+        yield row, everywhere | {laws[(k + i) % len(laws)] for i in range(min(own, len(laws)))}
 
 
 def run(wanted: int, seed: int = 0, laws: Collection[str] = tuple(LAWS), *, first: int = 0, end: float = np.inf,
-        tell: Callable[[Failure], None] = lambda _: None) -> Report:  # fmt: skip
+        own: int = 2, tell: Callable[[Failure], None] = lambda _: None) -> Report:  # fmt: skip
     """Check `wanted` cases of `laws` with numbers from `first` on, below `end`; the row is number // len(LAWS).
+
+    Each row has `own` laws of its group, by turns, beside those that all rows have.
 
     A case is a row of a covering array and a law that speaks of it, numbered by the laws of each row. Cases in which
     the law finds nothing to check are not counted.
     """
     report = Report()
     with suppress(KeyboardInterrupt):  # which leaves what was counted
-        for k, (row, here) in enumerate(_rows(seed)):
+        for k, (row, here) in enumerate(_rows(seed, own)):
             if report.checked >= wanted or k * len(LAWS) >= end:
                 break
             cases: list[Case] = []

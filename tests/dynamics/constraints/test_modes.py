@@ -13,8 +13,10 @@ import myoquat as mq
 from myoquat.data.reports import UnwrittenWarning
 from myoquat.dynamics import Inputs, forward_dynamics_derivatives
 from myoquat.dynamics.constraints import assemble
+from myoquat.environments import PoseTask, VectorEnvironment
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.functions import Linear, Sine
+from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler
 
 UPPER = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.02, 0.01, 0.02, 0.0, 0.0, 0.0)}
@@ -94,3 +96,33 @@ def test_urdf_fixes_a_locked_joint(tmp_path):
     expected = SYSTEM.poses(np.array([0.3, 0.2]))["b"]
     for part, other in zip(found.poses(np.array([0.2]))["b"], expected, strict=True):
         np.testing.assert_allclose(part, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"step": 1e-3}, {"rtol": 1e-9}], ids=["steps", "adaptive"])
+def test_numbers_of_prescribed_functions_move_the_start_of_each_run(options):
+    """q2 follows q1 by a coupler and starts with it; q0 that are given are replaced as without parameters."""
+    model = replace(PRESCRIBED, couplers=(Coupler("geared", "q2", "q1", Linear(0.5, 0.1)),))
+    name, values = "coordinates.q1.prescribed.amplitude", np.array([0.5, 0.8])
+    options |= {"duration": 0.05, "start_time": 0.3, "output_step": 0.01}
+    run = mq.simulate(model, [0.0, 0.0], [0.0, 0.0], parameters={name: values}, **options)
+    for k, value in enumerate(values):
+        built = mq.muscle.Parameters.of(model, name).bind([value])
+        alone = mq.simulate(built, [0.0, 0.0], [0.0, 0.0], **options)
+        assert alone.q[0, 0] == pytest.approx(value * np.sin(0.9) + 0.2, rel=1e-15)
+        np.testing.assert_allclose(run.q[k], alone.q, rtol=1e-9)
+        np.testing.assert_allclose(run.u[k], alone.u, rtol=1e-8)
+
+
+def test_studies_and_environments_vary_prescribed_functions():
+    motor = CoordinateActuator("motor", "q2", lower=-1.0, upper=1.0)
+    model, name = replace(PRESCRIBED, actuators=(motor,)), "coordinates.q1.prescribed.offset"
+    study = mq.Study(model, {name: [0.2, 0.6]}, design="grid", duration=0.02)
+    aim = {"low": [0.0, 0.0], "high": [0.0, 0.0], "start_low": [0.0, 0.1], "start_high": [0.0, 0.1], "start_time": 0.4}
+    envs = VectorEnvironment(PoseTask(model, **aim), 1, randomize={name: (0.6, 0.6)})
+    envs.reset(seed=0)
+    envs.step([[0.0]])
+    built = mq.muscle.Parameters.of(model, name).bind([0.6])
+    rows = study.run(progress=False).q_final.values
+    np.testing.assert_allclose(rows[1], mq.simulate(built, duration=0.02).q[-1], rtol=1e-12)
+    run = mq.simulate(built, [0.0, 0.1], None, 0.02, 0.002, method="semi_implicit_euler", start_time=0.4)
+    np.testing.assert_allclose(envs.episodes.x[0], [*run.q[-1], *run.u[-1]], rtol=1e-12)
