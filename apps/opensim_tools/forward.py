@@ -76,12 +76,13 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     assert done.u is not None
     assert found.reserve is not None
     shares = found.reserve / np.array([r.strength for r in found.reserves])
+    tracked = [name for name in setup.tracked if name in names]
     files = {
         "Kinematics_q": ("Coordinates", names, done.q * scale, True),
         "Kinematics_u": ("Speeds", names, done.u * scale, True),
         "controls": ("controls", actuators, np.hstack([found.activation, shares]), False),
         "Actuation_force": ("Actuator Forces", actuators, np.hstack([found.force, found.reserve]), False),
-        "pErr": ("PositionErrors", names, found.error, False),
+        "pErr": ("PositionErrors", tracked, found.error[:, [names.index(name) for name in tracked]], False),
     }
     for ending, (title, labels, values, degrees) in files.items():
         table = over_time(done.time, labelled(labels, values))

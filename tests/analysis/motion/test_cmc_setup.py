@@ -120,3 +120,6 @@ def test_a_coordinate_without_a_task_is_left_free(folder):
     q = load_table(next(path for path in written if path.name == "limb_Kinematics_q.sto"))
     expected = [[17.18873385, 0.0], [19.04644523, 10.9871315], [17.85364221, 19.28174238], [14.00011257, 22.85354007]]
     np.testing.assert_allclose(q.iloc[[0, 10, 20, 30]][["hip", "knee"]], expected, atol=0.01)
+    errors = load_table(next(path for path in written if path.name == "limb_pErr.sto"))
+    assert list(errors.columns) == ["knee"]  # OpenSim has the coordinates of tasks
+    np.testing.assert_allclose(errors["knee"], 0.4 * np.sin(5 * q.index) - np.radians(q["knee"]), atol=1e-4)
