@@ -125,11 +125,11 @@ class Constraints:
     def nearest(self, q: Array, u: Array, t: Array, newton_steps: int = 2) -> Pair:
         """(q, u) projected onto the constraints along M^-1 A^T: `newton_steps` for q, then u at once. A is that of each
         pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on
-        the constraints by the product of that and its own size, not the distance from them."""
-        parts = [c for c in self.parts if c.position(self.system, q, t).shape[-1]]
-        held, metric = Constraints(self.system, parts, self.redundant, self._weightless), self._metric(q, t)
-        for _ in range(newton_steps if held.parts else 0):
-            step, _ = held._solved(metric, held.position_jacobian(q, t), -held.position(q, t), (q, t))
+        the constraints by the product of that and its own size, not the distance from them. Motions of poses obey
+        constraints on velocities alone: what is locked stays."""
+        metric = self._metric(q, t)
+        for _ in range(newton_steps if self.position(q, t).shape[-1] else 0):
+            step, _ = self._solved(metric, *self.closing(q, t), (q, t))
             q = state.integrate(self.system, q, step)
         return q, u + self._solved(metric, self.jacobian(q, t), -self.rate(q, u, t), (q, t))[0]
 
@@ -150,6 +150,20 @@ class Constraints:
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
         return joined_matrices([c.position_jacobian(self.system, q, t) for c in self.parts], -2)
+
+    def closing(self, q: Array, t: Array) -> Pair:
+        """(rows (..., k, nu), wanted (..., k)): motions of a pose onto the constraints have rows motion = wanted.
+
+        Those of phi, and for constraints on velocities alone those of psi, to which such a motion adds nothing.
+        """
+        rows, wanted = [], []
+        for c in self.parts:
+            phi = c.position(self.system, q, t)
+            on_poses = phi.shape[-1] > 0
+            A = c.position_jacobian(self.system, q, t) if on_poses else c.jacobian(self.system, q, t)
+            rows.append(A)
+            wanted.append(-phi if on_poses else 0.0 * A[..., 0])
+        return joined_matrices(rows, -2), joined(wanted)
 
     def _metric(self, q: Array, t: Array) -> "_Metric":
         """M; M + A^T A where M is singular."""

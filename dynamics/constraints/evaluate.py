@@ -177,7 +177,9 @@ class ConstraintArrays:
             if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):
                 break
             left = error
-            q = self.system.integrate(q, self._least(self.position_jacobian(q, t), q, t, -phi))
+            rows = self._evaluated("closing rows", lambda q, t: self.constraints.closing(q, t)[0], q=q, t=t)
+            wanted = self._evaluated("closing", lambda q, t: self.constraints.closing(q, t)[1], q=q, t=t)
+            q = self.system.integrate(q, self._least(rows, q, t, wanted))
         u = u + self._least(self.jacobian(q, t), q, t, -self.rate(q, u, t))
         self._refuse(q, u, t, "no state on the constraints is found nearby", "give one that is closer to them")
         return q, u

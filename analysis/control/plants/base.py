@@ -43,10 +43,11 @@ from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import Constraint, Constraints
+from myoquat.dynamics.factor import solve_small
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import joined, matvec, vecmat, vector
+from myoquat.joints.vectors import joined, matvec, transpose, vecmat, vector
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model, Parameters
 
@@ -185,6 +186,12 @@ class PathEquations:
         h, k = (sum(sizes) for sizes in zip(*self.sizes, strict=True)) if self.sizes else (0, 0)
         return list(range(h)), list(range(k))
 
+    @cached_property
+    def _on_velocities(self) -> list[int]:
+        """The rows of phidot that enter and belong to constraints on velocities alone."""
+        alone = [h == 0 for h, k in self.sizes for _ in range(k)]
+        return [place for place, row in enumerate(self.kept[1]) if alone[row]]
+
     @property
     def positions(self) -> int:
         """Number of rows of phi that enter."""
@@ -235,9 +242,13 @@ class PathEquations:
         return joined([phi[..., self.kept[0]], rate[..., self.kept[1]]])
 
     def moves(self, q: Array, t: Array, g: Array) -> tuple[Array, Array]:
-        """(..., nu) each: the moves of pose and velocities by multiples g (..., h + k) of the gradients at q."""
+        """(..., nu) each: the moves of pose and velocities by multiples g (..., h + k) of the gradients at q. Those of
+        poses are across constraints on velocities alone: what is locked stays."""
         P = self.constraints.position_jacobian(q, t)[..., self.kept[0], :]
         A = self.constraints.jacobian(q, t)[..., self.kept[1], :]
+        if self._on_velocities and self.positions:
+            S = A[..., self._on_velocities, :]
+            P = P - transpose(solve_small(S @ transpose(S), S @ transpose(P))) @ S
         return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A)
 
 

@@ -72,6 +72,25 @@ def test_locked_coordinate_stays_where_the_model_or_the_problem_has_it(method, e
     assert np.abs(found["b"] - locked).max() < 1e-9
 
 
+@pytest.mark.parametrize("method", ["hermite_simpson", "radau", "shooting"])
+def test_locked_coordinate_stays_beside_a_rope(method):
+    """The moves of poses onto the rope went through the lock, and the optimum used them: 0.1 rad in five intervals."""
+    link = {"mass": 1.0, "center_of_mass": (0.2, 0.05, -0.1), "inertia": (0.02, 0.03, 0.02, 0, 0, 0)}
+    turn, at = mq.joints.RevoluteJoint((0, 1, 0)), (0.4, 0.1, 0.0)
+    bodies = tuple(mq.Body(name, parent, turn, at, coordinate_names=(name,), **link)
+                   for name, parent in (("a", "ground"), ("b", "a"), ("c", "b"), ("d", "c")))  # fmt: skip
+    system, start = mq.ArticulatedSystem(bodies), np.array([0.2, 0.5, 0.3, -0.4])
+    R, p = system.poses(start)["d"]
+    length = float(np.linalg.norm(p + R @ [0.3, 0.0, 0.0] - [1.2, 0.0, 0.4]))
+    rope = Distance("d", "ground", (0.3, 0.0, 0.0), (1.2, 0.0, 0.4), distance=length)
+    model = mq.Model(system, coordinates=(Coordinate("b", locked=True),), start_q=tuple(start), constraints=(rope,))
+    torques = ("a_dot", "c_dot", "d_dot")
+    ends = {"initial": {"q": start, "u": 0.0}, "final": {"a": 0.6}}
+    found = Problem(model, 1.0, (Effort(),), 5, method, torques=torques, **ends).solve()
+    assert found.success
+    assert np.ptp(found["b"]) < 1e-9
+
+
 def test_bounds_of_a_locked_coordinate_contain_its_value():
     with pytest.raises(ValueError, match=r"initial: 'b' is -0\.5 to -0\.5, outside its bounds 0 to 1"):
         Problem(arm(), 1.0, (Effort(),), 5, torques=("a_dot",), bounds={"b": (0.0, 1.0)})
