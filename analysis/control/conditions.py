@@ -195,23 +195,25 @@ def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bo
 def periodic_pairs(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
     """The name at the start of every quantity and rotation, by its name at the end; ValueError as
     `periodic_constraint`."""
-    known = (*quantities.unknowns, *quantities.balls)
-    for name in (*periodic.free, *periodic.pairs, *periodic.pairs.values()):
-        if name not in known:
-            quantities.unknown(name, "periodic")
-    taken = _expanded(periodic, quantities)
-    return {name: taken.get(name, name) for name in known if name not in periodic.free}
+    keys = {unknown: key for key, unknown in quantities.unknowns.items()}
+
+    def key_of(name: str) -> str:
+        return name if name in quantities.balls else keys[quantities.unknown(name, "periodic")]
+
+    pairs, free = {key_of(end): key_of(start) for end, start in periodic.pairs.items()}, {*map(key_of, periodic.free)}
+    paired = _expanded(pairs, quantities)
+    return {key: paired.get(key, key) for key in (*quantities.unknowns, *quantities.balls) if key not in free}
 
 
-def _expanded(periodic: Periodic, quantities: Quantities) -> dict[str, str]:
+def _expanded(pairs: Mapping[str, str], quantities: Quantities) -> dict[str, str]:
     """Pairs of names, those of velocities added that follow from pairs of coordinates and bodies."""
-    found = dict(periodic.pairs)
+    found = dict(pairs)
     plant = quantities.plant
     twice = [start for start, count in Counter(found.values()).items() if count > 1]
     if twice:
         ends = ", ".join(repr(end) for end, start in found.items() if start == twice[0])
         raise ValueError(f"periodic: {ends} all end where {twice[0]!r} starts; each start belongs to one end")
-    for a, b in periodic.pairs.items():
+    for a, b in pairs.items():
         if (a in quantities.balls) != (b in quantities.balls):
             raise ValueError(f"periodic: {a!r} and {b!r} are unequal: one is a rotation, the other is not")
         if a in quantities.balls:

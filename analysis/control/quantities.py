@@ -52,7 +52,8 @@ class Quantities:
                        "controls": plant.control_names}  # fmt: skip
         for field, names in zip(("u", "w", "controls"), list(self.fields.values())[1:], strict=True):
             for place, name in enumerate(names):
-                self.unknowns.setdefault(name, Unknown(field, place))
+                key = f"{FIELDS[field]}.{name}" if name in self.unknowns else name
+                self.unknowns[key] = Unknown(field, place)
 
     def _add_coordinates(self) -> None:
         system = self.plant.system
@@ -67,7 +68,8 @@ class Quantities:
 
     def spelled(self, name: str) -> str:
         """The name of an unknown as a `Point` takes it, whatever else has this name."""
-        return f"{FIELDS[self.unknowns[name].field]}.{name}"
+        prefix = f"{FIELDS[self.unknowns[name].field]}."
+        return name if name.startswith(prefix) else prefix + name
 
     def unknown(self, name: str, where: str) -> Unknown:
         """The unknown of a name; ValueError with the nearest names for one that is not there, and for one that is both
@@ -75,8 +77,9 @@ class Quantities:
         field, bare = self._field_of(name, where)
         if field == "controls":
             return Unknown("controls", self.plant.control_names.index(bare))
-        if bare in self.unknowns:
-            return self.unknowns[bare]
+        for key in (f"{field}.{bare}", bare):
+            if key in self.unknowns:
+                return self.unknowns[key]
         if name in self.plant.unknown.names:
             raise ValueError(f"{where}: {name!r} is a parameter; its bounds are given as `parameters`")
         system = self.plant.system

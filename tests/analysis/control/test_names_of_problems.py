@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.control import Effort, Problem
+from myoquat.analysis.control import Effort, HermiteSimpson, Periodic, Problem
+from myoquat.analysis.control.conditions import periodic_pairs
 from myoquat.analysis.control.points import Names, Point
 from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint
 from myoquat.muscle.actuators import CoordinateActuator
@@ -33,3 +34,16 @@ def test_a_solution_has_both():
     np.testing.assert_allclose(found["controls.x"], 6 - 12 * found.control_time, atol=0.3)
     with pytest.raises(ValueError, match=BOTH):
         found["x"]
+
+
+def test_periodic_motions_ask_which_is_meant_and_close_the_control_too():
+    """Without its own key the control was not periodic, and `free` left out the coordinate without a word."""
+    with pytest.raises(ValueError, match=BOTH):
+        Problem(MODEL, 1.0, [Effort()], 4, periodic=Periodic(free=("x",)))
+    hermite = Problem(MODEL, 1.0, [Effort()], 4, HermiteSimpson(linear_controls=True))
+    for free, kept in ((("coordinates.x",), {"x_dot", "controls.x"}), (("controls.x",), {"x", "x_dot"})):
+        assert periodic_pairs(Periodic(free=free), hermite.quantities) == {name: name for name in kept}
+    swapped = periodic_pairs(Periodic({"coordinates.x": "coordinates.x"}), hermite.quantities)
+    assert swapped == {name: name for name in ("x", "x_dot", "controls.x")}
+    assert hermite.quantities.spelled("x") == "coordinates.x"
+    assert hermite.quantities.spelled("controls.x") == "controls.x"
