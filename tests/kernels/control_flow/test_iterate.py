@@ -27,17 +27,6 @@ def points(rng):
     return np.stack([rng.uniform(0, np.pi, 1003), rng.uniform(0, 0.9, 1003)], axis=-1)
 
 
-@pytest.mark.parametrize("lanes", [1, None])
-def test_kernel_solves_as_numpy_does(points, lanes):
-    kernel = kernels.compile(anomaly, {"x": 2}, lanes=lanes)
-    result = kernel(points)
-    E, again = result[:, 0], result[:, 1]
-    np.testing.assert_allclose(E - points[:, 1] * np.sin(E), points[:, 0], atol=1e-14)
-    np.testing.assert_allclose(again - points[:, 1] * np.sin(again), E, atol=1e-14)
-    np.testing.assert_allclose(result, anomaly(points), atol=1e-14)
-    np.testing.assert_array_equal(result[:, 3:], points)
-
-
 def waiting(x):
     """Kepler's equation for eleven pairs, three of which wait for others, and some only where they are wanted."""
     solved = [iterate(kepler, M, np.concatenate([M, e], axis=-1), 12, where=M[..., 0] > 1.0) for M, e in _pairs(x, 8)]
