@@ -14,7 +14,8 @@ from myoquat.kernels.tracing.tape import Node, Signature, Tape, Traced, in_casad
 
 ROWS = sorted(OPERATIONS)
 FUSED = ("fma", "fms", "fnma")  # made by rewriting, rounded once
-OURS = (*FUSED, *MARKS)  # without counterparts in CasADi
+
+
 POINTS = np.random.default_rng(5).uniform(0.05, 0.95, (40, 3))  # inside the domain of every operation
 
 
@@ -36,15 +37,6 @@ def test_machine_code_agrees_with_the_function_on_floats(name):
     kernel = Compiled(Recipe.of_body(lambda: traced(row)), cache="off")
     expected = np.asarray(row.evaluate(*points.T), dtype=float)
     np.testing.assert_allclose(kernel(points), expected, rtol=5e-16 if name not in FUSED else 1e-14, atol=1e-16)
-
-
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in OURS])
-def test_casadi_agrees_with_the_function_on_floats(name):
-    row, points = OPERATIONS[name], points_of(OPERATIONS[name])
-    x = [casadi.SX.sym(f"x{k}") for k in range(row.arity)]
-    function = casadi.Function("f", x, [in_casadi(Node(name, *range(row.arity)), *x)])
-    found = [float(function(*point)) for point in points]
-    np.testing.assert_allclose(found, np.asarray(row.evaluate(*points.T), dtype=float), rtol=1e-14, atol=1e-16)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if OPERATIONS[name].partials and name not in MARKS])

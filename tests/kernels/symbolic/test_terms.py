@@ -78,18 +78,6 @@ def test_what_was_not_chosen_takes_no_part_in_the_derivative():
     np.testing.assert_array_equal(kernel(np.array([[0.0], [4.0]])), [[0.0], [0.25]])
 
 
-def test_derivatives_nest():
-    """The Hessian of x^3 y + sin(x y)."""
-    f = lambda x: (x[0] ** 3 * x[1] + np.sin(x[0] * x[1]))[None]  # noqa: E731
-    kernel = kernels.compile(lambda x: jacobian_at(lambda y: jacobian_at(f, y)[0], x), {"x": 2})
-    x, y = 0.7, -0.4
-    s, c = np.sin(x * y), np.cos(x * y)
-    mixed = 3 * x**2 + c - x * y * s
-    np.testing.assert_allclose(
-        kernel(np.array([x, y])), [[6 * x * y - y**2 * s, mixed], [mixed, -(x**2) * s]], rtol=1e-14
-    )
-
-
 def test_entries_of_a_point_may_be_the_same_or_numbers():
     formula = lambda y: y[:1] * y[1:2] * y[2:]  # noqa: E731
     kernel = kernels.compile(lambda x: jacobian_at(formula, np.stack([x[0], x[0], 3.0 + 0.0 * x[0]]))[0], {"x": 1})
