@@ -1,5 +1,6 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from lxml import etree
 from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
-from myoquat.data.reports import UnwrittenParts
+from myoquat.data.reports import UnwrittenParts, UnwrittenWarning
 from myoquat.data.urdf.read import MOMENTS, UNLIMITED
 from myoquat.data.xml import Element, add_with, document_text
 from myoquat.joints import (
@@ -20,10 +21,12 @@ from myoquat.joints import (
     FixedJoint,
     ModelError,
     Shape,
+    SphericalJoint,
     euler_from_quaternion,
     quaternion_from_matrix,
     rotation_matrix,
 )
+from myoquat.joints.errors import shortened
 from myoquat.joints.functions import coefficients_of
 from myoquat.joints.multibody.body import SHAPES, Vector
 from myoquat.muscle import Model
@@ -122,7 +125,8 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
     """Write a model's system, ranges, couplers and the bounds of its actuators on coordinates.
 
     A joint whose coordinates are all locked becomes a fixed joint at the model's start. One UnwrittenWarning reports
-    the model's other parts, muscles included; `strict` makes it an error.
+    the model's other parts, muscles included; `strict` makes it an error. Another one names ball joints, for which URDF
+    has no type, so that other programs refuse the file.
     """
     path = Path(path)
     unwritten = UnwrittenParts()
@@ -132,6 +136,10 @@ def write_model(model: Model, path: str | Path, strict: bool = False, overwrite:
         unwritten.report(path, strict)
     _write_system(system, path, overwrite, drives)
     unwritten.report(path, strict)
+    balls = [body.name for body in system.bodies if isinstance(body.joint, SphericalJoint)]
+    if balls:
+        words = "ball joints have the type 'spherical', which this package reads and other programs refuse"
+        warnings.warn(f"{path}: {words} ({shortened(', '.join(balls))})", UnwrittenWarning, stacklevel=3)
 
 
 def write_urdf(system: ArticulatedSystem, path: str | Path, overwrite: bool = False) -> None:

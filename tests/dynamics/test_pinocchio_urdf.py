@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from myoquat.data import ImplausibleWarning
+from myoquat.data import ImplausibleWarning, UnwrittenWarning
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, forward_dynamics, mass_matrix
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, frame_pose
+from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint, frame_pose
 from myoquat.joints.multibody.sampling import random_system
+from myoquat.muscle import Model
 
 pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers
@@ -136,3 +137,17 @@ def test_a_joint_with_stiffness_and_no_damping_opens(tmp_path):
     )
     write_urdf(ArticulatedSystem((spring,)), tmp_path / "x.urdf")
     assert pin.buildModelFromUrdf(str(tmp_path / "x.urdf")).nv == 1
+
+
+def test_a_warning_names_the_joints_for_which_pinocchio_refuses_a_file(tmp_path):
+    """URDF has no type for ball joints; other joints open there."""
+    hinge = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    ball = Body("ball", "rod", SphericalJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    Model(ArticulatedSystem((hinge,))).save(tmp_path / "hinge.urdf")
+    assert pin.buildModelFromUrdf(str(tmp_path / "hinge.urdf")).nv == 1
+    with pytest.warns(
+        UnwrittenWarning, match=r"'spherical', which this package reads and other programs refuse \(ball\)"
+    ):
+        Model(ArticulatedSystem((hinge, ball))).save(tmp_path / "ball.urdf")
+    with pytest.raises(ValueError, match="valid URDF model"):
+        pin.buildModelFromUrdf(str(tmp_path / "ball.urdf"))
