@@ -305,7 +305,7 @@ def smooth(
                  between the frames beside them. Longer gaps, and those at an end, raise an error.
     model        whose couplers and constraints hold after filtering, phi to 1e-10; those of a fitted motion do without
                  it. Poses and rates are moved onto them by the smallest changes: A u = -phi_t, A udot = b. Locked
-                 coordinates stay.
+                 coordinates have no part in these changes.
     method       "rotations" filters displacements of joints, the same for every description of a rotation. The method
                  "angles" filters coordinates of the file as OpenSim's InverseDynamicsTool and AnalyzeTool do. It has
                  their third-order filter and quintic splines, for comparisons with their results, and bridges no gaps.

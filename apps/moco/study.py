@@ -150,8 +150,9 @@ def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
     infinite. speeds: None for a motion that is prescribed."""
     names, processed, found = reading.names, reading.processed, dict[str, Interval]()
     if speeds is not None:
-        ranges = {c.name: c.range for c in processed.model.coordinates}
-        found = {name: ranges.get(name) or RANGE for name in names.values.values()}
+        known = {c.name: c for c in processed.model.coordinates}
+        free = (name for name in names.values.values() if not (name in known and known[name].locked))
+        found = {name: (known[name].range if name in known else None) or RANGE for name in free}
         found |= dict.fromkeys(names.speeds.values(), speeds)
     given = {names.control(label): low_high for label, low_high in processed.bounds.items()}
     found |= {name: low_high for name, low_high in given.items() if name is not None}

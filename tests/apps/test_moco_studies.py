@@ -28,7 +28,7 @@ from myoquat.data.omoco import matching
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.coordinates import Marker
+from myoquat.muscle.coordinates import Coordinate, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
 
 STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
@@ -292,6 +292,23 @@ TRACK = """<OpenSimDocument Version="40600"><MocoTrack name="follow">
 <track_reference_position_derivatives>true</track_reference_position_derivatives>
 <mesh_interval>0.1</mesh_interval><states_global_tracking_weight>10</states_global_tracking_weight>
 </MocoTrack></OpenSimDocument>"""
+
+
+def test_locked_coordinate_stays_at_its_value_whatever_its_range(folder):
+    """Moco itself rejects models with locked coordinates."""
+    whole = mq.load_model(folder / "slide.osim")
+    post = mq.Body("post", "block", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("y",))
+    system = dataclasses.replace(whole.system, bodies=(*whole.system.bodies, post))
+    locked = Coordinate("y", (-1.0, 1.0), locked=True)
+    model = dataclasses.replace(
+        whole, system=system, coordinates=(*whole.coordinates, locked), start_q=(0.0, 1.3), start_u=None
+    )
+    model.save(folder / "locked.osim", overwrite=True)
+    path = folder / "locked.omoco"
+    path.write_text(STUDY.format(**DEFAULTS).replace("slide.osim", "locked.osim"))
+    found = load_moco_study(path).solve()
+    assert found.success
+    np.testing.assert_allclose(found["y"], 1.3, atol=1e-9)
 
 
 def test_a_track_follows_values_and_speeds(folder):
