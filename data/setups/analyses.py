@@ -144,12 +144,13 @@ def _bodies(_: SetupDocument, element: Element) -> Analysis:
 def _point(_: SetupDocument, element: Element) -> Analysis:
     name = checked_name(element.find("point_name"), text(element, "point_name", "NONAME"))
     body, seen_from = (last_name(text(element, tag, "ground")) for tag in ("body_name", "relative_to_body_name"))
+    seen_from = "ground" if seen_from == "none" else seen_from  # as OpenSim writes its default
     return PointKinematicsSetup(*_common(element), body, seen_from, name, numbers(element, "point", 3, (0.0,) * 3))
 
 
 def _muscles(_: SetupDocument, element: Element) -> Analysis:
     muscles, coordinates = (_names(element, tag) for tag in ("muscle_list", "moment_arm_coordinate_list"))
-    return MuscleAnalysisSetup(*_common(element), muscles, coordinates, boolean(element, "compute_moments"))
+    return MuscleAnalysisSetup(*_common(element), muscles, coordinates, boolean(element, "compute_moments", True))
 
 
 def _optimization(_: SetupDocument, element: Element) -> Analysis:

@@ -69,9 +69,12 @@ MOVES = """<Kinematics name="Kinematics"><coordinates>all</coordinates><step_int
 <PointKinematics name="Point"><body_name>foot</body_name><relative_to_body_name>shank</relative_to_body_name>
 <point_name>tip</point_name><point>0.1 -0.2 0.03</point></PointKinematics>
 <PointKinematics name="ByPath"><body_name>/bodyset/foot</body_name>
-<relative_to_body_name>/ground</relative_to_body_name><point_name>tip</point_name></PointKinematics>"""
-MUSCLES = """<MuscleAnalysis name="Muscles"><muscle_list>all</muscle_list><compute_moments>true</compute_moments>
-</MuscleAnalysis><Actuation name="Actuation"/>"""
+<relative_to_body_name>/ground</relative_to_body_name><point_name>tip</point_name></PointKinematics>
+<PointKinematics name="Default"><body_name>foot</body_name><relative_to_body_name>none</relative_to_body_name>
+</PointKinematics>"""
+MUSCLES = (
+    """<MuscleAnalysis name="Muscles"><muscle_list>all</muscle_list></MuscleAnalysis><Actuation name="Actuation"/>"""
+)
 REACTIONS = """<JointReaction name="Reaction"/>"""
 OPTIMAL = (
     """<StaticOptimization name="Optimal"><activation_exponent>{power}</activation_exponent></StaticOptimization>"""
