@@ -377,7 +377,10 @@ def complete(holder: Element, version: int) -> None:
         modernize_names(holder)
     for defaults in list(holder.iterchildren("defaults")):
         holder.remove(defaults)
+        first: dict[str, Element] = {}  # of several of a class, as in OpenSim
         for default in defaults.iterchildren("*"):
+            first.setdefault(default.tag, default)
+        for default in first.values():
             for element in holder.iter(default.tag):
                 entries = {entry.tag for entry in element.iterchildren("*")}
                 for entry in default.iterchildren("*"):

@@ -48,6 +48,16 @@ def test_default_objects_complete_the_objects_of_their_class(tmp_path):
     assert path_lengths(model, model.start_q)[0] == pytest.approx(0.5631715713189251, rel=1e-14)
 
 
+def test_of_several_default_objects_of_a_class_the_first_counts(tmp_path):
+    """OpenSim 4.6 gives a muscle the force of the first one, and its own default of what the second one says alone."""
+    path = tmp_path / "m.osim"
+    second = "<Thelen2003Muscle><tendon_slack_length>0.7</tendon_slack_length></Thelen2003Muscle></defaults>"
+    path.write_text(DEFAULTS.replace("</defaults>", second))
+    one = tmp_path / "one.osim"
+    one.write_text(DEFAULTS)
+    assert load_model(path).muscles[0].law == load_model(one).muscles[0].law
+
+
 def in_files(folder, parts, **files):
     """A model whose parts name files."""
     for name, text in files.items():
