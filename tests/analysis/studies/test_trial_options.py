@@ -45,7 +45,7 @@ def study(options):
     motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
     reserves = [Reserve(name, 10.0, 10.0) for name in system.velocity_names]
     trial = MuscleTrial(motion, reserves=reserves, **options)
-    return Study(Model(system, tuple(muscles)), VARY, samples=3, trial=trial, summaries=SUMMARIES)
+    return Study(Model(system, tuple(muscles)), VARY, samples=2, trial=trial, summaries=SUMMARIES)
 
 
 @pytest.fixture(scope="module")
