@@ -156,7 +156,7 @@ def owners():
         "Parameters": Parameters.of(model, "muscles.*.max_isometric_force"),
         "HillLaw": arm().muscles[0].law,
         "StepLoop": kernels.step_loop(1, rhs=lambda t, x: x),
-        "Markers": Markers(t, ("heel",), np.zeros((12, 1, 3))),
+        "Markers": Markers(t, ("heel",), np.ones((12, 1, 3))),
         "Orientations": values()["orientations"],
         "Emg": values()["activations"],
         "Forces": Forces(t, ("plate",), ("A",), *np.zeros((3, 12, 1, 3))),
@@ -293,7 +293,7 @@ def saved(label):
     if label == "load_suit":
         frame = "<orientation>1 0 0 0</orientation><position>0 0 0</position>"
         frames = "".join(
-            f'<frame type="{kind}" time="{10 * k}">{frame}</frame>' for k, kind in enumerate(("tpose", "normal"))
+            f'<frame type="{pose}" time="{10 * k}">{frame}</frame>' for k, pose in enumerate(("tpose", "normal"))
         )
         segments = '<segments><segment label="Pelvis"/></segments>'
         subject = f'<subject frameRate="100">{segments}<frames>{frames}</frames></subject>'

@@ -291,7 +291,7 @@ def test_a_clone_without_links_works(how, without_links, tmp_path):
 
 
 def test_links_of_the_package_follow_from_the_address_in_the_citation(tree, tmp_path, monkeypatch):
-    """Links in README are relative to the repository; on a package index they would lead nowhere."""
+    """Links in README are relative to the repository; on a package index they would be broken."""
     copy = Path(shutil.copytree(tree, tmp_path / "tree", symlinks=True))
     found = {}
     monkeypatch.setattr(setuptools, "setup", lambda **settings: found.update(settings))
