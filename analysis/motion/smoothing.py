@@ -53,8 +53,8 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
 from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
-from myoquat.dynamics.constraints import ConstraintArrays, Constraints, constraints_of
-from myoquat.dynamics.constraints.equations import modes_of
+from myoquat.dynamics.constraints import ConstraintArrays, Constraints
+from myoquat.dynamics.constraints.equations import as_constraint, modes_of
 from myoquat.dynamics.rows import least_motions
 from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.errors import ModelError
@@ -89,7 +89,7 @@ class MotionConstraints:
         self.system, self.locked = system, locked
         self.couplers, driving_angles = split_couplers(system, couplers)
         self.holonomic = (*driving_angles, *(c for c in own if isinstance(c, Holonomic)))
-        everything = constraints_of(Model(system, couplers=tuple(couplers), constraints=tuple(own)))
+        everything = (*own, *map(as_constraint, couplers))
         self.all = ConstraintArrays(Constraints(system, everything)) if everything else None
         self.moving = np.array([0.0 if k in locked else 1.0 for k in range(system.nu)])
 

@@ -18,7 +18,7 @@ from myoquat.analysis.recruitment.forward.check import (
     longest_step,
     tracked,
 )
-from myoquat.analysis.recruitment.free import free_velocities, prescribed_controls
+from myoquat.analysis.recruitment.free import free_velocities, prescribed_activations, prescribed_controls
 from myoquat.analysis.recruitment.redundancy import (
     AnyReserve,
     Effort,
@@ -60,8 +60,10 @@ def computed_muscle_control(
     the simulation is about to reach. There they give the acceleration udot* = udot_ref + w^2 e + 2 w (u_ref - u). The
     displacement e is that from the pose to the motion's, of ball joints the rotation vector [D. G. Thelen, F. C.
     Anderson, S. L. Delp, J. Biomech. 36, 2003, eq. 1]. Between frames activations and reserves go along straight lines.
-    Muscles have rigid tendons and no activation dynamics, and loads act as they would in the poses of the motion. The
-    arguments and errors are those of `redundancy` and `track`; `Tracking.reserve` has what reserves gave.
+    Muscles have rigid tendons and no activation dynamics, except those whose excitations the model prescribes.
+
+    Loads act as they would in the poses of the motion. The arguments and errors are those of `redundancy` and `track`;
+    `Tracking.reserve` has what reserves gave.
     Frames without a solution take what violates its conditions the least, and the errors show it.
 
     A velocity of bandwidth 0 is not tracked: from its start it moves as the forces take it, which tracked velocities
@@ -86,6 +88,7 @@ def computed_muscle_control(
     motion = motion_of(motion)
     if motion.udot is None:
         raise ValueError("a motion with udot is needed; smooth(motion) or differentiate(motion) finds it")
+    prescribed = prescribed_activations(model, motion.time)  # which follow the excitations with their dynamics
     model, effort = driven_model(model, elastic=False), effort or Effort()
     check_recruited(effort, None, "rigid")
     check_searched(cones, False)
@@ -102,18 +105,18 @@ def computed_muscle_control(
     controls = prescribed_controls(model, motion.time)
     free, _ = free_velocities(model, motion.q[:1], motion.time[:1])
 
-    def solve(now: Motion, loads: Forces | None, controls: Array | None) -> Redundancy:
-        demands = Demands.of_motion(
-            model, now, loads, reserves, cones, controls=controls, untracked=untracked, free=free
-        )
+    def solve(now: Motion, loads: Forces | None, rows: slice) -> Redundancy:
+        own = (None if x is None else x[rows] for x in (controls, prescribed))
+        acting = dict(zip(("controls", "activation"), own, strict=True))
+        demands = Demands.of_motion(model, now, loads, reserves, cones, **acting, untracked=untracked, free=free)
         check_consistent(model, now)
         return rigid_redundancy(demands, now, effort, backend)
 
     def at_frame(k: int, now: Motion) -> Redundancy:
-        return solve(consistent_motion(model, now), carried, None if controls is None else controls[[k]])
+        return solve(consistent_motion(model, now), carried, slice(k, k + 1))
 
     if step is None:
-        step = longest_step(model, motion, solve(motion, loads, controls).activation)
+        step = longest_step(model, motion, solve(motion, loads, slice(None)).activation)
     ahead = _Lookahead(drive, motion.udot, pushed, step, at_frame)
     found = tracked(drive, ahead, step)
     return replace(found, reserves=ahead.reserves, reserve=np.array(ahead.given[: len(found.motion.time)]))

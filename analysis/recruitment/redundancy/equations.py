@@ -430,12 +430,14 @@ class Demands:
         cones: Sequence[StabilityRule],
         *,
         controls: Array | None = None,
+        activation: Array | None = None,
         untracked: Array | None = None,
         free: Sequence[str] | None = None,
     ) -> Self:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included.
 
-        controls (t, k) act; None for those that the model prescribes. untracked (nu,): velocities whose accelerations
+        controls (t, k) act, and activation (t, m) is fixed where it is not NaN; None for those that the model
+        prescribes. untracked (nu,): velocities whose accelerations
         are left open, as in `led_velocities`. free: the free velocities, None for those of the first frame.
         """
         model = motion.check_system(model)
@@ -449,7 +451,7 @@ class Demands:
         paths = paths_along(model, motion.q, joints)
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time, free)
         found.needed, found.controls = needed, controls
-        found.prescribe(prescribed_activations(model, motion.time))
+        found.prescribe(prescribed_activations(model, motion.time) if activation is None else activation)
         found._press(motion, joints, paths.jacobian)
         return found.with_rules()
 

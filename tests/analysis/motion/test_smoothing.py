@@ -9,6 +9,7 @@ from scipy.signal import butter, sosfiltfilt
 from myoquat.analysis.motion import Motion, differentiate, inverse_kinematics, smooth
 from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints.functions import Linear, Sine
 from myoquat.joints.quaternion import (
     normalize,
     quaternion_conjugate,
@@ -19,7 +20,9 @@ from myoquat.joints.quaternion import (
     rotation_matrix,
 )
 from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
-from myoquat.joints.types import FloatingJoint, SphericalJoint
+from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.muscle import Model
+from myoquat.muscle.coordinates import Coordinate, Coupler
 
 RATE = 100.0
 INERTIA = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
@@ -193,3 +196,19 @@ def test_wrong_input(rng):
     uneven = replace(motion, time=time**1.1)
     with pytest.raises(ValueError, match=r"not even: time\["):
         smooth(uneven)
+
+
+def test_a_prescribed_coordinate_moves_as_its_function_says():
+    """Recorded with noise, and driving another one by a coupler."""
+    names, rest = ("a", "b"), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
+    bodies = [Body(name, "ground", RevoluteJoint((0, 1, 0)), coordinate_names=(name,), **rest) for name in names]
+    model = Model(ArticulatedSystem(tuple(bodies)), coordinates=(Coordinate("a", prescribed=Sine(0.3, 4.0, 0.2, 0.1)),),
+                  couplers=(Coupler("geared", "b", "a", Linear(0.5, 0.1)),))  # fmt: skip
+    t = 0.7 + np.linspace(0.0, 0.5, 51)
+    exact = np.stack([0.3 * np.sin(4 * t + 0.2) + 0.1, 1.2 * np.cos(4 * t + 0.2), -4.8 * np.sin(4 * t + 0.2)])
+    wanted = np.stack([exact[0], 0.5 * exact[0] + 0.1], axis=-1)
+    noisy = wanted + 1e-5 * np.random.default_rng(0).normal(size=wanted.shape)
+    found = smooth(Motion(model, t, noisy), 6.0, model=model)
+    np.testing.assert_allclose(found.q, wanted, atol=1e-9)
+    np.testing.assert_allclose(found.u, np.outer(exact[1], (1.0, 0.5)), atol=1e-9)
+    np.testing.assert_allclose(found.udot, np.outer(exact[2], (1.0, 0.5)), atol=1e-9)

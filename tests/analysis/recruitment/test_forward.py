@@ -16,12 +16,12 @@ from myoquat.dynamics.constraints import PolynomialCoupler
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear, Sine
 from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
-from myoquat.muscle.laws import DeGrooteFregly2016
+from myoquat.muscle.laws import DeGrooteFregly2016, PathActuator
 from tests.analysis.recruitment.circle import on_a_circle
 from tests.analysis.recruitment.shoulders import limb
 
@@ -182,6 +182,19 @@ def test_reserves_are_those_of_the_first_frame_throughout():
     found = computed_muscle_control(model, motion, reserves=1.0)
     assert [reserve.name for reserve in found.reserves] == ["h_dot", "y_dot"]
     np.testing.assert_allclose(found.reserve, forces, rtol=2e-2, atol=2e-2)
+
+
+def test_prescribed_excitations_act_with_their_delay_in_computed_muscle_control(sled):
+    """The muscle alone pulls the sled: reserves are zero at its activations, and 100 N times their lag at its
+    excitations."""
+    path = PathPoint("ground", (1.0, 0.0, 0.0)), PathPoint("sled", (0.0, 0.0, 0.0))
+    muscle = Muscle("m", path, PathActuator(100.0), activation=0.1, activation_dynamics=ActivationDynamics())
+    model = replace(sled, muscles=(muscle,), inputs=(PrescribedInput("m", Linear(2.0, 0.1)),))
+    run = mq.simulate(model, [0.0], [0.0], 0.2, rtol=1e-10, output_step=0.005)
+    found = computed_muscle_control(model, run.to_motion(), reserves=1.0)
+    np.testing.assert_allclose(found.activation, run.activation, atol=1e-6)
+    assert np.abs(found.reserve).max() < 0.05
+    assert np.abs(run.excitation - run.activation).max() > 0.02
 
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
