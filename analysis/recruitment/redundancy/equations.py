@@ -436,9 +436,10 @@ class Demands:
     ) -> Self:
         """Those of a motion (q, u, udot) under external loads, forces of constraints included.
 
-        controls (t, k) act, and activation (t, m) is fixed where it is not NaN; None for those that the model
-        prescribes. untracked (nu,): velocities whose accelerations
-        are left open, as in `led_velocities`. free: the free velocities, None for those of the first frame.
+        controls    (t, k) act; None for those that the model prescribes.
+        activation  (t, m) is fixed where it is not NaN; None for those that the model prescribes.
+        untracked   (nu,) velocities whose accelerations are left open, as in `led_velocities`.
+        free        the free velocities; None for those of the first frame.
         """
         model = motion.check_system(model)
         needed = inverse_dynamics_of_motion(model, motion, loads)
