@@ -145,6 +145,27 @@ class ConsistentMotion(Solved):
         """Whether the residual meets its bounds."""
         return bool((np.abs(self.residual) <= self.options.bounds * (1 + BOUND_TOLERANCE)).all())
 
+    def reasons(self) -> list[str]:
+        """A sentence for each component of the residual beyond its bound, and one where the recorded motion cannot be
+        meant: its residual forces exceed the weight."""
+        if self.success:
+            return []
+        over = np.abs(self.residual).max(axis=0, initial=0.0)
+        found = [
+            f"{name}: {most:.3g} {unit}, more than its bound of {bound:.3g} {unit}"
+            for name, unit, most, bound in zip(COMPONENTS, UNITS, over, self.options.bounds, strict=True)
+            if most > bound * (1 + BOUND_TOLERANCE)
+        ]
+        system = self.recorded.system
+        weight = sum(body.mass for body in system.bodies) * float(np.linalg.norm(system.gravity))
+        was = float(np.abs(self.before[:, :3]).max(initial=0.0))
+        if was > weight > 0:
+            found.append(
+                f"the recorded motion needs {was:.3g} N, more than the weight of {weight:.3g} N: filter it "
+                "(`smooth`), and check the forces and their times"
+            )
+        return found
+
     def changes(self) -> "pd.DataFrame":
         """The change of each coordinate of the file over the index time [s], angles in degrees; `attrs["units"]`."""
         now, was = (motion.angles(in_degrees=True)[list(self._coordinates)] for motion in (self.motion, self.recorded))
