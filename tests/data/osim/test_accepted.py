@@ -148,6 +148,7 @@ def test_a_model_of_the_ground_alone_is_read(tmp_path):
     assert load_model(path, rotations="quaternion").system.nq == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*surfaces that hold a point of their body")
 def test_a_wrapping_path_may_move_on_the_ground(tmp_path):
     axis = "<{0}_location><LinearFunction><coefficients>0.1 0.2</coefficients></LinearFunction></{0}_location>"
     axis += "<socket_{0}_coordinate>x</socket_{0}_coordinate>"
