@@ -7,8 +7,9 @@ and as silent where neither of both is flagged. Poses come from three very diffe
 - overlap: they lie around one point, so that they overlap or nest
 - contact: each end lies on a surface, or up to 1 cm above it
 
-Where no ring is, a share of the poses is also compared with the shortest local minimum that `shooting` finds. It leaves
-out poses at which an end lies on a surface, or no path clears all surfaces.
+Flags are counted twice: of all poses, and of those at which no end lies inside a surface. Where no ring is, a share of
+the poses is also compared with the shortest local minimum that `shooting` finds. It leaves out poses at which an end
+lies on a surface, or no path clears all surfaces.
 """
 
 import itertools
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.wrapping.certificate import NUMBERS, TYPES, Paths, paths, shot
+from benchmarks.wrapping.certificate import NUMBERS, TYPES, Paths, paths, placed, shot
 
 __all__ = ["GENERATORS", "GROUPS", "copies", "drawn", "run"]
 
@@ -69,6 +70,7 @@ def _row(group: str, generator: str, count: int, compared: int, seed: int) -> di
         "work": f"{count} poses of {group}",
         "route": generator,
         "flagged": f"{flagged.mean():.2%}",
+        "ends outside": f"{flagged[_ends_outside(types, row)].mean():.2%}",
         "unsolved": int(found.unsolved.sum()),
     }
     for name, (copy, scale) in copies(types, row).items():
@@ -82,6 +84,12 @@ def _row(group: str, generator: str, count: int, compared: int, seed: int) -> di
         result["reference"] = int(np.isfinite(shortest).sum())
         result["longer"] = f"{longer.sum()}, {(longer & ~flagged[:compared]).sum()} silent"
     return result
+
+
+def _ends_outside(types: tuple[str, ...], row: Array) -> Array:
+    """(n,) whether no end lies inside a surface, where a path is always flagged."""
+    held = [wrap.holds(wrap.seen(x)) for wrap in placed(types, row) for x in (row[:, :3], row[:, 3:6])]
+    return np.asarray(~np.any(held, axis=0))
 
 
 def copies(types: tuple[str, ...], row: Array) -> dict[str, tuple[Paths, float]]:

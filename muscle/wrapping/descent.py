@@ -170,16 +170,18 @@ def _stepped(state: _State, known: Known) -> _State:
     """Newton's method where it is its turn, and an iteration."""
     was = state.found
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
-    tried, near, converged = _by_newton(was, known, newton)
-    # a start that is longer than the path found is given up where that leads back to this or does not converge
-    back = ~differs(tried, known.points) | (~converged & (state.iterations == 0) & (known.enough < np.inf))
-    back = back & newton & known.stays & (was.length >= known.length)
+    tried, near = _by_newton(was, known, newton)
+    back = newton & known.stays & ~differs(tried, known.points) & (was.length >= known.length)
+    first = newton & (state.iterations == 0)
+    again = back & first  # where Newton's method leads to no shorter path, iterations follow from the same start
+    back = back & ~first
     was = replace(was, points=choose(newton, tried, was.points))
-    new = _iterated(was, known, _starts(state, known, near, newton), ~back)
+    new = _iterated(was, known, _starts(state, known, near, newton), ~(back | again))
     was = replace(was, points=choose(back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    astray = newton & ~back & (changed | longer | ~(new.residual < was.residual))
+    again = again | (first & (known.enough < np.inf) & (new.length >= known.length))
+    astray = newton & ~back & (again | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
     changed = changed & ~(astray | back)
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))
@@ -276,23 +278,22 @@ def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoi
     return _Approach(new, converged | (stays & ~differs(points, known)))
 
 
-def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near], Array]:
-    """The tangent points to which Newton's method leads while the touched surfaces stay; for each solver where that is;
-    and whether (...) it converged."""
+def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
+    """The tangent points to which Newton's method leads while the touched surfaces stay; and for each solver where that
+    is."""
     segment, on = known.segment, [x & where for x in found.on]
     problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
     start = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
     begin = _Approach(start, where & ~where)
     path = problem, known.points, known.stays
-    reached = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where)
-    finite = reached.iterate.is_finite()
-    end = choose(finite, reached.iterate, start)
+    end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
+    end = choose(end.is_finite(), end, start)
     near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
     points = []
     for placed, x, c in zip(segment.surfaces, on, near, strict=True):
         flag = np.where(x, 1.0, 0.0)[..., None]
         points.append(TangentPoints(flag * placed.in_world(c.P), x, flag * placed.in_world(c.Q)))
-    return tuple(points), near, reached.done & finite
+    return tuple(points), near
 
 
 @dataclass(frozen=True)
