@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from myoquat.analysis.studies import results as verification
-from myoquat.analysis.studies.results import check_export, export
-from myoquat.analysis.studies.study import ANY_CODE, RunOptions, Study, compute
 from myoquat.apps.commands import options
 from myoquat.kernels import Outcome
 
 __all__ = ["command"]
+
+
+def _check_export(path: Path, overwrite: bool) -> object:
+    return options.imported("analysis.studies.results").check_export(path, overwrite)
 
 
 @options.command("sweep")
@@ -28,7 +29,7 @@ __all__ = ["command"]
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
 @click.option(
-    "--table", type=options.Written(check=check_export), help="Also write a row per sample: .csv or .parquet."
+    "--table", type=options.Written(check=_check_export), help="Also write a row per sample: .csv or .parquet."
 )
 @click.option("--report", type=options.PAGE, help="Show results and what moves them: .html.")
 @options.force
@@ -53,13 +54,14 @@ def command(given: Any) -> None:
 
     Exit code 1 if a sample failed; with --verify if a block is damaged or not there.
     """
-    study, output = Study.load(given.study), given.output
+    studies, stored = (options.imported(f"analysis.studies.{name}") for name in ("study", "results"))  # an extra
+    study, output = studies.Study.load(given.study), given.output
     if given.verify:
-        _tell_verification(verification.verify(study, output))
+        _tell_verification(stored.verify(study, output))
         return
     try:
-        results, report = compute(study, output, RunOptions(
-            resume=ANY_CODE if given.any_code else given.resume, repair=given.repair, threads=given.threads,
+        results, report = studies.compute(study, output, studies.RunOptions(
+            resume=studies.ANY_CODE if given.any_code else given.resume, repair=given.repair, threads=given.threads,
             block=given.block, scheduler=given.scheduler, timeout=given.timeout,
         ))  # fmt: skip
     except KeyboardInterrupt:
@@ -74,13 +76,13 @@ def command(given: Any) -> None:
         if (status == outcome).any():
             click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
-    options.store(given, given.table, lambda path: export(found, path, overwrite=given.force))
+    options.store(given, given.table, lambda path: stored.export(found, path, overwrite=given.force))
     options.store(given, given.report, lambda path: options.imported("apps.drawing").write_study_report(
         found, path, f"Study {given.study.name}"))  # fmt: skip
     options.exit_unless(not (status > Outcome.COMPLETED).any())
 
 
-def _tell_verification(found: verification.Verification) -> None:
+def _tell_verification(found: Any) -> None:
     """What is wrong, line by line; exit code 1 if anything is."""
     for number, fault in found.damaged.items():
         click.echo(f"block {number} is damaged: {fault}")

@@ -320,13 +320,13 @@ def test_the_help_of_sweep_shows_a_study_that_runs(capsys, tmp_path):
 
 
 def test_an_interrupted_sweep_names_the_way_to_go_on(monkeypatch, tmp_path, capsys):
-    sweep = importlib.import_module("myoquat.apps.commands.sweep")
+    study_module = importlib.import_module("myoquat.analysis.studies.study")
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweep, "compute", interrupted)
-    monkeypatch.setattr(sweep.Study, "load", lambda path: None)
+    monkeypatch.setattr(study_module, "compute", interrupted)
+    monkeypatch.setattr(study_module.Study, "load", lambda path: None)
     study = tmp_path / "study.toml"
     study.write_text("")
     with pytest.raises(SystemExit) as stopped:
