@@ -8,28 +8,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import pandas as pd
-import xarray as xr
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from myoquat.analysis.comparison import ModelComparison
 from myoquat.analysis.comparison.sides import SAME
-from myoquat.analysis.studies import (
-    UncertainCurves,
-    UncertainInputs,
-    correlation,
-    main_effects,
-    plot_bands,
-    plot_heat_map,
-    plot_tornado,
-    to_table,
-)
-from myoquat.analysis.studies.results import units_of
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.core.figures import TITLES as TITLES_OF_MOTION
 from myoquat.core.figures import (
@@ -47,6 +35,9 @@ from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_text
 from myoquat.kernels import Outcome
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 __all__ = [
     "band_figure",
     "curves",
@@ -61,6 +52,7 @@ __all__ = [
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size
 SHARED = ("N", "N m", "mm")  # units of axes with one scale
+STUDIES = "myoquat.analysis.studies"  # an extra, which reports of other results do without
 NO_AXES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 TITLES = TITLES_OF_MOTION | {
     "N": "forces",
@@ -203,10 +195,15 @@ MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
 FINAL = ("q_final.", "u_final.")  # columns of final coordinates and velocities
 
 
-def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
+def _studies() -> Any:
+    return importlib.import_module(STUDIES)
+
+
+def write_study_report(results: "xr.Dataset", path: Path, title: str) -> None:
     """Write the page: samples by how they ended, parameters and results as tables, main effects, correlations, and
     bands over time where the study kept any."""
-    table = to_table(results)
+    table = _studies().to_table(results)
+    units = importlib.import_module(f"{STUDIES}.results").units_of(results)
     good = table[results.status.values == Outcome.COMPLETED]
     names = [str(name) for name in results.parameter.values]
     outputs = [n for n in table.columns if n not in (*names, "status", "stopped_at") and good[n].nunique() > 1]
@@ -214,8 +211,8 @@ def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
     counts = table["status"].value_counts()
     sections: list[Numbers | Drawn] = [
         Numbers("Samples", counts[counts > 0].rename_axis("outcome").to_frame("samples")),
-        Numbers("Parameters", _statistics(table[names], units_of(results))),
-        Numbers("Results", _statistics(good[outputs], units_of(results))),
+        Numbers("Parameters", _statistics(table[names], units)),
+        Numbers("Results", _statistics(good[outputs], units)),
     ]
     if len(good) > 2 and outputs:
         chosen = outputs[:MAX_OUTPUTS]
@@ -234,30 +231,30 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
     return found
 
 
-def _tornados(results: xr.Dataset, outputs: list[str]) -> Figure:
-    effects = main_effects(results, outputs)
+def _tornados(results: "xr.Dataset", outputs: list[str]) -> Figure:
+    effects = _studies().main_effects(results, outputs)
     figure, axes = small_axes(len(outputs), AXES_PER_ROW, 15, 3.2)
     for axis, name in zip(axes, outputs, strict=True):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
-        plot_tornado(column, 6, axes=axis)
+        _studies().plot_tornado(column, 6, axes=axis)
     return figure
 
 
-def _correlations(results: xr.Dataset, outputs: list[str], names: list[str]) -> Figure:
-    table = correlation(results, outputs)
+def _correlations(results: "xr.Dataset", outputs: list[str], names: list[str]) -> Figure:
+    table = _studies().correlation(results, outputs)
     strongest = table.abs().max(axis=1).sort_values(ascending=False).index[:MAX_PARAMETERS]
     shown = table.loc[[name for name in names if name in strongest]]
     figure = Picture(figsize=(3 + 1.2 * len(outputs), 1.5 + 0.4 * len(shown)), layout="constrained")
-    plot_heat_map(figure.subplots(), shown)
+    _studies().plot_heat_map(figure.subplots(), shown)
     return figure
 
 
-def _bands(results: xr.Dataset) -> Figure:
+def _bands(results: "xr.Dataset") -> Figure:
     names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
     figure, axes = small_axes(len(names), AXES_PER_ROW, 15, 3.0)
     for k, (axis, name) in enumerate(zip(axes, names, strict=True)):
-        plot_bands(axis, results, name)
+        _studies().plot_bands(axis, results, name)
         axis.get_legend().remove()
         if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
             legend_beside(axis)
@@ -273,17 +270,18 @@ CURVES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands
 WHOLE_NUMBERS = ("samples", "seed", "frames")
 
 
-def inputs_named(changes: Iterable[tuple[str, float]]) -> UncertainInputs:
+def inputs_named(changes: Iterable[tuple[str, float]]) -> Any:
     """The uncertain inputs with changes (name, number); BadParameter for an unknown name."""
-    known = [field.name for field in fields(UncertainInputs)]
+    known_inputs = _studies().UncertainInputs
+    known = [field.name for field in fields(known_inputs)]
     for name, _ in changes:
         if name not in known:
             raise click.BadParameter(f"--uncertain is NAME=NUMBER with one of {', '.join(known)}, not {name!r}")
     given: dict[str, Any] = {name: int(x) if name in WHOLE_NUMBERS and x == int(x) else x for name, x in changes}
-    return UncertainInputs(**given)
+    return known_inputs(**given)
 
 
-def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs, output: Path, overwrite: bool) -> list[Shown]:
+def uncertain_sections(found: Any, inputs: Any, output: Path, overwrite: bool) -> list[Shown]:
     """Bands of the curves, and the share of each source in their variance, written as OUTPUT_bands.csv and
     OUTPUT_shares.csv beside the output too."""
     click.echo(f"uncertainty: {summary_of(found)}")
@@ -303,7 +301,7 @@ def uncertain_sections(found: UncertainCurves, inputs: UncertainInputs, output: 
     ]
 
 
-def band_figure(found: UncertainCurves, time: Array | None = None, measured: Array | None = None) -> Figure:
+def band_figure(found: Any, time: Array | None = None, measured: Array | None = None) -> Figure:
     """A small axis for each curve with its band, and with measured values (k, n) at other times (k,) [s]."""
     figure, axes = small_axes(len(found.names), CURVES_PER_ROW, 12.0, 1.9, 0.4)
     for axis, name in zip(axes, found.names, strict=True):

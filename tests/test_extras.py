@@ -42,6 +42,7 @@ assert np.isfinite(mq.simulate(model, duration=0.01, step=1e-3).energy).all()
 assert len(mq.simulate(model, duration=0.01, step=1e-3).to_dataframe())
 mq.mapping_analysis(model, n=5)
 main(["sweep", "--help"])
+main(["compare", "two_link", "two_link", "--poses", "2", "--report", "compare.html"])
 import sympy
 mq.joints.E(np.array(sympy.symbols("Q0:4")))
 main(["mapping", "two_link", "--samples", "5", "--figures", "figures"])
