@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from myoquat import muscle
 from myoquat.core.records import dataclass
+from myoquat.data.reports import ImplausibleValues
 from myoquat.joints import ModelError
 
 __all__ = ["MODEL_FORMATS", "CompiledModel", "ModelFormat", "ModelSpec", "model_format"]
@@ -49,12 +50,20 @@ class ModelFormat:
     def read(
         self, source: "Path | CompiledModel | ModelSpec", strict: bool, options: Mapping[str, Any]
     ) -> "muscle.Model":
-        """The model in a file. ValueError for an option that this format does not have."""
+        """The model in a file. ValueError for an option that this format does not have. An ImplausibleWarning names
+        surfaces that hold a point of their own body."""
         for name in options:
             if name not in self.options:
                 known = f"it has {', '.join(self.options)}" if self.options else "it has none"
                 raise ValueError(f"{name}= is no option of the format {self.name}; {known}")
-        return importlib.import_module(self.module).read_model(source, strict, **options)
+        model: muscle.Model = importlib.import_module(self.module).read_model(source, strict, **options)
+        doubtful = ImplausibleValues()
+        for own in model.muscles:
+            for wrap in own.path.holding:
+                surface = f"{wrap.name} of {own.name}"
+                doubtful.count("surfaces that hold a point of their body, passed over there", surface)
+        doubtful.report(str(source) if isinstance(source, Path) else "the compiled model", False)
+        return model
 
     def write(self, model: "muscle.Model", path: Path, strict: bool, overwrite: bool) -> None:
         """Write a model."""

@@ -126,11 +126,6 @@ def _doubt(document: Any, model: Model, implausible: ImplausibleValues) -> None:
         implausible.count(f"{FORCES_ON_ANGLES} a <{tag}>, which act along them here", force)
     for coupler in constant_couplers(document):
         implausible.count("couplers by a Constant, beside which OpenSim holds the independent coordinate", coupler)
-    for own in model.muscles:
-        for wrap in own.path.holding:
-            implausible.count(
-                "surfaces that hold a point of their body, passed over there", f"{wrap.name} of {own.name}"
-            )
     for tag in MUSCLES:
         for muscle in document.iterfind(f"ForceSet/objects/{tag}"):
             if is_rigid(muscle) and not boolean(muscle, "ignore_tendon_compliance"):

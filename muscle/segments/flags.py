@@ -28,6 +28,7 @@ class PathFlag(IntFlag):
     INSIDE      a surface is passed over. An end of a piece lies inside it, or no path touches all surfaces that it
                 should without running through one. The latter occurs where surfaces between the same points overlap.
                 A point of the surface's own body, which lies inside at every pose, is reported when a file is read
+                (`MusclePath.holding`)
     JUMP        the length, or its rate, jumps nearby: a conditional point comes or goes, or the path slips off the end
                 of a cylinder. Or an end of the path comes into a surface, or to where the path changes sides. Where
                 both ways round a surface are equally long, the rate jumps alone. The length may also jump nearby if

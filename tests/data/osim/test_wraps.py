@@ -245,11 +245,15 @@ def test_a_quadrant_that_means_nothing_is_reported(read):
         read(quadrant="z")
 
 
-def test_point_inside_a_surface_of_its_own_body_is_reported_once_and_not_flagged(read):
+def test_point_inside_a_surface_of_its_own_body_is_reported_once_and_not_flagged(read, tmp_path):
     """An end of another body, which may come into the surface, is flagged where it does."""
     held = ("bodyset/upper", "0.01 -0.29 0"), ("bodyset/lower", "0.03 -0.1 0")
-    with pytest.warns(ImplausibleWarning, match=r"hold a point of their body, passed over there \(ball of held\)"):
+    report = r"hold a point of their body, passed over there \(ball of held\)"
+    with pytest.warns(ImplausibleWarning, match=report):
         model, _ = read({"held": (held, [("ball", "-1 -1")])})
+    model.save(tmp_path / "held.toml")
+    with pytest.warns(ImplausibleWarning, match=report):
+        load_model(tmp_path / "held.toml")
     coming = ("bodyset/upper", "0.03 -0.1 0"), ("bodyset/lower", "0.01 0.01 0")
     other, _ = read({"coming": (coming, [("ball", "-1 -1")])})
     found = [path_flags(m, np.zeros(2))[0] & PathFlag.INSIDE for m in (model, other)]
