@@ -4,13 +4,9 @@ Before the build, `docs/site_pages.py` writes the pages that are made from the s
 curves of the force laws, the pictures of the gallery, and copies of the notebooks with their stored outputs.
 """
 
-import functools
 import gc
-import logging
 import sys
 from pathlib import Path
-
-from sphinx.search.en import SearchEnglish
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -22,8 +18,6 @@ import myoquat
 # Sphinx keeps the trees of all pages: at its default thresholds, Python's collector of cyclic garbage, which visits
 # them each time, took a fifth of the build.
 gc.set_threshold(100_000, 50, 100)
-sys.modules["rfc3987_syntax"] = None  # as in tests/conftest.py: grammars that plotly's import would build
-logging.disable(logging.DEBUG)  # 45,000 messages, which Sphinx makes and does not show
 
 project = "myoquat"
 author = "the authors of myoquat"
@@ -67,15 +61,8 @@ html_theme_options = {
 html_sidebars = {"index": [], **{page: [] for page in site_pages.single(Path(__file__).parent)}}
 
 
-class English(SearchEnglish):
-    """Sphinx finds the stem of a word anew on each of the 700 pages."""
-
-    stem = functools.cache(SearchEnglish.stem)
-
-
 def setup(app):
     """Writes the pages that are made from the source, and reads docstrings as plain text."""
-    app.add_search_language(English)
     site_pages.write(Path(__file__).parent)
     app.connect("autodoc-process-docstring", site_reference.read_docstring)
     app.connect("autodoc-process-signature", site_reference.read_signature)

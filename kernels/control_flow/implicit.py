@@ -62,8 +62,8 @@ def root(
         found = solve(guess, parameters)
         return found if tracer is None else _implicit(tracer, residual, found, parameters)
     if any(map(np.iscomplexobj, arrays)):
-        real = structure_of(parameters).record([np.real(array) for array in arrays[1:]])
-        return _complex(residual, solve(np.real(guess), real), parameters, real)
+        real = structure_of(parameters).record([np.asarray(array).real for array in arrays[1:]])
+        return _complex(residual, solve(np.asarray(guess).real, real), parameters, real)
     return solve(guess, parameters)
 
 
@@ -119,7 +119,7 @@ def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any,
         slopes = jacobian_at(lambda x: residual(x, real), x)
     finally:
         differentiating.reset(token)
-    moved = np.imag(residual(x + 0j, parameters))
+    moved = np.asarray(residual(x + 0j, parameters)).imag
     found: Array = x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0]
     return found
 

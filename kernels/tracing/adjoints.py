@@ -187,7 +187,7 @@ def constant(record: Any) -> Any:
 
 def _constant(array: Any) -> Any:
     if not is_symbolic(array):
-        return np.real(array)
+        return np.asarray(array).real
     stopped = np.empty(array.shape, dtype=object)
     for place, x in np.ndenumerate(np.asarray(array)):
         if not (is_term(x) or is_number(x)):
