@@ -139,7 +139,8 @@ def test_optimal_control_is_imported_and_stated_without_casadi(tmp_path):
 
 def test_a_command_without_its_extra_prints_one_sentence(tmp_path):
     (tmp_path / "study.toml").touch()
-    for arguments, extra in ((["sweep", "study.toml", "--output", "runs.zarr"], "studies"), (["view", "two_link", "--no-browser"], "view")):
+    sweep, view = ["sweep", "study.toml", "--output", "runs.zarr"], ["view", "two_link", "--no-browser"]
+    for arguments, extra in ((sweep, "studies"), (view, "view")):
         done = run(f"from myoquat.apps.command import main; main({arguments})", tmp_path)
         assert done.returncode == 2
         assert len(done.stderr.strip().splitlines()) == 1
