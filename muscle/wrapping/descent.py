@@ -172,15 +172,13 @@ def _stepped(state: _State, known: Known) -> _State:
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
     tried, near = _by_newton(was, known, newton)
     back = newton & known.stays & ~differs(tried, known.points) & (was.length >= known.length)
-    first = newton & (state.iterations == 0)
-    again = back & first  # where Newton's method leads to no shorter path, iterations follow from the same start
-    back = back & ~first
     was = replace(was, points=choose(newton, tried, was.points))
-    new = _iterated(was, known, _starts(state, known, near, newton), ~(back | again))
+    new = _iterated(was, known, _starts(state, known, near, newton), ~back)
     was = replace(was, points=choose(back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    again = again | (first & (known.enough < np.inf) & (new.length >= known.length))
+    # where Newton's method first leads to another path that is no shorter, iterations follow from the same start
+    again = (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length)
     astray = newton & ~back & (again | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
     changed = changed & ~(astray | back)
