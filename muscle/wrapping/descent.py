@@ -41,7 +41,7 @@ BACK = 0.01  # how far a path may be from one that was found, after the rough it
 MAX_GAINS = 10.0  # iterations that converge by 10 % each take off this much more in all
 MAX_CHANGES = 8  # iterations that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
-MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 9, 1e-7  # [1, rad] change of the last step; its error is the square of that
+MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
 
 
 @dataclass(frozen=True)
