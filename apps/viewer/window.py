@@ -277,6 +277,7 @@ class Viewer:
         if client is None and not clients:
             return self._painted(width, height)
         window: Any = client or clients[0]
+        self.server.flush()  # the scene goes out before the window is asked for a picture
         rendered: Array = window.get_render(height, width, timeout=60.0)
         return rendered
 
