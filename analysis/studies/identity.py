@@ -132,8 +132,12 @@ def description(study: Specification) -> dict[str, Any]:
         "limits": {name: plain(ends) for name, ends in study.limits.items()},
         "times": [number * study.step for number in keep.time_steps],
         "summaries": list(keep.summaries),
-        "model": {"name": study.model.name, "content": study.model.content_key, "file": _text_of(study.model)}
-        | {"numbers": numbers_of(study.model)},
+        "model": {
+            "name": study.model.name,
+            "content": study.model.content_key,
+            "file": _text_of(study.model),
+            "numbers": numbers_of(study.model),
+        },
     }
 
 

@@ -139,7 +139,8 @@ def track_states(
     holder: tuple[Element, Reading], table: "pd.DataFrame", chosen: Mapping[str, str | None],
     given: Mapping[str | None, float], scaled: bool, options: dict[str, Any],
 ) -> list[Goal]:  # fmt: skip
-    """Follow the columns `chosen` of a table. holder: the goal. scaled: weights are over the ranges of the columns."""
+    """Follow the columns `chosen` of a table. holder: the element, and how it is read. scaled: weights are over the
+    ranges of the columns."""
     element, reading = holder
     followed, columns = dict[str, float](), list[str]()
     for label, name in chosen.items():

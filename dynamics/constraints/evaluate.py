@@ -172,13 +172,12 @@ class ConstraintArrays:
         Newton's method does not converge."""
         q, u, left = q.copy(), u.copy(), np.inf
         for _ in range(MAX_NEWTON_STEPS):
-            phi = self.position(q, t)
-            error = float(np.abs(phi).max(initial=0.0))
+            wanted = self._evaluated("closing", lambda q, t: self.constraints.closing(q, t)[1], q=q, t=t)
+            error = float(np.abs(wanted).max(initial=0.0))
             if error == 0.0 or (error < 1e-12 and error >= 0.5 * left):
                 break
             left = error
             rows = self._evaluated("closing rows", lambda q, t: self.constraints.closing(q, t)[0], q=q, t=t)
-            wanted = self._evaluated("closing", lambda q, t: self.constraints.closing(q, t)[1], q=q, t=t)
             q = self.system.integrate(q, self._least(rows, q, t, wanted))
         u = u + self._least(self.jacobian(q, t), q, t, -self.rate(q, u, t))
         self._refuse(q, u, t, "no state on the constraints is found nearby", "give one that is closer to them")
