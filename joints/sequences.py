@@ -256,8 +256,9 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     N = np.sin((theta + g1 - g3) / 2) * np.sin((theta - g1 + g3) / 2)
     D = np.sin((g1 + g3 + theta) / 2) * np.sin((g1 + g3 - theta) / 2)
     start, sign = _middle(a1, a2, a3)
-    t = 2 * arctan2(_root(N), _root(D))
-    f2 = wrapped(start - sign * t) if second else start + sign * t
+    n, d = _root(N) * (-sign if second else sign), _root(D)  # tan(t / 2) = |n| / d; f2 = start + t or start - t
+    s, c = np.sin(start / 2) * d + np.cos(start / 2) * n, np.cos(start / 2) * d - np.sin(start / 2) * n
+    f2 = arctan2(2 * s * c, c * c - s * s)
     w = matvec(axis_angle_matrix(a2, f2), a3)
     v, w = _across(v, a1), _across(w, a1)
     f1 = arctan2(dot(a1, cross(w, v)), dot(w, v))
