@@ -15,6 +15,7 @@ from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.functions.base import AxisFunction, engaged
 from myoquat.kernels import as_array, is_symbolic
 from myoquat.kernels.control_flow.table_lookup import table_lookup
+from myoquat.kernels.symbolic.arrays import real_part
 from myoquat.kernels.tracing.context import memoize
 
 __all__ = ["NaturalSpline", "PiecewiseConstant", "PiecewiseLinear", "SimmSpline", "SmoothStep", "chosen"]
@@ -43,8 +44,7 @@ def _rows(x: Array, knots: Array, table: Array) -> Array:
     """
     fixed = not is_symbolic(knots) and not is_symbolic(table)
     if fixed and not is_symbolic(x):
-        place = np.asarray(x).real  # a complex step stays in the piece of its real part
-        return table[np.maximum(np.searchsorted(knots, place, side="right") - 1, 0)]
+        return table[np.maximum(np.searchsorted(knots, real_part(x), side="right") - 1, 0)]
     if fixed and len(knots) > MAX_COMPARED_KNOTS and (entries := table_lookup(x, knots, table.T)) is not None:
         return entries
     place = as_array(x)[..., None]

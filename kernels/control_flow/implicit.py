@@ -16,7 +16,14 @@ import numpy as np
 
 from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.typing import Array
-from myoquat.kernels.symbolic.arrays import SymbolArray, differentiating, is_symbolic, may_be_nonzero, symbols_of
+from myoquat.kernels.symbolic.arrays import (
+    SymbolArray,
+    differentiating,
+    is_symbolic,
+    may_be_nonzero,
+    real_part,
+    symbols_of,
+)
 from myoquat.kernels.symbolic.elements import is_term
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
 from myoquat.kernels.symbolic.terms import Scalar, Tracer
@@ -62,8 +69,8 @@ def root(
         found = solve(guess, parameters)
         return found if tracer is None else _implicit(tracer, residual, found, parameters)
     if any(map(np.iscomplexobj, arrays)):
-        real = structure_of(parameters).record([np.asarray(array).real for array in arrays[1:]])
-        return _complex(residual, solve(np.asarray(guess).real, real), parameters, real)
+        real = structure_of(parameters).record([real_part(array) for array in arrays[1:]])
+        return _complex(residual, solve(real_part(guess), real), parameters, real)
     return solve(guess, parameters)
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "hypot",
     "is_symbolic",
     "may_be_nonzero",
+    "real_part",
     "symbols_casadi",
     "symbols_of",
     "symbols_sympy",
@@ -508,15 +509,19 @@ _sympified = np.frompyfunc(lambda x: exact(x, sympy_module().S.One), 1, 1)
 # arctan2 and hypot as NumPy has them, and for the complex numbers of a complex step, which NumPy refuses.
 
 
+def real_part(x: Any) -> np.ndarray:
+    """The real parts of floats, without the complex step: `.real` of a number with a step is the number itself."""
+    return np.asarray(x).real
+
+
 def arctan2(y: Any, x: Any) -> Any:
     """np.arctan2(y, x); of complex numbers, exact to first order in the imaginary parts."""
     if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
         return np.arctan2(y, x)
-    plain_y, plain_x = np.asarray(y), np.asarray(x)  # of a complex step, whose class shows real parts alone
-    a, b = plain_y.real, plain_x.real
+    a, b = real_part(y), real_part(x)
     square = a * a + b * b
     with np.errstate(divide="ignore", invalid="ignore"):  # no derivative at the origin: NaN, as on symbols
-        found = np.arctan2(a, b) + 1j * ((b * plain_y.imag - a * plain_x.imag) / square)
+        found = np.arctan2(a, b) + 1j * ((b * np.asarray(y).imag - a * np.asarray(x).imag) / square)
     kept = next((type(z) for z in (y, x) if isinstance(z, np.ndarray) and type(z) is not np.ndarray), np.ndarray)
     return np.asarray(found).view(kept)
 

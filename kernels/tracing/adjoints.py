@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic
+from myoquat.kernels.symbolic.arrays import SymbolArray, is_symbolic, real_part
 from myoquat.kernels.symbolic.elements import is_number, is_term
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule, plain
 from myoquat.kernels.symbolic.records import arrays_of, structure_of
@@ -187,7 +187,7 @@ def constant(record: Any) -> Any:
 
 def _constant(array: Any) -> Any:
     if not is_symbolic(array):
-        return np.asarray(array).real
+        return real_part(array)
     stopped = np.empty(array.shape, dtype=object)
     for place, x in np.ndenumerate(np.asarray(array)):
         if not (is_term(x) or is_number(x)):
