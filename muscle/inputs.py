@@ -74,10 +74,11 @@ class InputsOverTime:
         sizes: dict[str, Any] = {"t": ()} | ({} if self.varied is None else {"p": len(names)})
         return kernel_for(
             ("inputs over time", content_key(self.inputs), self.names, names),
-            lambda content: kernels.compile(self._values, sizes, ["values"], name="inputs", content=content),
+            lambda content: kernels.compile(self.values, sizes, ["values"], name="inputs", content=content),
         )
 
-    def _values(self, t: Array, *p: Array) -> Array:
+    def values(self, t: Array, *p: Array) -> Array:
+        """(..., n) the values at times t (...) [s], with `numbers` p (..., n): the formula, without a kernel."""
         own = replace(self, inputs=self.varied.bind(p[0]).inputs) if p else self
         return np.stack(list((dict.fromkeys(self.names, 0.0 * t) | own.prescribed(t)).values()), axis=-1)
 

@@ -67,6 +67,11 @@ class Location:
         return self.steps[0] == "muscles" and self.steps[2:] == ("activation",)
 
     @property
+    def moves_joint(self) -> bool:
+        """Whether it is a number of a joint of a Model, or of where the joint is on the parent."""
+        return self.steps[:2] == ("system", "bodies") and self.steps[3] in ("position", "orientation", "joint")
+
+    @property
     def starts_actuator(self) -> bool:
         """Whether it is the activation at which an actuator starts."""
         return self.steps[0] == "actuators" and self.steps[2:] == ("activation",)

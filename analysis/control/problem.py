@@ -82,8 +82,8 @@ class Problem:
                     states of muscles are. Between frames it is a spline, on couplers and constraints; one that moves
                     a locked coordinate raises ValueError.
     parameters      unknown numbers of the model -> (lower, upper), or one number, with which problems share their
-                    kernels. Names or patterns, such as "bodies.*.mass", as `muscle.parameter_names` has them. Equations
-                    of one's own take any names.
+                    kernels. Names or patterns, such as "bodies.*.mass", as `muscle.parameter_names` has them. A
+                    prescribed motion forbids those of constraints. Equations of one's own take any names.
 
     The unknown of a ball joint is a rotation vector about the guess at its site: |Q| = 1 by construction, without a
     lock. Constraints and couplers of a model hold, with multipliers as unknowns and by projections of every node.

@@ -23,7 +23,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle.evaluate import limit_torques
-from myoquat.muscle.loads import LoadFrames, body_wrenches
+from myoquat.muscle.loads import body_wrenches
 from myoquat.muscle.model import Model
 
 __all__ = [
@@ -357,8 +357,7 @@ def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> A
     _check_frames(system, loads)
     if not len(motion.time) or not loads.bodies:
         return np.zeros((len(motion.time), len(system.bodies), 6))
-    names = loads.bodies, loads.force_frames, loads.point_frames
-    frames = LoadFrames(*names)
+    frames = loads.frames
     numbers = loads.resampled(motion.time).numbers
 
     def wrenches(q: Array, numbers: Array) -> Array:
@@ -368,7 +367,7 @@ def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> A
         "q": Input(motion.q, motion.q, (system.nq,)),
         "numbers": Input(numbers, numbers, (frames.width,)),
     }
-    return evaluate("external_wrenches", (system.content_key, names), wrenches, inputs, 2)
+    return evaluate("external_wrenches", (system.content_key, frames), wrenches, inputs, 2)
 
 
 def _check_frames(system: ArticulatedSystem, loads: Forces) -> None:

@@ -29,13 +29,14 @@ from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.joints.constraints import Constraint
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import components
-from myoquat.muscle import Model, path_jacobian
+from myoquat.muscle import Model, Parameters, path_jacobian
 from myoquat.muscle.actuators import delayed, delayed_rates
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.inputs import InputsOverTime
 from myoquat.muscle.states import activation_rates
 
 __all__ = [
+    "check_recorded",
     "free_moment_arms",
     "free_torques",
     "free_velocities",
@@ -51,6 +52,21 @@ def named_columns(parts: Iterable[tuple[Sequence[str], str, Array]]) -> dict[str
     return {f"{name}.{quantity}": values[:, k] for names, quantity, values in parts for k, name in enumerate(names)}
 
 
+FORCED = ("system", "forces", "limits", "actuators", "inputs", "muscles")  # parts whose numbers leave a motion as it is
+
+
+def check_recorded(parameters: Parameters) -> None:
+    """ValueError for a parameter that a recorded motion forbids: of its start, couplers, constraints or markers, and of
+    joints where constraints hold them."""
+    constrained = isinstance(parameters.model, Model) and parameters.model.constraints
+    for name, place in zip(parameters.names, parameters.locations, strict=True):
+        if place.steps[0] not in FORCED or (constrained and place.moves_joint):
+            raise ValueError(
+                f"{name!r} cannot vary where the motion is recorded, since that motion is on the model's constraints. "
+                "Bodies, gravity, forces, limits, actuators, inputs and muscles can vary, joints without constraints"
+            )
+
+
 TOLERANCE = 1e-9  # of activations that follow prescribed inputs with a delay
 
 
@@ -60,11 +76,11 @@ def prescribed_controls(model: Model, time: Array) -> Array | None:
     inputs = InputsOverTime(model.inputs, model.control_names)
     if not inputs.prescribed(time):
         return None
-    values = np.array(inputs(time))
+    values = np.array(inputs.values(time))
     columns = list(delayed(model))
     if columns:
         start = np.array([actuator.activation for actuator in delayed(model).values()])
-        values[:, columns] = _followed(time, start, lambda t, a: delayed_rates(model, inputs(t), a))
+        values[:, columns] = _followed(time, start, lambda t, a: delayed_rates(model, inputs.values(t), a))
     return values
 
 
@@ -78,11 +94,11 @@ def prescribed_activations(model: Model, time: Array) -> Array | None:
     names = inputs.prescribed(time).keys()
     if not names:
         return None
-    values, excited = np.array(inputs(time)), [m.activation_dynamics is not None for m in model.muscles]
+    values, excited = np.array(inputs.values(time)), [m.activation_dynamics is not None for m in model.muscles]
     if any(excited):
         named = np.array([np.nan if m.activation is None else m.activation for m in model.muscles])
         start = np.where(np.isnan(named), values[0], named)
-        followed = _followed(time, start, lambda t, a: activation_rates(model, inputs(t), a))
+        followed = _followed(time, start, lambda t, a: activation_rates(model, inputs.values(t), a))
         values = np.where(excited, followed, values)
     return np.where([name in names for name in model.muscle_names], values, np.nan)
 

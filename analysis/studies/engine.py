@@ -18,6 +18,7 @@ import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.recruitment.convex import are_met
+from myoquat.analysis.recruitment.free import check_recorded
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
 from myoquat.analysis.recruitment.redundancy.coupled import recruited
@@ -25,7 +26,7 @@ from myoquat.analysis.recruitment.redundancy.tendons import Tendons
 from myoquat.analysis.recruitment.stability import margins_of
 from myoquat.analysis.studies.specification import Specification
 from myoquat.analysis.studies.summaries import SUMMARIES, Frames, Moment
-from myoquat.analysis.studies.varied_demands import VariedDemands, check_varied
+from myoquat.analysis.studies.varied_demands import VariedDemands
 from myoquat.core.content import digest, is_foreign, lasting_content
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -361,7 +362,7 @@ def check_trial(study: Specification) -> None:
     """Checks before anything is compiled. ValueError for parameters that a trial cannot vary and motions that violate
     the model's constraints, ModelError for muscles without a law."""
     assert study.trial is not None
-    check_varied(study.parameters)
+    check_recorded(study.parameters)
     check_laws(study.model, study.parameters.names)
     motion = study.trial.motion
     if motion.u is None or motion.udot is None:

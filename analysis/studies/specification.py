@@ -124,8 +124,8 @@ class Specification:
     final, times      keep the final state; states at so many equally spaced times, or at these [s].
     summaries         names in `SUMMARIES`; of simulations over states every `summary_step` [s].
     trial             a `MuscleTrial`: instead of a simulation, every sample solves the muscle redundancy of its motion.
-                      Masses and inertias of bodies, gravity, and paths and laws of muscles may vary. Options of
-                      simulations have no effect.
+                      Bodies, gravity, forces, limits, actuators, inputs and muscles may vary, and joints of models
+                      without constraints. Options of simulations have no effect.
 
     Raises ValueError, or ModelError, for anything of this that cannot be, before anything is computed.
 

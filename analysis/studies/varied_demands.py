@@ -1,8 +1,10 @@
 """One motion's demands on models that differ in numbers: what the numbers do not change is computed once.
 
-Parameters of bodies change torques and reactions, those of paths lengths, arms and lines, those of laws tensions. Each
-of the three has kernels that take the parameters as inputs, made only where such parameters are among them. Only
-muscles whose paths change go through the kernels of paths.
+Parameters of bodies, forces, limits, actuators and inputs change torques and reactions, those of paths lengths, arms
+and lines, those of laws tensions, and those of joints all but tensions. Each of the three has kernels that take the
+parameters as inputs, made only where such parameters are among them. Only muscles whose paths change go through the
+kernels of paths. Controls and activations that the model prescribes over time are found anew where their numbers
+change.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from myoquat.analysis.recruitment.free import check_recorded, prescribed_activations, prescribed_controls
 from myoquat.analysis.recruitment.redundancy.actuators import Reserves, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.equations import (
     Demands,
@@ -31,35 +34,28 @@ from myoquat.dynamics.inverse import inverse, joint_wrenches
 from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import Kernel, compile
-from myoquat.muscle import Model, Parameters, acting_wrenches, path_jacobian
+from myoquat.muscle import Model, Parameters, acting_wrenches, muscle_wrenches, path_jacobian
+from myoquat.muscle.acting import Instant, check_placed, torques, wrenches
+from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import check_laws
+from myoquat.muscle.parameters import Location
 from myoquat.muscle.path import paths_on_bones
-from myoquat.muscle.segments.lengths import lengths, velocity_jacobian, wrenches
+from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
+from myoquat.muscle.segments.lengths import wrenches as wrenches_of_paths
 from myoquat.muscle.states import forces_of_laws
 
-__all__ = ["VariedDemands", "check_varied"]
+__all__ = ["VariedDemands"]
 
-OF_BODIES = ("mass", "center_of_mass", "inertia", "damping", "stiffness", "rotor_inertia")
-OF_PATHS = ("path", "wraps")
-
-
-def _part_changed(steps: Sequence[str | int]) -> str:
-    """The part of a model that a parameter changes: "bodies", "paths" or "laws"; "" if a recorded motion forbids it."""
-    if steps[:2] == ("system", "gravity") or (steps[:2] == ("system", "bodies") and steps[3] in OF_BODIES):
-        return "bodies"
-    if steps[0] == "muscles":
-        return "paths" if steps[2] in OF_PATHS else "laws" if steps[2] == "law" else ""
-    return ""
+OF_MUSCLES = {"path": ["paths"], "wraps": ["paths"], "law": ["laws"]}
+PARTS = ("torques", "paths", "laws")
 
 
-def check_varied(parameters: Parameters) -> None:
-    """ValueError for a parameter that a trial cannot vary."""
-    for name, place in zip(parameters.names, parameters.locations, strict=True):
-        if not _part_changed(place.steps):
-            raise ValueError(
-                f"{name!r} cannot vary in a study of a trial, whose motion is that of the model's own joints and "
-                "constraints. Masses and inertias of bodies, gravity, and paths and laws of muscles can vary"
-            )
+def _parts_changed(place: Location) -> Sequence[str]:
+    """Those of `PARTS` that a parameter changes, and "inputs" for what follows a prescribed input."""
+    if place.steps[0] == "muscles":
+        return OF_MUSCLES.get(str(place.steps[2]), ["inputs"])
+    more = ["paths"] if place.moves_joint else ["inputs"] if place.steps[0] in ("actuators", "inputs") else []
+    return ["torques", *more]
 
 
 class VariedDemands:
@@ -73,14 +69,19 @@ class VariedDemands:
         actuators: tuple[Reserves, Sequence[StabilityRule]],
         parameters: Parameters,
     ) -> None:
-        check_varied(parameters)
+        check_recorded(parameters)
         check_laws(model, parameters.names)
         self.parameters, self.given = parameters, (model, loads, actuators)
-        parts = [_part_changed(place.steps) for place in parameters.locations]
-        self.columns = {part: [k for k, own in enumerate(parts) if own == part] for part in ("bodies", "paths", "laws")}
+        parts = [_parts_changed(place) for place in parameters.locations]
+        self.columns = {part: [k for k, own in enumerate(parts) if part in own] for part in PARTS}
+        self.of_joints = any(place.moves_joint for place in parameters.locations)
+        # what is prescribed over time, or starts and follows it with a delay
+        self.prescribes = bool(model.inputs) and any("inputs" in own for own in parts)
+        self.frames = LoadFrames() if loads is None else loads.frames
         self._move(motion)
         steps_of_paths = [parameters.locations[k].steps for k in self.columns["paths"]]
-        self.moved = sorted({int(steps[1]) for steps in steps_of_paths})
+        moved = range(len(model.muscles)) if self.of_joints else {int(steps[1]) for steps in steps_of_paths}
+        self.moved = sorted(moved)
         self.least = any(place.steps[-1] == "minimum_activation" for place in parameters.locations)
         self.bodies = joints_of(model, self.base.cones)
 
@@ -99,15 +100,18 @@ class VariedDemands:
     def of(self, p: Array, *, stress: bool = False) -> Demands:
         """With parameters p (n,), which are not checked; stress: for an effort that reads strengths off the model."""
         part = copy(self.base)
-        if stress or self.least:
+        if stress or self.least or self.prescribes:
             bound: Any = self.parameters.bind(p)
             part.model, part.lower = bound, least_activations(bound)
-            fixed = part.low == part.high  # prescribed activations
-            part.low = np.where(fixed, part.low, part.lower)
-        if self.columns["bodies"]:
-            self._of_bodies(part, p)
+            part.low, part.high = np.broadcast_to(part.lower, part.lengths.shape), np.ones(part.lengths.shape)
+            part.prescribe(prescribed_activations(bound, self.motion.time))
         if self.columns["paths"]:
             self._of_paths(part, p)
+        if self.columns["torques"]:
+            torque = self.torque(p)
+            part.torque = vecmat(torque, self.C)
+            passing = self._passing(self._outer(p), p) if self.bodies else self.base.outer
+            part.rest = part.beside(rest_forces(passing, self.bodies, part.parents), torque)
         if self.columns["laws"]:
             own = p[self.columns["laws"]]
             part.law = lambda lengths, speeds, a: self._laws(lengths=lengths, speeds=speeds, activation=a, p=own)
@@ -126,13 +130,11 @@ class VariedDemands:
         still = force.copy()
         still[:, moved] = 0.0
         assert motion.u is not None
-        pulls = self.needed.wrenches + acting_wrenches(
-            model, motion.q, motion.u, motion.time, tensions=still, controls=self.base.controls
-        )
+        pulls = self._outer(p) + muscle_wrenches(model, motion.q, still)
         if moved:
             pulls = pulls + self._pulls(q=motion.q, tensions=force[:, moved], p=p[self.columns["paths"]])
         for k, reserve in enumerate(self.base.reserves):
-            acting = reserve_wrenches(model.system, reserve, motion.q, controls[:, k])
+            acting = reserve_wrenches(self._model(p).system, reserve, motion.q, controls[:, k])
             pulls = pulls if acting is None else pulls + acting
         if self._constrained is None:
             return self._passing(pulls, p)
@@ -143,22 +145,37 @@ class VariedDemands:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    def _of_bodies(self, part: Demands, p: Array) -> None:
-        torque = self.torque(p)
-        part.torque = vecmat(torque, self.C)
-        passing = self._passing(self.base.outer, p)
-        part.rest = part.beside(rest_forces(passing, self.bodies, self.base.parents), torque)
-
     def torque(self, p: Array) -> Array:
         """(t, nu) that the motion needs by inverse dynamics."""
-        if not self.columns["bodies"]:
+        if not self.columns["torques"]:
             return self.needed.torque
-        motion, own = self.motion, p[self.columns["bodies"]]
-        given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": self.needed.wrenches}
-        result: Array = (
-            self.needed.torque + self._torques(**given, p=own) - self._torques(**given, p=self._defaults("bodies"))
-        )
-        return result
+        found: Array = self._torques(**self._given(p), udot=self.motion.udot)
+        return found
+
+    def _outer(self, p: Array) -> Array:
+        """(t, bodies, 6) on the bodies by all but muscles and reserves."""
+        if self.columns["torques"]:
+            check_placed(self.base.model)
+            found: Array = self._wrenches(**self._given(p))
+            return found
+        q, u, time = self.motion.q, self.motion.u, self.motion.time
+        return self.needed.wrenches + acting_wrenches(self.base.model, q, u, time, controls=self.base.controls)  # type: ignore[arg-type]
+
+    def _given(self, p: Array) -> dict[str, Any]:
+        """The motion with loads and controls, and the parameters of torques."""
+        motion, controls, (_, loads, _) = self.motion, self.base.controls, self.given
+        given = {"q": motion.q, "u": motion.u, "t": motion.time[:, None], "p": p[self.columns["torques"]]}
+        if loads is not None:
+            given["loads"] = loads.resampled(motion.time).numbers
+        if controls is not None:
+            bound = self._model(p)
+            changed = prescribed_controls(bound, motion.time) if self.prescribes else controls
+            given["controls"] = bound.check_controls(changed, acting=True)
+        return given
+
+    def _model(self, p: Array) -> Model:
+        found: Any = self.parameters.bind(p) if self.prescribes or self.of_joints else self.base.model
+        return cast(Model, found)
 
     def _arms(self, p: Array) -> Array:
         """(t, m, nu) J of the paths."""
@@ -174,46 +191,55 @@ class VariedDemands:
 
     def _of_paths(self, part: Demands, p: Array) -> None:
         motion, own, moved = self.motion, p[self.columns["paths"]], self.moved
-        length, J, *lines = self._paths(q=motion.q, p=own)
+        length, J, *rows = self._paths(q=motion.q, p=own)
         assert motion.u is not None
         part.lengths, part.speeds = part.lengths.copy(), part.speeds.copy()
         part.arms = part.arms[..., : self.C.shape[-1]].copy()  # the equations of rules follow from all the rest
         part.lines = part.lines.copy()
         part.lengths[:, moved], part.speeds[:, moved] = length, matvec(J, motion.u)
         part.arms[:, moved] = -picked(J, self.C)
-        for j, line in enumerate(lines):
+        for j, line in enumerate(rows[::2]):
             part.lines[:, j, moved] = line if part.through is None else line + J @ part.through[:, j]
+        if self.of_joints:
+            part.parents = np.stack(rows[1::2], axis=1) if rows else part.parents
+            part.help(self._model(p), motion.q, self.bodies)
 
     def _passing(self, pulls: Array, p: Array) -> Array:
         """(t, bodies, 6) through the joints, with wrenches on the bodies."""
         motion = self.motion
-        if not self.columns["bodies"]:
+        if not self.columns["torques"]:
             return joint_reactions(self.base.model, motion.q, motion.u, motion.udot, pulls)  # type: ignore[arg-type]
         given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": pulls}
-        found: Array = self._reactions(**given, p=p[self.columns["bodies"]])
-        return found
-
-    def _defaults(self, part: str) -> Array:
-        found: Array = self.parameters.defaults[self.columns[part]]
+        found: Array = self._reactions(**given, p=p[self.columns["torques"]])
         return found
 
     # ---- kernels ---------------------------------------------------------------------------------------------
 
+    def _instant(self, bound: Model, q: Array, u: Array, t: Array, **given: Array) -> Instant:
+        loads = self.frames.acting(bound.system, q, given["loads"]) if "loads" in given else []
+        return Instant(q, u, t[..., 0], controls=given.get("controls"), loads=loads)
+
     @cached_property
     def _torques(self) -> Any:
-        def formula(system: Any, q: Array, u: Array, udot: Array, f_ext: Array) -> Array:
-            return inverse(system, q, u, udot, f_ext)
+        def formula(bound: Any, udot: Array, **given: Array) -> Array:
+            needed = inverse(bound.system, given["q"], given["u"], udot)
+            return needed - torques(bound, self._instant(bound, **given))
 
-        return self._of_system("torques", formula)
+        return self._kernel("torques", "torques", formula)
+
+    @cached_property
+    def _wrenches(self) -> Any:
+        def formula(bound: Any, **given: Array) -> Array:
+            return wrenches(bound, self._instant(bound, **given))
+
+        return self._kernel("wrenches", "torques", formula)
 
     @cached_property
     def _reactions(self) -> Any:
-        return self._of_system("reactions", joint_wrenches)
+        def formula(bound: Any, **given: Array) -> Array:
+            return joint_wrenches(bound.system, **given)
 
-    def _of_system(self, name: str, formula: Callable[..., Array]) -> Any:
-        system = self.base.model.system
-        shapes = {"q": (system.nq,), "u": (system.nu,), "udot": (system.nu,), "f_ext": (len(system.bodies), 6)}
-        return self._kernel(name, "bodies", shapes, lambda bound, *given: formula(bound.system, *given))
+        return self._kernel("reactions", "torques", formula)
 
     @cached_property
     def _paths(self) -> Any:
@@ -221,24 +247,24 @@ class VariedDemands:
             muscles = [bound.muscles[k] for k in self.moved]
             paths = tuple(muscle.path for muscle in muscles)
             bones = paths_on_bones(muscles) if self.bodies else ()
-            lines = [joint_lines(bound.system, bones, q, i)[0] for i in self.bodies]
+            lines = [x for i in self.bodies for x in joint_lines(bound.system, bones, q, i)]
             return lengths(bound.system, paths, q), velocity_jacobian(bound.system, paths, q), *lines
 
-        return self._kernel(f"paths {self.bodies}", "paths", {"q": (self.base.model.system.nq,)}, formula)
+        return self._kernel(f"paths {self.bodies}", "paths", formula)
 
     @cached_property
     def _pulls(self) -> Any:
-        system = self.base.model.system
-
         def formula(bound: Any, q: Array, tensions: Array) -> Array:
-            return wrenches(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
+            return wrenches_of_paths(bound.system, paths_on_bones(bound.muscles[k] for k in self.moved), q, tensions)
 
-        return self._kernel("pulls", "paths", {"q": (system.nq,), "tensions": (len(self.moved),)}, formula)
+        return self._kernel("pulls", "paths", formula)
 
     @cached_property
     def _laws(self) -> Any:
-        m = len(self.base.model.muscles)
-        return self._kernel("laws", "laws", {"lengths": (m,), "speeds": (m,), "activation": (m,)}, forces_of_laws)
+        def formula(bound: Any, lengths: Array, speeds: Array, activation: Array) -> Array:
+            return forces_of_laws(bound, lengths, speeds, activation)
+
+        return self._kernel("laws", "laws", formula)
 
     def _bound(self, p: Array) -> Model:
         """The model with numbers of its laws, floats or symbols."""
@@ -250,22 +276,21 @@ class VariedDemands:
         own, given = self.columns[part], self.parameters
         return Parameters(self.base.model, tuple(given.names[k] for k in own), tuple(given.locations[k] for k in own))
 
-    def _kernel(self, name: str, part: str, shapes: dict[str, tuple[int, ...]], formula: Callable[..., Any]) -> Any:
-        """The kernel of a formula of the model with its parameters of a part, and arrays by name; p is the last."""
+    def _kernel(self, name: str, part: str, formula: Callable[..., Any]) -> Any:
+        """The kernel of a formula of the model with its parameters p of a part, and arrays by name."""
         chosen = self._chosen(part)
-        size = len(chosen.names)
-
-        def bound(*given: Array) -> Any:
-            *arrays, p = given
-            return formula(chosen.bind(p), *arrays)
-
-        def build(content: str | None) -> Kernel:
-            return compile(bound, {**shapes, "p": (size,)}, name="trial", content=content)
-
-        kernel: Any = kernel_for(("trial", name, chosen.model.content_key, chosen.names), build)
 
         def run(p: Array, **arrays: Array) -> Any:
-            leading = next(iter(arrays.values())).shape[:-1]
-            return kernel(**arrays, p=np.broadcast_to(p, (*leading, size)))
+            def bound(*given: Array) -> Any:
+                *rows, p = given
+                return formula(chosen.bind(p), **dict(zip(arrays, rows, strict=True)))
+
+            def build(content: str | None) -> Kernel:
+                shapes: Any = {name: x.shape[-2 if name == "f_ext" else -1 :] for name, x in arrays.items()}
+                return compile(bound, {**shapes, "p": p.shape}, name="trial", content=content)
+
+            key = "trial", name, self.frames, tuple(arrays), chosen.model.content_key, chosen.names
+            kernel: Any = kernel_for(key, build)
+            return kernel(**arrays, p=p)
 
         return run

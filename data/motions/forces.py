@@ -29,6 +29,7 @@ from myoquat.data.rows import AXES
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.xml import Element
 from myoquat.joints import ModelError
+from myoquat.muscle.loads import LoadFrames
 
 __all__ = ["Forces", "columns_of", "forces_of_loads", "load_forces"]
 
@@ -105,6 +106,11 @@ class Forces:
     def between(self, start: float, end: float) -> "Forces":
         """The rows from `start` to `end` [s], both included."""
         return cut(self, start, end, ("force", "point", "torque"))
+
+    @property
+    def frames(self) -> LoadFrames:
+        """The bodies and frames, without numbers."""
+        return LoadFrames(self.bodies, self.force_frames, self.point_frames)
 
     def resampled(self, time: ArrayLike) -> "Forces":
         """The loads at other times by straight lines between the rows; ValueError for times outside the record."""

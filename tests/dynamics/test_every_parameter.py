@@ -12,7 +12,7 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Effort, Ipopt, Problem
-from myoquat.analysis.recruitment import redundancy
+from myoquat.analysis.recruitment import Reserve, ReserveActuator, redundancy
 from myoquat.analysis.studies import MuscleTrial
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.dynamics.integrators import StateEquations
@@ -101,12 +101,15 @@ def varied(model, pattern):
     rows = np.tile(own, (len(names), 1))
     step = 0.003 + 0.01 * np.abs(own)
     rows[np.diag_indices(len(names))] += np.where([name.endswith(("swing", "hertz")) for name in names], -step, step)
-    for k, name in enumerate(names):  # orientations stay of length one
-        head, _, tail = name.rpartition(".")
-        if tail in ("Q0", "Q1", "Q2", "Q3"):
-            group = [i for i, other in enumerate(names) if other.rpartition(".")[0] == head]
-            rows[k, group] /= np.linalg.norm(rows[k, group])
-    return names, own, rows
+    return names, own, normalized(names, rows)
+
+
+def normalized(names, rows):
+    """Orientations of length one."""
+    for head in {name[:-3] for name in names if name.endswith(".Q0")}:
+        group = [names.index(f"{head}.Q{i}") for i in range(4)]
+        rows[..., group] /= np.linalg.norm(rows[..., group], axis=-1, keepdims=True)
+    return rows
 
 
 def stepped(model, q, u, own):
@@ -193,31 +196,58 @@ def in_optimal_control(model, q, u, parameters):
     return np.concatenate([solution.q, solution.u], axis=-1)
 
 
-def in_trial(model, q, u, parameters):
-    """The muscle forces of a recorded motion, of a study where numbers vary."""
+def recorded(model, q, u):
+    """A motion, a load on the last body, and reserves, one of them at a point."""
     t = np.linspace(0.0, 0.02, 3)[:, None]
-    motion = mq.data.Motion(
-        model, START + t[:, 0], model.system.integrate(q, t * u), np.tile(u, (3, 1)), 0.3 * u + 0 * t
-    )
+    q, u, udot = model.system.integrate(q, t * u), np.tile(u, (3, 1)), 0.3 * u + 0 * t
+    motion = mq.data.Motion(model, START + t[:, 0], q, u, udot)
+    (*_, body), push = model.system.body_names, np.tile((3.0, 2.0, 1.0), (3, 1, 1))
+    loads = mq.data.Forces(motion.time, ("push",), (body,), push, 0.1 * push, 0.2 * push, (body,), (body,))
+    point = ReserveActuator(act.PointActuator("point", body, (0.1, 0.2, 0.3), (0.3, 0.2, 1.0)))
+    return motion, loads, (*(Reserve(name, 100.0) for name in model.system.velocity_names), point)
+
+
+def in_trial(model, q, u, parameters):
+    """The forces of muscles and reserves of a recorded motion, of a study where numbers vary."""
+    motion, loads, reserves = recorded(model, q, u)
+    on_bones = all(path.on_bones for path in model.paths)
+    kept = ("peak_force", "peak_reserve", "joint_reaction")[: 2 + on_bones]
     if not parameters:
-        return redundancy(model, motion, reserves=100.0).force.max(axis=0)
-    varied = {name: [x] for name, x in parameters.items()}
-    trial = MuscleTrial(motion, reserves=100.0)
-    study = mq.Study(model, varied, design="table", trial=trial, summaries=("peak_force",))
-    return study.run(progress=False)["peak_force"].values[0]
+        found = redundancy(model, motion, loads, reserves=reserves)
+        joints = [np.linalg.norm(found.joint_loads().wrench[..., :3], axis=-1)] if on_bones else []
+        return np.concatenate([x.max(axis=0) for x in (found.force, abs(found.reserve), *joints)])
+    varied, trial = {name: [x] for name, x in parameters.items()}, MuscleTrial(motion, loads, reserves=reserves)
+    study = mq.Study(model, varied, design="table", trial=trial, summaries=kept).run(progress=False)
+    return np.concatenate([study[name].values[0] for name in kept])
+
+
+def along_motion(model, q, u, parameters):
+    """The optimal controls of a recorded motion."""
+    motion, loads, _ = recorded(model, q, u)
+    torques = dict.fromkeys(model.system.velocity_names, 10.0)
+    problem = Problem(model, 0.02, (Effort(),), 2, "trapezoid", START, torques=torques, loads=loads, prescribed=motion,
+                      parameters=parameters)  # fmt: skip
+    solution = problem.solve(solver=Ipopt(tolerance=1e-10))
+    assert solution.success
+    return solution.controls
 
 
 @pytest.mark.parametrize(
     ("consumer", "build"),
-    [(in_environment, driven), (in_environment, muscled), (in_optimal_control, driven), (in_trial, muscled)],
+    [
+        (in_environment, driven),
+        (in_environment, muscled),
+        (in_optimal_control, driven),
+        *((along_motion, build) for build in (driven, on_paths)),
+        *((in_trial, build) for build in MODELS),
+    ],
     ids=lambda x: x.__name__,
 )
 def test_every_consumer_has_the_model_built_with_all_names(consumer, build, monkeypatch):
-    """A recorded motion forbids numbers of joints and inputs; they are left as they are."""
     monkeypatch.setenv("MYOQUAT_OPTIMIZATION", "0")
     model = build()
-    names, own, rows = varied(model, r"muscles(?!.*dynamics)" if consumer is in_trial else MODELS[build])
-    values = own + (rows - own).sum(axis=0) / 2
+    names, own, rows = varied(model, "" if consumer in (in_trial, along_motion) else MODELS[build])
+    values = normalized(names, own + (rows - own).sum(axis=0) / 2)
     q = model.system.integrate(model.start, np.linspace(-0.5, 0.6, model.system.nu))
     u = np.linspace(1.0, -1.0, model.system.nu)
     changed = {split_name(name, model): float(x) for name, x in zip(names, values, strict=True)}

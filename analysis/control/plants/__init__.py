@@ -32,8 +32,7 @@ def plant_of(
         if torques or loads is not None:
             raise ValueError("torques and loads act on the bodies of a model; equations of one's own have none")
         return OwnPlant(model, parameters_of_equations(parameters))
-    frames = LoadFrames() if loads is None else LoadFrames(loads.bodies, loads.force_frames, loads.point_frames)
-    return ModelPlant(model, Acting(torques, frames, parameters_of_model(model, parameters)))
+    return ModelPlant(model, Acting(torques, _frames(loads), parameters_of_model(model, parameters)))
 
 
 def prescribed_plant(
@@ -47,4 +46,10 @@ def prescribed_plant(
     model = motion.check_system(model)
     whole = model if isinstance(model, Model) else Model(system_of(model))
     torques, loads = acting
-    return PrescribedPlant(whole, motion, Acting(torques, unknown=parameters_of_model(whole, parameters)), loads)
+    return PrescribedPlant(
+        whole, motion, Acting(torques, _frames(loads), parameters_of_model(whole, parameters)), loads
+    )
+
+
+def _frames(loads: Forces | None) -> LoadFrames:
+    return LoadFrames() if loads is None else loads.frames

@@ -161,6 +161,13 @@ class MuscledPlant(Plant):
         result: Array = point.controls[..., first:] * np.array(self.torque_scales)
         return result
 
+    def torque(self, point: Point) -> Array:
+        """(..., nu) the `torques` [N m, N] on the velocities."""
+        columns, given = [0.0 * point.t] * system_of(self.model).nu, self.torques_of(point)
+        for i, place in enumerate(self.torque_indices):
+            columns[place] = given[..., i]
+        return vector(columns)
+
     @abstractmethod
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
         """(..., m) lengths [m] and speeds [m/s] of the muscles' paths."""
@@ -219,13 +226,7 @@ class ModelPlant(MuscledPlant):
     def given(self, point: Point) -> dict[str, Array]:
         """What the forces depend on beside q and u, as `StateEquations` has it."""
         inputs = super().given(point)
-        return inputs | {"torque": self._torque(point)} if self.torque_scales else inputs
-
-    def _torque(self, point: Point) -> Array:
-        columns, given = [0.0 * point.controls[..., 0]] * self.nu, self.torques_of(point)
-        for i, place in enumerate(self.torque_indices):
-            columns[place] = given[..., i]
-        return vector(columns)
+        return inputs | {"torque": self.torque(point)} if self.torque_scales else inputs
 
     def moments(self, point: Point) -> Array:
         """(..., nu) generalized forces of muscles, actuators and torques at a point: the formula."""

@@ -6,12 +6,14 @@ points, and the equations are those of the muscles alone:
     C^T (ID(q, u, udot) - loads) = sum_i r_i F_i(a_i, l_i, ldot_i, l_M,i) + C^T tau(c),
 
 C spans the velocities that locks, couplers and constraints leave free, so that the forces of constraints drop out.
+Where numbers of more than laws of muscles are unknown, q, u, udot, C and the loads are the data.
 """
 
 from collections.abc import Hashable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,17 +22,19 @@ from myoquat.analysis.control.plants.model import Acting, MuscledPlant
 from myoquat.analysis.control.points import Point, interpolated_pose, interpolated_rows, interpolated_velocity
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_motion
-from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.free import check_recorded, free_velocities
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_locked
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
+from myoquat.dynamics.inverse import inverse
 from myoquat.joints.errors import ModelError
 from myoquat.joints.evaluation import kernel_for
-from myoquat.joints.vectors import joined, matvec, vector
+from myoquat.joints.vectors import joined, matvec, vecmat, vector
 from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.model import Model
+from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import forces_of_laws, residuals_of_laws
 
 __all__ = ["PrescribedPlant"]
@@ -47,7 +51,10 @@ class PrescribedPlant(MuscledPlant):
         super().__init__(model, acting, False)
         self.model: Model = model
         self.motion, self.loads = motion, loads
-        self._check_parameters()
+        locations = self.unknown.binding.locations if self.unknown.binding else ()
+        if self.unknown.binding:
+            check_recorded(self.unknown.binding)
+        self.posed = any(place.steps[0] != "muscles" or place.steps[2] not in OF_MUSCLES for place in locations)
         self.free_names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
         self._check_linear()
 
@@ -61,17 +68,6 @@ class PrescribedPlant(MuscledPlant):
         plant.model, plant.parameters = bound, p
         plant.equations = replace(self.equations, model=bound)
         return plant
-
-    def _check_parameters(self) -> None:
-        """ValueError for a parameter on which the data of the points depend: all but those of laws of muscles."""
-        locations = self.unknown.binding.locations if self.unknown.binding else ()
-        for name, location in zip(self.unknown.names, locations, strict=True):
-            steps = location.steps
-            if steps[0] != "muscles" or steps[2] not in OF_MUSCLES:
-                raise ValueError(
-                    f"parameters: {name!r} cannot change where the motion is prescribed, since torques, lengths and "
-                    "moment arms are data there. Parameters of muscles' laws and activation dynamics can"
-                )
 
     def _check_linear(self) -> None:
         """ModelError where the force of an actuator is not an affine function of its control."""
@@ -114,6 +110,8 @@ class PrescribedPlant(MuscledPlant):
 
     @cached_property
     def content(self) -> Hashable:
+        if self.posed:
+            return "posed", self.equations.key, tuple(self.torque_indices), self.torque_scales, self.acting.frames
         arms, gains = self._structure
         return "prescribed", self.equations.key, arms.tobytes(), gains.tobytes(), len(self.free_names)
 
@@ -144,6 +142,11 @@ class PrescribedPlant(MuscledPlant):
     def samples(self, time: Array) -> Array:
         at = self.motion_at(time)
         assert at.u is not None
+        if self.posed:
+            assert at.udot is not None
+            _, C = free_velocities(self.model, at.q, at.time, self.free_names)
+            loads = [] if self.loads is None else [self.loads.resampled(time).numbers]
+            return np.concatenate([at.q, at.u, at.udot, C.reshape(len(time), -1), *loads], axis=1)
         torque = inverse_dynamics_of_motion(self.model, at, self.loads).torque
         _, C = free_velocities(self.model, at.q, at.time, self.free_names)
         arms, gains = self._effects(at.q, at.time)
@@ -155,7 +158,26 @@ class PrescribedPlant(MuscledPlant):
 
     # ---- equations -------------------------------------------------------------------------------------------
 
+    def _parts(self, point: Point) -> tuple[Array, ...]:
+        """Of a `posed` motion q, u, udot, C and loads."""
+        data, nq, nu, n = point.prescribed, self.model.system.nq, self.model.system.nu, len(self.free_names)
+        ends = np.cumsum([0, nq, nu, nu, nu * n, self.acting.frames.width])
+        q, u, udot, C, loads = (data[..., i:j] for i, j in pairwise(ends))
+        return q, u, udot, C.reshape(*C.shape[:-1], nu, n), loads
+
+    def _missing(self, point: Point) -> Array:
+        """(..., n) what a `posed` motion lacks on the free velocities."""
+        q, u, udot, C, loads = self._parts(point)
+        acting = self.acting.frames.acting(self.model.system, q, loads) if self.loads is not None else []
+        given = self.given(point) | {"torque": self.torque(point)}
+        at = replace(self.equations.instant(point.t, q, u, given), loads=acting)
+        return vecmat(inverse(self.model.system, q, u, udot) - torques(self.model, at), C)
+
     def muscle_paths(self, point: Point) -> tuple[Array, Array]:
+        if self.posed:
+            q, u, *_ = self._parts(point)
+            way = paths_at(self.model.system, self.model.paths, q, u)
+            return way.length, way.speed
         n, m, data = len(self.free_names), len(self.muscle_names), point.prescribed
         return data[..., n : n + m], data[..., n + m : n + 2 * m]
 
@@ -163,6 +185,12 @@ class PrescribedPlant(MuscledPlant):
         n, m, data = len(self.free_names), len(self.muscle_names), point.prescribed
         length, speed = self.muscle_paths(point)
         given, equations = self.given(point), self.equations
+
+        def fibers(activation: Array, state: Array, rate: Array) -> Array:
+            return residuals_of_laws(self.model, (length, speed, activation), state, rate)
+
+        if self.posed:
+            return joined([self._missing(point), *self.own_rows(point, given, fibers)])
         parts = []
         if self.muscle_names:
             activation, states = equations.activation(given), equations.states(given)
@@ -176,8 +204,4 @@ class PrescribedPlant(MuscledPlant):
         for i, j in np.argwhere(np.concatenate(self._structure)):
             missing[j] = missing[j] - data[..., place] * act[..., i]
             place += 1
-
-        def fibers(activation: Array, state: Array, rate: Array) -> Array:
-            return residuals_of_laws(self.model, (length, speed, activation), state, rate)
-
         return joined([vector(missing), *self.own_rows(point, given, fibers)])

@@ -165,4 +165,6 @@ def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActua
     count = len(actuators)
     poses = np.repeat(q[:, None], count, axis=1)
     controls = np.broadcast_to(np.eye(count), (len(q), count, count))
-    return np.swapaxes(actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls), -1, -2)
+    return np.swapaxes(
+        actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls, backend="numpy"), -1, -2
+    )

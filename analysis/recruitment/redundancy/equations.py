@@ -408,9 +408,7 @@ class Demands:
         self.lengths, J, self.lines, self.parents = paths_along(model, q, joints) if paths is None else paths
         self.model, self.speeds = model, in_one_pass(J, u)
         self.arms = picked(-J, self.C)
-        self.columns = reserve_columns(model.system, self.reserves, q)
-        self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
-        self.pushes = reserve_lines(model, q, self.reserves, joints, self.parents)
+        self.help(model, q, joints)
         self.rest = np.zeros((len(q), len(joints), 3))
         self.turn = self._turns(None)
         self.lower = least_activations(model)
@@ -455,6 +453,12 @@ class Demands:
         found.prescribe(prescribed_activations(model, motion.time) if activation is None else activation)
         found._press(motion, joints, paths.jacobian)
         return found.with_rules()
+
+    def help(self, model: Model, q: Array, joints: Sequence[int]) -> None:
+        """What the reserves give in a model at poses q (t, nq), without forces of constraints."""
+        self.columns = reserve_columns(model.system, self.reserves, q)
+        self.helps = picked(np.swapaxes(self.columns, -1, -2), self.C)
+        self.pushes = reserve_lines(model, q, self.reserves, joints, self.parents)
 
     @property
     def searched(self) -> int | None:

@@ -16,6 +16,8 @@ from myoquat.analysis.control import (
     TrackPose,
 )
 from myoquat.data import Motion
+from myoquat.dynamics.constraints import CoordinateCoupler
+from myoquat.joints.functions import Linear
 from myoquat.muscle.actuators import IntegratingCoordinateActuator
 
 SPRING, DAMPING = 4.0, 0.3
@@ -86,9 +88,13 @@ def test_parameters_are_checked_before_the_solver_starts():
         Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (6.0, 7.0)})
     with pytest.raises(ValueError, match="contradict"):
         Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
-    still = Motion(model, [0.0, 1.0], [model.start] * 2, np.zeros((2, 6)))
-    with pytest.raises(ValueError, match="cannot change where the motion is prescribed"):
-        Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={"bodies.A.mass": (1.0, 9.0)})
+    held = CoordinateCoupler("b.angle", "a.angle", Linear(2.0))
+    bodies = [mq.Body(name, "ground", mq.joints.RevoluteJoint(), mass=1.0) for name in "ab"]
+    model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(held,))
+    still = Motion(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2)))
+    for name in ("constraints.0.function.factor", "bodies.a.position.x"):
+        with pytest.raises(ValueError, match="cannot vary where the motion is recorded"):
+            Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={name: (0.0, 9.0)})
 
 
 def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():

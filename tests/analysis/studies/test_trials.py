@@ -125,7 +125,7 @@ def test_bad_trials(study):
         changed(summaries=["work"])
     with pytest.raises(ValueError, match="keeps nothing: ask for summaries"):
         changed(summaries=[])
-    with pytest.raises(ValueError, match="cannot vary in a study of a trial"):
+    with pytest.raises(ValueError, match="cannot vary where the motion is recorded"):
         changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run(progress=False)
     motion = study.trial.motion
     with pytest.raises(ValueError, match="no u and udot"):
