@@ -29,6 +29,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.series import check_time
+from myoquat.data.osim.version import names_at_root
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec
@@ -219,7 +220,8 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
 
     Fiber lengths become normalized tendon forces. Torques on velocities become actuators 'reserve_jointset_...' of the
     same scale. Multipliers keep the names that they have here; their signs are not those of Simbody. Quaternions, which
-    Moco does not have, keep their names. ValueError for equations of one's own.
+    Moco does not have, keep their names. Joints and forces outside the sets of the model's .osim or .omoco file have no
+    set in their names: '/motor'. ValueError for equations of one's own.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.control import Effort, Problem, moco_trajectory
@@ -249,7 +251,30 @@ def moco_trajectory(solution: Solution) -> MocoTrajectory:
     header |= {f"objective_{name.replace(' ', '_')}": f"{value:.9g}" for name, value in solution.goals.items()}
     header |= {"success": str(solution.success).lower(), "status": solution.status.value}
     header |= {"solver_duration": f"{solution.seconds:.6f}"}
-    return MocoTrajectory(every.time, values | speeds | activations, controls, multipliers=multipliers, header=header)
+    apart = _names_at_root(plant.model)
+    states, controls = ({_in_file(label, apart): x for label, x in group.items()}
+                        for group in (values | speeds | activations, controls))  # fmt: skip
+    return MocoTrajectory(every.time, states, controls, multipliers=multipliers, header=header)
+
+
+def _names_at_root(model: object) -> set[str]:
+    """Names of joints and forces that the file of a model has outside its sets; Moco's paths to these name no set."""
+    file = getattr(model, "file", None)
+    return names_at_root(file) if file and file.suffix.lower() in (".osim", ".omoco") and file.is_file() else set()
+
+
+def _in_file(label: str, apart: set[str]) -> str:
+    """'/forceset/motor' -> '/motor' where the file has the motor outside its sets."""
+    parts = label.split("/")
+    return label if parts[2] not in apart else "/".join(("", *parts[2:]))
+
+
+def _in_set(label: str, apart: set[str]) -> str:
+    """'/motor' -> '/forceset/motor', and '/slider/x/value' -> '/jointset/slider/x/value'."""
+    parts = label.split("/")
+    if len(parts) < 2 or parts[1] not in apart:
+        return label
+    return ("/jointset" if parts[-1] in ("value", "speed") else "/forceset") + label
 
 
 def _of_coordinates(model: SystemLike, motion: Motion) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -340,6 +365,9 @@ def sites_of_trajectory(statement: Statement, layout: Layout, trajectory: MocoTr
     if not statement.fixed:
         duration = float(np.clip(trajectory.time[-1] - statement.start, *statement.duration))
     plant, times = statement.plant, statement.start + layout.fractions * duration
+    apart = _names_at_root(getattr(plant, "model", None))
+    states = {_in_set(label, apart): x for label, x in trajectory.states.items()}
+    trajectory = replace(trajectory, states=states)
     if times[0] < trajectory.time[0] - 1e-6 or times[-1] > trajectory.time[-1] + 1e-6:
         raise ValueError(
             f"guess: the trajectory covers {trajectory.time[0]:g} to {trajectory.time[-1]:g} s; the motion lasts from "

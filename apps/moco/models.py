@@ -12,7 +12,6 @@ from myoquat.analysis.motion.smoothing import smoothed_columns
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.data import Forces, Motion, load_forces, load_model, load_paths, load_table, states_from_motion
-from myoquat.data.files import beside, missing_file
 from myoquat.data.motions.coordinates import DEGREE, rates_of_states, turning_entries
 from myoquat.data.omoco import Interval, MocoFile, Processor, matching
 from myoquat.data.osim.controllers import read_control_bounds
@@ -22,6 +21,8 @@ from myoquat.data.tables import labelled
 from myoquat.data.xml import Element, boolean, complain, number, positive, text
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import Model, Muscle
+from myoquat.muscle.actuators import delayed
+from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.laws import DeGrooteFregly2016, HillLaw, PathActuator
 
 __all__ = [
@@ -52,9 +53,10 @@ class MocoNames:
 
     values    coordinates
     speeds    velocities
-    states    states of muscles
+    states    states of muscles and activations of actuators
     controls  controls, by the names of forces
     fibers    tails of tendon forces, which are fiber lengths in this package
+    couplers  those of the model
     """
 
     values: Mapping[str, str]
@@ -62,6 +64,7 @@ class MocoNames:
     states: Mapping[str, str]
     controls: Mapping[str, str]
     fibers: Iterable[str] = field(default=())
+    couplers: tuple[Coupler, ...] = ()
 
     @classmethod
     def of(cls, model: Model, added: Mapping[str, str]) -> "MocoNames":
@@ -70,18 +73,20 @@ class MocoNames:
         plain = [n for n in system.coordinate_names if n in joints]
         rates = {n: system.indices.velocities_of_coordinate(n) for n in plain}
         one = {n: system.velocity_names[int(rows[0])] for n, rows in rates.items() if len(rows) == 1}
+        active = *(m.name for m in model.muscles if m.activation_dynamics), *(a.name for a in delayed(model).values())
         controls = {name: name for name in (*model.muscle_names, *model.control_names)}
         return cls(
             {f"{joints[n]}/{n}/value": n for n in plain},
             {f"{joints[n]}/{n}/speed": velocity for n, velocity in one.items()},
-            {f"{m.name}/activation": f"{m.name}.activation" for m in model.muscles if m.activation_dynamics},
+            {f"{name}/activation": f"{name}.activation" for name in active},
             controls | {name: f"{velocity}.torque" for name, velocity in added.items()},
             tuple(f"{m.name}/normalized_tendon_force" for m in model.muscles if getattr(m.law, "states", ())),
+            model.couplers,
         )
 
     @property
     def all_states(self) -> dict[str, str]:
-        """Values, speeds and states of muscles."""
+        """Values, speeds, and states of muscles and actuators."""
         return {**self.values, **self.speeds, **self.states}
 
     def state(self, path: str) -> str | None:
@@ -147,7 +152,30 @@ def with_rates(table: "pd.DataFrame", names: MocoNames) -> "pd.DataFrame":
     rates = (
         smoothed_columns(table.index.to_numpy(float), table[list(added)].to_numpy(float), None)[1] if added else None
     )
-    return table if rates is None else table.assign(**labelled(added.values(), rates))
+    return table if rates is None else table.assign(**labelled([f"/jointset/{end}" for end in added.values()], rates))
+
+
+def _speeds(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
+    """`with_rates`, in place of speeds that are there unless the operator keeps them."""
+    ends = {tail(label): label for label in table}
+    stated = [label for end, label in ends.items() if end in names.speeds and f"{end[:-5]}value" in ends]
+    return with_rates(table.drop(columns=stated) if boolean(operator, OVERWRITE, True) else table, names)
+
+
+def _coupled(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd.DataFrame":
+    """The table with the values of coordinates that couplers drive behind its columns."""
+    ends = {name: end for end, name in names.values.items()}
+    for coupler in names.couplers:
+        labels = {names.state(label): label for label in table}
+        if coupler.independent not in labels:
+            complain(operator, f"the table has no column of {coupler.independent!r}")
+        if coupler.dependent in labels and not boolean(operator, OVERWRITE, True):
+            continue
+        driver = table[labels[coupler.independent]].to_numpy(float)
+        table = table.drop(columns=labels.get(coupler.dependent, []))
+        values = coupler.scale * coupler.function.value(driver)
+        table = table.assign(**{f"/jointset/{ends[coupler.dependent]}": values})
+    return table
 
 
 def _turning(names: MocoNames, system: ArticulatedSystem) -> set[str | None]:
@@ -167,9 +195,11 @@ def _low_pass(table: "pd.DataFrame", operator: Element, names: MocoNames) -> "pd
     return pd.DataFrame(values, table.index, table.columns)
 
 
+OVERWRITE = "overwrite_existing_columns"
 DONE_ANYWAY = ("TabOpConvertDegreesToRadians", "TabOpUseAbsoluteStateNames")  # columns are found without paths
 TABLE_OPERATORS: "dict[str, Callable[[pd.DataFrame, Element, MocoNames], pd.DataFrame]]" = {
-    "TabOpAppendCoordinateValueDerivativesAsSpeeds": lambda table, operator, names: with_rates(table, names),
+    "TabOpAppendCoordinateValueDerivativesAsSpeeds": _speeds,
+    "TabOpAppendCoupledCoordinateValues": _coupled,
     "TabOpLowPassFilter": _low_pass,
     **dict.fromkeys(DONE_ANYWAY, lambda table, operator, names: table),
 }
@@ -189,7 +219,7 @@ class MocoModel:
     """
 
     model: Model
-    folder: Path
+    moco: MocoFile
     unsupported: UnsupportedElements
     added: dict[str, tuple[str, float]] = field(default_factory=dict)
     bounds: dict[str, Interval] = field(default_factory=dict)
@@ -207,10 +237,7 @@ class MocoModel:
 
     def file(self, operator: Element, tag: str) -> Path:
         """A file that an operator names."""
-        path = beside(self.folder, text(operator, tag))
-        if not path.is_file():
-            complain(operator.find(tag), f"<{tag}> names {missing_file(path, path.name)}")
-        return path
+        return self.moco.document.named(operator, tag, text(operator, tag))
 
 
 def read_processed_model(file: MocoFile, processor: Processor | None, unsupported: UnsupportedElements) -> MocoModel:
@@ -224,7 +251,7 @@ def read_processed_model(file: MocoFile, processor: Processor | None, unsupporte
         model = read_inner_model(processor.inside, file.version, path)
     else:
         model = load_model(path, rotations="file")
-    found = MocoModel(model, file.document.path.parent, unsupported)
+    found = MocoModel(model, file, unsupported)
     found.bounds = {m.name: _least(m, controls.get(m.name, (None, None))) for m in model.muscles}
     for operator in processor.operators:
         if operator.tag not in MODEL_OPERATORS:
@@ -289,6 +316,12 @@ def _stronger(found: MocoModel, operator: Element) -> None:
         return replace(muscle, law=replace(law, max_isometric_force=factor * law.max_isometric_force))
 
     found.model = replace(found.model, muscles=tuple(map(scaled, found.model.muscles)))
+
+
+def _without_curves(muscle: Muscle) -> Muscle:
+    if not isinstance(muscle.law, HillLaw):
+        return muscle
+    return replace(muscle, law=PathActuator(muscle.law.max_isometric_force), activation_dynamics=None)
 
 
 def _rigid(found: MocoModel, operator: Element) -> None:
@@ -371,6 +404,7 @@ MODEL_OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
     "ModOpRemoveMuscles": _remove_muscles,
     "ModOpReplaceJointsWithWelds": _welds,
     "ModOpReplaceMusclesWithDeGrooteFregly2016": _curves,
+    "ModOpReplaceMusclesWithPathActuators": _of_muscles(_without_curves),
     "ModOpReplacePathsWithFunctionBasedPaths": _paths,
     "ModOpScaleActiveFiberForceCurveWidthDGF": _of_curves(width_scale="scale_factor"),
     "ModOpScaleMaxIsometricForce": _stronger,

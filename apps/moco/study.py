@@ -50,6 +50,7 @@ from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, boolean, complain, last_name, number, numbers, positive, text
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import Model, Parameters, parameter_names
+from myoquat.muscle.actuators import delayed
 
 __all__ = ["MocoStudy", "load_moco_study"]
 
@@ -146,8 +147,8 @@ PROPERTIES = {"mass_center": "center_of_mass", "pennation_angle_at_optimal": "pe
 
 
 def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
-    """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls. A range may be
-    infinite. speeds: None for a motion that is prescribed."""
+    """Those of the model: ranges of coordinates, even if they are not clamped, speeds, controls, and activations of
+    actuators, as their controls. A range may be infinite. speeds: None for a motion that is prescribed."""
     names, processed, found = reading.names, reading.processed, dict[str, Interval]()
     if speeds is not None:
         known = {c.name: c for c in processed.model.coordinates}
@@ -156,6 +157,7 @@ def own_bounds(reading: Reading, speeds: Interval | None) -> Bounds:
         found |= dict.fromkeys(names.speeds.values(), speeds)
     given = {names.control(label): low_high for label, low_high in processed.bounds.items()}
     found |= {name: low_high for name, low_high in given.items() if name is not None}
+    found |= {f"{actuator.name}.activation": actuator.bounds[0] for actuator in delayed(processed.model).values()}
     return {"bounds": found, "initial": {}, "final": {}}
 
 
@@ -188,8 +190,8 @@ def read_bounds(reading: Reading) -> tuple[Bounds, list[PathCondition | Boundary
     if boolean(file.phase, "bound_activation_from_excitation", True):  # where nothing else is said
         for state in names.states.values():
             excitation = found["bounds"].get(state.removesuffix(".activation"))
-            if state not in given and excitation is not None:
-                found["bounds"][state] = max(excitation[0], 0.0), min(excitation[1], 1.0)
+            if excitation is not None:
+                found["bounds"].setdefault(state, (max(excitation[0], 0.0), min(excitation[1], 1.0)))
     return found, constraints
 
 

@@ -34,7 +34,15 @@ from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.apps.opensim_tools.moving import Moving, degree_scale, moving_of, note, tell_missing_times, unbounded
+from myoquat.apps.opensim_tools.moving import (
+    Moving,
+    degree_scale,
+    moving_of,
+    note,
+    state_table,
+    tell_missing_times,
+    unbounded,
+)
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.arguments import indices_of
 from myoquat.core.typing import Array
@@ -46,6 +54,7 @@ from myoquat.data.osim.controllers import read_control_bounds
 from myoquat.data.osim.read import read_frame
 from myoquat.data.setups import AnalyzeSetup
 from myoquat.data.setups.analyses import (
+    DEFAULT_TIMES,
     ActuationSetup,
     Analysis,
     BodyKinematicsSetup,
@@ -54,6 +63,7 @@ from myoquat.data.setups.analyses import (
     KinematicsSetup,
     MuscleAnalysisSetup,
     PointKinematicsSetup,
+    StatesReporterSetup,
     StaticOptimizationSetup,
 )
 from myoquat.data.tables import labelled
@@ -131,6 +141,13 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
         elif not isinstance(force, CoordinateSpring):
             note(f"{setup.name}: {force.element} is left out")
     moving.note_table(outputs, setup, "forces", found | _of_loads(moving), "ForceReporter")
+
+
+def states_reporter(moving: Moving, setup: StatesReporterSetup, outputs: Outputs) -> None:
+    """Note the file of states: of muscles only where the file of the motion has them."""
+    if moving.model.muscles and moving.activation is None:
+        note(f"{setup.name}: states of muscles are left out: they are not in the file")
+    moving.note_table(outputs, setup, "states", state_table(moving), "ModelStates")
 
 
 def _of_muscles(moving: Moving, what: str) -> Columns:
@@ -534,6 +551,7 @@ def _bounds(moving: Moving, pulling: Sequence[int]) -> tuple[Array, Array]:
 RUN: dict[type, Callable[..., None]] = {
     ActuationSetup: actuation,
     ForceReporterSetup: force_reporter,
+    StatesReporterSetup: states_reporter,
     KinematicsSetup: kinematics,
     BodyKinematicsSetup: body_kinematics,
     PointKinematicsSetup: point_kinematics,
@@ -542,13 +560,11 @@ RUN: dict[type, Callable[..., None]] = {
     JointReactionSetup: joint_reaction,
 }
 
-DEFAULT_TIMES = (0.0, 1.0)  # of OpenSim's tool, which setups name without asking for it
-
 
 def run_analyze(setup: AnalyzeSetup, outputs: Outputs) -> None:
     """Run the analyses of a motion and note their files."""
     moving = moving_of(setup, outputs.rotations)
-    if setup.times != DEFAULT_TIMES:
+    if setup.times != tuple(DEFAULT_TIMES.values()):  # which setups name without asking for it
         tell_missing_times(moving.time, setup.times, outputs.tell)
     analyse(moving, outputs)
 

@@ -17,13 +17,15 @@ from myoquat.apps.opensim_tools.moving import (
     actuators_of,
     assembled_motion,
     degree_scale,
+    fibers_at_rest,
     filtered_motion,
     loaded_motion,
     loads_at,
     note,
+    note_tracking,
     result_file,
     start_activation,
-    state_columns,
+    state_table,
     tell_missing_times,
     unbounded,
 )
@@ -33,7 +35,7 @@ from myoquat.core.typing import Array
 from myoquat.data import load_model
 from myoquat.data.external_loads import read_external_loads
 from myoquat.data.motions import Motion, load_table, muscle_states_from_motion
-from myoquat.data.motions.coordinates import actuation_from_motion, actuator_columns, muscle_columns
+from myoquat.data.motions.coordinates import actuation_from_motion
 from myoquat.data.motions.series import row_at
 from myoquat.data.osim.controllers import PRESCRIBED, read_inputs
 from myoquat.data.osim.document import modernize_names
@@ -56,9 +58,9 @@ __all__ = ["run_cmc", "run_forward"]
 
 def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     """Follow the motion of a setup and note the files of what the model did, its controls, forces and errors."""
-    model = load_model(setup.model, "file")
-    reserves = _reserves(setup, model)
-    model = replace(model, actuators=(), inputs=())
+    whole = load_model(setup.model, "file")
+    reserves = _reserves(setup, whole)
+    model = replace(whole, actuators=(), inputs=())
     motion = _frames(setup, model)
     tell_missing_times(motion.time, setup.times, outputs.tell)
     found = computed_muscle_control(
@@ -71,22 +73,18 @@ def run_cmc(setup: CmcSetup, outputs: Outputs) -> None:
     done = found.motion
     if not found.complete:
         note(f"the simulation ended at {done.time[-1]:g} s, before {motion.time[-1]:g} s")
-    scale, names = degree_scale(model.system), model.system.coordinate_names
-    actuators = (*model.muscle_names, *(r.name for r in found.reserves))
-    assert done.u is not None
     assert found.reserve is not None
-    shares = found.reserve / np.array([r.strength for r in found.reserves])
-    tracked = [name for name in setup.tracked if name in names]
-    files = {
-        "Kinematics_q": ("Coordinates", names, done.q * scale, True),
-        "Kinematics_u": ("Speeds", names, done.u * scale, True),
-        "controls": ("controls", actuators, np.hstack([found.activation, shares]), False),
-        "Actuation_force": ("Actuator Forces", actuators, np.hstack([found.force, found.reserve]), False),
-        "pErr": ("PositionErrors", tracked, found.error[:, [names.index(name) for name in tracked]], False),
-    }
-    for ending, (title, labels, values, degrees) in files.items():
-        table = over_time(done.time, labelled(labels, values))
-        outputs.table(result_file(setup, f"{ending}.sto"), table, title, degrees)
+    shares = found.reserve / np.array([r.strength for r in reserves])
+    rigid = whole.with_rigid_tendons()
+    acting = unbounded(replace(rigid, actuators=tuple(r.actuator for r in reserves), inputs=()))
+    moving = Moving(setup, acting, done, loads_at(setup.loads, done.time), shares, found.activation)
+    stated = replace(
+        moving, model=replace(acting, muscles=whole.muscles),
+        muscle_states=fibers_at_rest(whole, done.q, found.activation),
+    )  # fmt: skip
+    controls = labelled(whole.muscle_names, found.activation) | labelled(acting.control_names, shares)
+    note_tracking(stated, controls, found.error, setup.tracked, outputs)
+    analyse(moving, outputs)
     outputs.tell(f"{len(done.time)} frames; {summary_of(found)}")
 
 
@@ -291,11 +289,5 @@ def _note_files(setup: ForwardSetup, moving: Moving, motion: Trajectory, outputs
     if motion.controls is not None:
         controls |= labelled(model.control_names, motion.controls[:count, : len(model.control_names)])
     outputs.table(result_file(setup, "controls.sto"), over_time(moving.time, controls), "controls")
-    still = {f"/forceset/{muscle.name}/activation" for muscle in model.muscles if muscle.activation_dynamics is None}
-    order = {name: k for k, name in enumerate(model.muscle_names)}
-    of_muscles = muscle_columns(model, moving.activation, moving.muscle_states)
-    labels = sorted((x for x in of_muscles if x not in still), key=lambda label: order[label.split("/")[2]])
-    others = {label: of_muscles[label] for label in labels} | actuator_columns(model, moving.controls)
-    for ending, scale in (("states.sto", np.ones(model.system.nq)), ("states_degrees.mot", degree_scale(model.system))):
-        columns = state_columns(model, moving.q, moving.u, scale) | others
-        outputs.table(result_file(setup, ending), over_time(moving.time, columns), "states", ending.endswith("mot"))
+    for ending, scale in (("states.sto", 1.0), ("states_degrees.mot", degree_scale(model.system))):
+        outputs.table(result_file(setup, ending), state_table(moving, scale), "states", ending.endswith("mot"))

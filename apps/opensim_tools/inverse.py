@@ -17,6 +17,7 @@ from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools.moving import (
     cut_motion,
+    fibers_at_rest,
     loaded_motion,
     loads_at,
     note,
@@ -45,7 +46,6 @@ from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.tables import labelled, over_time
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import axis_angle_matrix, matvec
-from myoquat.muscle import equilibrium_states
 from myoquat.muscle.loads import world_point
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
@@ -329,17 +329,8 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
         columns = state_columns(model, fit.q, np.zeros((1, model.system.nu)))
         own = np.array([[start_activation(m) for m in model.muscles]])
         if own.size:
-            columns |= muscle_columns(model, own, _fibers_at_rest(model, fit.q, own))
+            columns |= muscle_columns(model, own, fibers_at_rest(model, fit.q, own))
         outputs.table(placer.motion, over_time(fit.time, columns), "static pose")
-
-
-def _fibers_at_rest(model: Model, q: Array, activation: Array) -> Array | None:
-    """The states of the muscles in balance at rest, None and a note without. OpenSim writes its defaults there."""
-    try:
-        return equilibrium_states(model, q, activation)
-    except ValueError as error:
-        note(f"the static pose is written without fiber lengths: {error}")
-        return None
 
 
 def _factors(model: Model, scaler: ScalerSetup, tell: Callable[[str], None]) -> dict[str, Array]:

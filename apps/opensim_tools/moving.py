@@ -1,7 +1,7 @@
 """The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,18 +22,24 @@ from myoquat.data import load_model
 from myoquat.data.files import file_name
 from myoquat.data.motions import Forces, Motion, load_forces, load_motion, load_table, muscle_states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, angular_velocities, rates_of_angles
-from myoquat.data.motions.coordinates import actuation_from_motion, bare_name, states_from_motion
+from myoquat.data.motions.coordinates import (
+    actuation_from_motion,
+    actuator_columns,
+    bare_name,
+    muscle_columns,
+    states_from_motion,
+)
 from myoquat.data.motions.motion import selected_frames
 from myoquat.data.motions.series import row_at, rows_within
 from myoquat.data.osim.force_set import read_force_set
-from myoquat.data.setups import AnalyzeSetup, ForwardSetup, RraSetup
+from myoquat.data.setups import AnalyzeSetup, CmcSetup, ForwardSetup, RraSetup
 from myoquat.data.setups.analyses import Analysis
-from myoquat.data.setups.control import read_controls
+from myoquat.data.setups.control import control_set_text, read_controls
 from myoquat.data.tables import labelled, over_time
 from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constraints, constraints_of
 from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.muscle import muscle_forces
+from myoquat.muscle import equilibrium_states, muscle_forces
 from myoquat.muscle.actuators import Actuator
 from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
@@ -46,14 +52,17 @@ __all__ = [
     "assembled_motion",
     "cut_motion",
     "degree_scale",
+    "fibers_at_rest",
     "filtered_motion",
     "loaded_motion",
     "loads_at",
     "moving_of",
     "note",
+    "note_tracking",
     "result_file",
     "start_activation",
     "state_columns",
+    "state_table",
     "tell_missing_times",
     "tell_undriven",
     "unbounded",
@@ -198,7 +207,7 @@ class Moving:
     (t, ns) are those of a states file, None where there is none.
     """
 
-    setup: AnalyzeSetup | ForwardSetup | RraSetup
+    setup: AnalyzeSetup | ForwardSetup | CmcSetup | RraSetup
     model: Model
     motion: Motion
     loads: Forces | None
@@ -352,14 +361,52 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     return Moving(setup, model, motion, loads_at(setup.loads, time), controls, activation, fibers, rows.start)
 
 
-def state_columns(model: Model, q: Array, u: Array, scale: Array | float = 1.0) -> dict[str, Array]:
+def state_table(moving: Moving, scale: Array | float = 1.0) -> "pd.DataFrame":
+    """All states that are known: `state_columns`, and those of muscles and of delayed actuators. Muscles without
+    activation dynamics have no activation."""
+    model = moving.model
+    still = {f"/forceset/{muscle.name}/activation" for muscle in model.muscles if muscle.activation_dynamics is None}
+    order = {name: k for k, name in enumerate(model.muscle_names)}
+    of_muscles = muscle_columns(model, moving.activation, moving.muscle_states)
+    labels = sorted((x for x in of_muscles if x not in still), key=lambda label: order[label.split("/")[2]])
+    columns = state_columns(model, moving.q, moving.u, scale, moving.angular)
+    others = {label: of_muscles[label] for label in labels} | actuator_columns(model, moving.controls)
+    return over_time(moving.time, columns | others)
+
+
+def state_columns(
+    model: Model, q: Array, u: Array, scale: Array | float = 1.0, angular: bool = True
+) -> dict[str, Array]:
     """Value and speed of every coordinate by OpenSim's path, of a model whose velocities are rates of coordinates, each
-    times `scale`. Speeds of some joints are an angular velocity there (`Coordinate.angular`)."""
-    system, speeds = model.system, angular_velocities(model, q, u)
+    times `scale`. Speeds of some joints are an angular velocity there (`Coordinate.angular`), unless not `angular`."""
+    system, speeds = model.system, angular_velocities(model, q, u) if angular else u
     joints = [body.joint_name or body.name for body in system.bodies for _ in body.names_of_coordinates]
     names = zip(joints, system.coordinate_names, strict=True)
     labels = [f"/jointset/{joint}/{name}/{part}" for joint, name in names for part in ("value", "speed")]
     return labelled(labels, np.stack([q * scale, speeds * scale], axis=-1).reshape(len(q), -1))
+
+
+def note_tracking(
+    stated: Moving, controls: dict[str, Array], error: Array, tracked: Iterable[str], outputs: Outputs
+) -> None:
+    """Note the files of CMCTool and RRATool beside their analyses: controls, errors (t, nq) of the tracked coordinates,
+    and states."""
+    names = stated.model.system.coordinate_names
+    errors = {name: error[:, names.index(name)] for name in tracked if name in names}
+    acting = over_time(stated.time, controls)
+    outputs.table(result_file(stated.setup, "controls.sto"), acting, "controls")
+    outputs.table(result_file(stated.setup, "pErr.sto"), over_time(stated.time, errors), "PositionErrors")
+    outputs.table(result_file(stated.setup, "states.sto"), state_table(stated), "states")
+    outputs.xml(result_file(stated.setup, "controls.xml"), lambda: control_set_text(acting))
+
+
+def fibers_at_rest(model: Model, q: Array, activation: Array) -> Array | None:
+    """The states of the muscles in balance at rest, None and a note without."""
+    try:
+        return equilibrium_states(model, q, activation)
+    except ValueError as error:
+        note(f"states are written without fiber lengths: {error}")
+        return None
 
 
 def start_activation(muscle: Muscle) -> float:

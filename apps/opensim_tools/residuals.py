@@ -16,8 +16,8 @@ from myoquat.apps.opensim_tools.moving import (
     filtered_motion,
     loads_at,
     note,
+    note_tracking,
     result_file,
-    state_columns,
     tell_missing_times,
     unbounded,
 )
@@ -28,8 +28,7 @@ from myoquat.data import load_model
 from myoquat.data.files import write_text
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.setups import RraSetup
-from myoquat.data.setups.control import control_set_text
-from myoquat.data.tables import labelled, over_time
+from myoquat.data.tables import labelled
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import acting_torques
 from myoquat.muscle.model import Model
@@ -65,8 +64,12 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
         outputs.add(setup.output, lambda to: adjusted.save(to, overwrite=True))
     acting = unbounded(replace(found.model, actuators=actuators))
     controls = _controls(acting, found, loads)
-    _note_files(setup, acting, found, controls, outputs)
-    analyse(Moving(setup, acting, found.motion, loads, controls), outputs)
+    moving, error = Moving(setup, acting, found.motion, loads, controls), found.recorded.q - found.motion.q
+    note_tracking(moving, labelled(acting.control_names, controls), error, setup.weights, outputs)
+    means = zip(RESIDUALS, found.residual.mean(axis=0), strict=True)
+    text = "Average Residuals:\n\n" + "".join(f"{name} average = {mean:.6g}\n" for name, mean in means)
+    outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))
+    analyse(moving, outputs)
 
 
 def _frames(setup: RraSetup, model: Model) -> Motion:
@@ -113,21 +116,3 @@ def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Ar
     if len(rows):
         note(f"no actuator of the setup moves {', '.join(names[k] for k in rows)} as the motion does")
     return controls
-
-
-def _note_files(setup: RraSetup, model: Model, found: ConsistentMotion, controls: Array, outputs: Outputs) -> None:
-    motion, names = found.motion, model.system.coordinate_names
-    assert motion.u is not None
-    tracked = [name for name in setup.weights if name in names]
-    errors = (found.recorded.q - motion.q)[:, [names.index(name) for name in tracked]]
-    tables = {
-        "controls": over_time(motion.time, labelled(model.control_names, controls)),
-        "PositionErrors": over_time(motion.time, labelled(tracked, errors)),
-        "states": over_time(motion.time, state_columns(model, motion.q, motion.u)),
-    }
-    for title, table in tables.items():
-        outputs.table(result_file(setup, f"{title.replace('PositionErrors', 'pErr')}.sto"), table, title)
-    outputs.xml(result_file(setup, "controls.xml"), lambda: control_set_text(tables["controls"]))
-    means = zip(RESIDUALS, found.residual.mean(axis=0), strict=True)
-    text = "Average Residuals:\n\n" + "".join(f"{name} average = {mean:.6g}\n" for name, mean in means)
-    outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))

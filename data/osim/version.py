@@ -26,7 +26,7 @@ from myoquat.data.reports import ImplausibleValues
 from myoquat.data.xml import BASE, Element, IncludedFiles, complain, last_name, parse_opensim
 from myoquat.joints import ModelError
 
-__all__ = ["GEOMETRY", "in_current_schema", "read_document", "read_root"]
+__all__ = ["GEOMETRY", "in_current_schema", "names_at_root", "read_document", "read_root"]
 
 
 # ---- Components that programs put into the model itself, moved into the sets of their types -----------------------
@@ -92,6 +92,11 @@ def sort_components(model: Any) -> None:
         if frame is not None and (frame.text or "").strip() == "..":
             frame.text = str(marker.getparent().getparent().get("name"))
         _objects(model, "MarkerSet").append(marker)
+
+
+def names_at_root(path: Path) -> set[str]:
+    """Names of the components that stand in the <Model> of a file itself, outside its sets."""
+    return {str(component.get("name")) for component in parse_opensim(path).iterfind(".//Model/components/*")}
 
 
 def _free_name(holder: Any, name: str) -> str:

@@ -1,5 +1,6 @@
 """Analyses of an AnalyzeTool: what each is asked to record."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from myoquat.data.xml import Element, boolean, complain, last_name, number, numb
 __all__ = [
     "ANALYSES",
     "CONTROLLER",
+    "DEFAULT_TIMES",
     "ActuationSetup",
     "Analysis",
     "AnalyzeSetup",
@@ -19,6 +21,7 @@ __all__ = [
     "KinematicsSetup",
     "MuscleAnalysisSetup",
     "PointKinematicsSetup",
+    "StatesReporterSetup",
     "StaticOptimizationSetup",
     "analyses_of",
     "controllers_of",
@@ -47,6 +50,11 @@ class Analysis:
 @dataclass(frozen=True)
 class ActuationSetup(Analysis):
     """All muscles and actuators."""
+
+
+@dataclass(frozen=True)
+class StatesReporterSetup(Analysis):
+    """All states."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +132,6 @@ def _names(element: Element, tag: str) -> Names:
     return ALL if not found or found[0].lower() == "all" else found
 
 
-def _actuation(_: SetupDocument, element: Element) -> Analysis:
-    return ActuationSetup(*_common(element))
-
-
 def _forces(_: SetupDocument, element: Element) -> Analysis:
     return ForceReporterSetup(*_common(element), boolean(element, "include_constraint_forces"))
 
@@ -176,7 +180,8 @@ def _reaction(document: SetupDocument, element: Element) -> Analysis:
 
 
 ANALYSES: dict[str, Callable[[SetupDocument, Element], Analysis]] = {
-    "Actuation": _actuation,
+    "Actuation": lambda _, element: ActuationSetup(*_common(element)),
+    "StatesReporter": lambda _, element: StatesReporterSetup(*_common(element)),
     "ForceReporter": _forces,
     "Kinematics": _kinematics,
     "BodyKinematics": _bodies,
@@ -240,7 +245,7 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
         states,
         document.file(root, "external_loads_file"),
         document.cutoff(),
-        times_of(root),
+        times_of(document),
         analyses,
         described([*unknown, *(element for element in controllers_of(document, root) if element.tag != CONTROLLER)]),
         controls_of(document, root),
@@ -248,13 +253,16 @@ def read_analyze(document: SetupDocument) -> AnalyzeSetup:
     )
 
 
-def times_of(root: Element) -> tuple[float, float]:
-    """The first and the last time of a tool, infinite where it names none."""
-    return _time(root, "initial_time", float("-inf")), _time(root, "final_time", float("inf"))
+DEFAULT_TIMES = {"initial_time": 0.0, "final_time": 1.0}  # of OpenSim's tools
 
 
-def _time(root: Element, tag: str, default: float) -> float:
-    return default if root.find(tag) is None else number(root, tag, default, infinite=True)
+def times_of(document: SetupDocument) -> tuple[float, float]:
+    """The first and the last time of a tool, with a warning where it names none, and has OpenSim's."""
+    root = document.root
+    if missing := [f"<{tag}>, {time:g} s" for tag, time in DEFAULT_TIMES.items() if root.find(tag) is None]:
+        warnings.warn(f"{document.path}: OpenSim's default where there is no {' and '.join(missing)}", stacklevel=2)
+    first, last = (number(root, tag, time, infinite=True) for tag, time in DEFAULT_TIMES.items())
+    return first, last
 
 
 def analyses_of(document: SetupDocument, root: Element) -> tuple[tuple[Analysis, ...], list[Element]]:

@@ -210,6 +210,7 @@ class CmcSetup:
               [rad/s] of its feedback
     left_out  what is named and not known
     results   the folder of results
+    analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
     """
 
     name: str
@@ -224,6 +225,7 @@ class CmcSetup:
     tracked: dict[str, float]
     left_out: tuple[str, ...]
     results: Path
+    analyses: tuple[Analysis, ...]
 
 
 def read_cmc(document: SetupDocument) -> CmcSetup:
@@ -232,8 +234,7 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
     root = document.root
     forces = force_sets(document, root)
     window = positive(root, "cmc_time_window", 0.01)
-    own = ("Kinematics", "Actuation")  # which a CMCTool writes whatever its setup names
-    analyses = [e for e in document.set_of(root, "AnalysisSet")[0] if boolean(e, "on", True) and e.tag not in own]
+    analyses, unknown = _analyses(document, root)
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     return CmcSetup(
         document.name,
@@ -243,12 +244,20 @@ def read_cmc(document: SetupDocument) -> CmcSetup:
         document.needed_file(root, "desired_kinematics_file"),
         document.file(root, "external_loads_file"),
         None if cutoff < 0 else cutoff,
-        times_of(root),
+        times_of(document),
         window,
         _tasks(document.needed_file(root, "task_set_file"), _bandwidth),
-        _left_out(document, root, analyses),
+        _left_out(document, root, unknown),
         document.results,
+        analyses,
     )
+
+
+def _analyses(document: SetupDocument, root: Element) -> tuple[tuple[Analysis, ...], list[Element]]:
+    """The analyses of a tool that adds Kinematics and Actuation, and the elements of those that are not known."""
+    known, unknown = analyses_of(document, root)
+    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
+    return (*known, *(own for own in added if not any(isinstance(one, type(own)) for one in known))), unknown
 
 
 def _tasks(path: Path, number_of: Callable[[Element], float]) -> dict[str, float]:
@@ -350,8 +359,7 @@ def read_rra(document: SetupDocument) -> RraSetup:
     names = [name for name in text(root, "force_set_files", "").split() if name not in NOTHING]
     cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
     adjusts = boolean(root, "adjust_com_to_reduce_residuals")
-    analyses, unknown = analyses_of(document, root)
-    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
+    analyses, unknown = _analyses(document, root)
     body = text(root, "adjusted_com_body", "") if adjusts else ""
     if adjusts and body in NOTHING:
         complain(root, "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>")
@@ -363,7 +371,7 @@ def read_rra(document: SetupDocument) -> RraSetup:
         document.needed_file(root, "desired_kinematics_file"),
         document.file(root, "external_loads_file"),
         None if cutoff < 0 else cutoff,
-        times_of(root),
+        times_of(document),
         _tasks(document.needed_file(root, "task_set_file"), _weight),
         body or None,
         (document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim")
@@ -371,5 +379,5 @@ def read_rra(document: SetupDocument) -> RraSetup:
         else None,
         _left_out(document, root, unknown),
         document.results,
-        (*analyses, *(own for own in added if not any(isinstance(one, type(own)) for one in analyses))),
+        analyses,
     )

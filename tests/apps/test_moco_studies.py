@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -19,17 +20,20 @@ from myoquat.analysis.control import (
     TrackCoordinates,
     Trapezoid,
     load_moco_trajectory,
+    moco_trajectory,
 )
 from myoquat.apps.command import main
 from myoquat.apps.moco import load_moco_study
+from myoquat.apps.moco.models import MocoNames, read_processed_model, read_table
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import UnsupportedWarning
-from myoquat.data.omoco import matching
+from myoquat.data.omoco import matching, read_moco
+from myoquat.data.reports import UnsupportedElements
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.coordinates import Coordinate, Marker
-from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
+from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
+from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathActuator
 
 STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
 <MocoPhase name="phases">
@@ -199,7 +203,7 @@ EMPTY = '<TableProcessor name="reference"></TableProcessor>'
 STILL = """<scale_weights_with_range>true</scale_weights_with_range><TableProcessor name="reference">
 <filepath>still.sto</filepath><operators/></TableProcessor>"""
 BROKEN = {
-    "operator": ({"operators": "<ModOpReplaceMusclesWithPathActuators/>"}, "has no equal here; known: ModOpAdd"),
+    "operator": ({"operators": "<ModOpReplaceMuscles/>"}, "has no equal here; known: ModOpAdd"),
     "state": ({"states": '<MocoVariableInfo name="/jointset/slider/y/value"/>'}, "no state '/jointset/slider/y/value'"),
     "bounds": ({"end": "0 1 2"}, "<bounds> must be empty, one number or two, infinite or at most"),
     "time": ({"end": ""}, "<time_final_bounds> has no bounds"),
@@ -458,6 +462,101 @@ def test_an_inverse_prescribes_the_motion(lift):
 
 
 # ---- beside Moco -----------------------------------------------------------------------------------------------
+
+
+AT_ROOT = """
+import os
+
+os.chdir(arguments[0])
+model = opensim.Model()
+block = opensim.Body("block", 2.0, opensim.Vec3(0), opensim.Inertia(0))
+joint = opensim.SliderJoint("slider", model.getGround(), block)
+joint.updCoordinate().setName("x")
+for part in (block, joint):
+    model.addComponent(part)
+motor = opensim.ActivationCoordinateActuator()
+motor.setName("motor")
+motor.set_coordinate("x")
+motor.set_activation_time_constant(0.01)
+motor.setMinControl(-50)
+motor.setMaxControl(50)
+model.addComponent(motor)
+model.finalizeConnections()
+model.printToXML("root.osim")
+study = opensim.MocoStudy()
+study.setName("root")
+problem = study.updProblem()
+problem.setModelAsCopy(model)
+problem.setTimeBounds(0, 1)
+problem.setStateInfo("/slider/x/value", [-5, 5], 0, 1)
+problem.setStateInfo("/slider/x/speed", [-50, 50], 0, 0)
+problem.addGoal(opensim.MocoControlGoal("effort"))
+solver = study.initCasADiSolver()
+solver.set_num_mesh_intervals(5)
+study.printToXML("root.omoco")
+solution = study.solve()
+solution.write("theirs.sto")
+answer = [list(solution.getStateNames()), list(solution.getControlNames()), solution.getObjective()]
+"""
+
+
+@pytest.mark.peers
+def test_parts_outside_the_sets_of_a_model_have_mocos_names(tmp_path, in_opensim):
+    """In solutions that are written, and in those of Moco as a guess. The activation of a motor has the bounds of its
+    control, at which it is here, since the intervals are long for its time constant."""
+    states, controls, objective = in_opensim(AT_ROOT, str(tmp_path))
+    study = load_moco_study(tmp_path / "root.omoco")
+    found = study.solve()
+    assert found.objective == pytest.approx(objective, rel=1e-5)
+    trajectory = moco_trajectory(found)
+    assert sorted(trajectory.states) == sorted(states)
+    assert list(trajectory.controls) == controls
+    theirs = load_moco_trajectory(tmp_path / "theirs.sto")
+    begun = study.problem.solve(theirs, dataclasses.replace(study.solver, max_iterations=0))
+    np.testing.assert_allclose(begun["x"], theirs.states["/slider/x/value"][:: len(theirs.time) // 5], atol=1e-3)
+
+
+OPERATED = """
+import os
+
+os.chdir(arguments[0])
+model = opensim.Model("lift.osim")
+table = opensim.TableProcessor("lift.sto")
+for operator in (opensim.TabOpAppendCoupledCoordinateValues(), opensim.TabOpAppendCoordinateValueDerivativesAsSpeeds()):
+    table.append(operator)
+found = opensim.ModelProcessor(model)
+found.append(opensim.ModOpReplaceMusclesWithPathActuators())
+track = opensim.MocoTrack()
+track.setModel(found)
+track.setStatesReference(table)
+track.printToXML("operated.omoco")
+model, table = opensim.ModelProcessor(opensim.Model("lift.osim")).process(), table.process(model)
+opensim.ModelFactory.replaceMusclesWithPathActuators(model)
+actuator = opensim.PathActuator.safeDownCast(model.getForceSet().get("muscle"))
+columns = {name: table.getDependentColumn(name).to_numpy().tolist() for name in table.getColumnLabels()}
+answer = [columns, actuator.getOptimalForce(), actuator.getMinControl()]
+"""
+
+
+@pytest.mark.peers
+def test_operators_change_models_and_tables_as_opensim_does(lift, tmp_path, in_opensim):
+    """A muscle becomes an actuator of its strength, and a table gets driven coordinates and speeds."""
+    model = mq.load_model(lift / "lift.osim")
+    arm = mq.Body("arm", "mass", mq.joints.RevoluteJoint(), mass=1.0, coordinate_names=("turn",))
+    system = dataclasses.replace(model.system, bodies=(*model.system.bodies, arm))
+    driven = Coupler("drive", "turn", "height", mq.joints.functions.Polynomial((0.1, 2.0, -3.0)))
+    model = dataclasses.replace(model, system=system, couplers=(driven,), start_q=None, coordinates=())
+    model.save(tmp_path / "lift.osim")
+    shutil.copy(lift / "lift.sto", tmp_path)
+    columns, strength, least = in_opensim(OPERATED, str(tmp_path))
+    moco, unsupported = read_moco(tmp_path / "operated.omoco"), UnsupportedElements()
+    found = read_processed_model(moco, moco.processor(moco.root, "model", "ModelProcessor"), unsupported)
+    assert found.model.muscles[0].law == PathActuator(strength)
+    assert found.bounds["muscle"][0] == least
+    table = read_table(moco.table(moco.root, "states_reference"), MocoNames.of(found.model, {}), found.model)
+    assert sorted(table) == sorted(columns)
+    for name in columns:
+        np.testing.assert_allclose(table[name], columns[name], atol=1e-9, err_msg=name)
 
 
 PUSHED = """

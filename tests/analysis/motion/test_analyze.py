@@ -13,6 +13,7 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import load_table, motion_from_states, save_table
+from myoquat.data.setups import read_setup
 from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError, RevoluteJoint
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
@@ -112,6 +113,13 @@ def test_what_is_not_known_is_left_out_by_name(folder):
         run_setup(setup(folder, "coordinates", REACTIONS))
 
 
+def test_times_that_a_setup_lacks_are_opensims(folder):
+    path = setup(folder, "coordinates", '<Kinematics name="K"/>')
+    path.write_text(path.read_text().replace("<final_time>0.4</final_time>", ""))
+    with pytest.warns(UserWarning, match="default where there is no <final_time>, 1 s"):
+        assert read_setup(path).times == (0.1, 1.0)
+
+
 @pytest.mark.filterwarnings("ignore:.*left out:myoquat.analysis.motion.MotionWarning")
 def test_speeds_of_a_file_are_taken(folder):
     """In radians per second, beside the coordinates, whatever their slopes."""
@@ -193,7 +201,7 @@ answer = True
 """
 
 
-REPORTER = """<ForceReporter name="Forces"/>"""
+REPORTER = """<ForceReporter name="Forces"/><StatesReporter name="States"/>"""
 LOADED = "<external_loads_file>loads.xml</external_loads_file>"
 PUSHED = [f"{part}{axis}" for part in ("v", "p", "m") for axis in "xyz"]
 LOADS = """<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects>
@@ -223,6 +231,7 @@ def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     for path in run_setup(folder / "setup.xml"):
         ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
         assert set(ours) <= set(theirs), path.name
+        assert "States" not in path.name or list(ours) == list(theirs)
         assert np.allclose(ours.index, theirs.index, atol=1e-9)
         if path.name.endswith("Optimal_activation.sto"):
             efforts = [(table[ours.columns] ** 2).sum(axis=1).to_numpy() for table in (ours, theirs)]

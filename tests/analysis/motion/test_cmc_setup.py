@@ -12,7 +12,7 @@ from myoquat.apps.opensim_tools import forward, run_setup
 from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
 from myoquat.joints import ModelError, RevoluteJoint
-from myoquat.muscle import Muscle, PathPoint
+from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
 
@@ -24,6 +24,7 @@ SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>lim
 TASKS = """<CMC_TaskSet><objects><CMC_Joint name="knee"><on>true</on><active>true false false</active>
 <kp>400 1 1</kp><kv>{0} 1 1</kv>
 <coordinate>knee</coordinate></CMC_Joint>{1}</objects></CMC_TaskSet>"""
+DYNAMICS = ActivationDynamics(form="piecewise", minimum_activation=0.01)
 MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>knee</coordinate>
 <optimal_force>1</optimal_force></CoordinateActuator><TorqueActuator name="twist"><bodyA>limb</bodyA>
 <bodyB>ground</bodyB><axis>0 0 1</axis></TorqueActuator><BodyActuator name="push">
@@ -38,7 +39,8 @@ def folder(tmp_path):
     muscles = []
     for name, side in (("front", 0.1), ("back", -0.1)):
         path = (PathPoint("ground", (side, 0.2, 0.0)), PathPoint("limb", (side / 2, -0.1, 0.0)))
-        muscles.append(Muscle(name, path, law=Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0)))
+        law = Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0)
+        muscles.append(Muscle(name, path, law=law, activation_dynamics=DYNAMICS))
     model = mq.Model(mq.ArticulatedSystem((limb,), gravity=(0.0, -9.81, 0.0)), tuple(muscles), name="limb")
     model.save(tmp_path / "limb.osim")
     t = np.arange(0.0, 0.35, 0.005)
@@ -61,12 +63,20 @@ def test_a_limb_follows_its_swing(folder, monkeypatch):
         written = run_setup(folder / "setup.xml")
     words = " ".join(str(one.message) for one in messages)
     assert "<constraints_file> is left out" in words
-    assert "<ForceReporter> forces is left out" in words
-    assert "<Kinematics>" not in words  # whose files the tool writes
     assert "<BodyActuator> push is left out" in words
-    tables = {path.name.removeprefix("limb_").removesuffix(".sto"): load_table(path) for path in written}
-    assert set(tables) == {"Kinematics_q", "Kinematics_u", "controls", "Actuation_force", "pErr"}
-    q = tables["Kinematics_q"]
+    tables = {path.name.removeprefix("limb_").removesuffix(".sto"): path for path in written}
+    tables = {name: load_table(path) if path.suffix == ".sto" else path for name, path in tables.items()}
+    several = {f"{name}_{end}" for name, ends in (("moves", "q u dudt"), ("Actuation", "force speed power"))
+               for end in ends.split()}  # fmt: skip
+    assert set(tables) == several | {"controls", "pErr", "states", "forces_forces", "controls.xml"}
+    assert list(tables["states"]) == [
+        *(f"/jointset/limb/knee/{part}" for part in ("value", "speed")),
+        *(f"/forceset/{name}/activation" for name in ("front", "back")),
+    ]
+    q = tables["moves_q"]
+    columns = ["front", "back", "motor", "twist"]
+    np.testing.assert_array_equal(tables["forces_forces"][columns], tables["Actuation_force"][columns])
+    np.testing.assert_allclose(tables["states"].iloc[:, 0], np.radians(q["knee"]), atol=1e-12)
     np.testing.assert_allclose(q.index, 0.1 + 0.01 * np.arange(9), atol=1e-12)
     assert np.abs(q["knee"] - 20 * np.sin(6 * q.index)).max() < 0.5
     np.testing.assert_allclose(np.radians(q["knee"] - 20 * np.sin(6 * q.index)), -tables["pErr"]["knee"], atol=1e-5)

@@ -17,7 +17,7 @@ from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012
 
 SETUP = """<OpenSimDocument Version="40000"><AnalyzeTool name="swing"><model_file>limb.osim</model_file>
-<coordinates_file>swing.mot</coordinates_file><results_directory>out</results_directory><AnalysisSet><objects>
+<coordinates_file>swing.mot</coordinates_file><initial_time>0</initial_time><final_time>1</final_time><results_directory>out</results_directory><AnalysisSet><objects>
 <MuscleAnalysis name="Muscles"><compute_moments>true</compute_moments></MuscleAnalysis></objects></AnalysisSet>
 </AnalyzeTool></OpenSimDocument>"""
 PLANTED = "x/../../../victim/planted"
