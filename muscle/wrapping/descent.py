@@ -171,14 +171,14 @@ def _stepped(state: _State, known: Known) -> _State:
     was = state.found
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
     tried, near = _by_newton(was, known, newton)
-    back = newton & known.stays & ~differs(tried, known.points) & (was.length >= known.length)
+    back = newton & known.stays & ~differs(tried, known.points, BACK) & (was.length >= known.length)
     was = replace(was, points=choose(newton, tried, was.points))
     new = _iterated(was, known, _starts(state, known, near, newton), ~back)
     was = replace(was, points=choose(back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    # where Newton's method first leads to another path that is no shorter, iterations follow from the same start
-    again = (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length)
+    # where Newton's method first leads to no solution and no shorter path, iterations follow from the same start
+    again = (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length) & new.unsolved
     astray = newton & ~back & (again | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
     changed = changed & ~(astray | back)
@@ -273,7 +273,7 @@ def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoi
         for placed, x, on in zip(problem.surfaces, new.geodesics, problem.on, strict=True)
     ]
     converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
-    return _Approach(new, converged | (stays & ~differs(points, known)))
+    return _Approach(new, converged | (stays & ~differs(points, known, BACK)))
 
 
 def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:

@@ -11,7 +11,8 @@ geodesic variations, Multibody System Dynamics 36, 2016.
 On a shortest path a move along the path moves nothing aside. Of the four conditions of a surface, those of the lines
 aside therefore form a system of their own. It has one unknown beta per surface. The line before Q of the surface before
 gives gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms
-that are left out are of second order near the solution, as those are that Newton's method leaves out.
+that are left out are of second order near the solution, as those are that Newton's method leaves out. Where the length
+is not convex in beta, the step goes downhill: no start ends in a saddle point.
 """
 
 from collections.abc import Sequence
@@ -182,7 +183,7 @@ def in_world(problem: NewtonProblem, segments: Sequence[GeodesicSegment]) -> lis
 def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:
     """The iterate after a step of Newton's method; surfaces that are not touched stay."""
     given = in_world(problem, follow(problem, iterate, iterate.turn))
-    moves = _moves(problem, given)
+    moves = _moves(problem, given, downhill=True)
     turns = [np.where(c.on, move.turn(c.segment), 0.0) for c, move in zip(given, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
     share = (MAX_TURN / np.maximum(turn, MAX_TURN))[..., None]
@@ -225,17 +226,17 @@ def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -
     return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
 
 
-def _moves(problem: NewtonProblem, given: Sequence[OnSurface]) -> list[_Move]:
+def _moves(problem: NewtonProblem, given: Sequence[OnSurface], downhill: bool = False) -> list[_Move]:
     """Newton's step for each surface."""
     along, put_back = in_order(problem.order, given)
-    return put_back(_moves_along(along, problem.ends))
+    return put_back(_moves_along(along, problem.ends, downhill))
 
 
-def _moves_along(segments: Sequence[OnSurface], ends: Line) -> list[_Move]:
+def _moves_along(segments: Sequence[OnSurface], ends: Line, downhill: bool) -> list[_Move]:
     """Newton's step, of the surfaces in the order of the path."""
     rays = _rays(segments, ends[0])
     straight, behind = _behind(segments, rays, ends[1])
-    beta = _eliminated(straight)
+    beta = _eliminated(straight, downhill)
     given = joined([*(x[..., None] for x in beta), 1.0 + 0.0 * beta[0][..., None]])
     found = []
     for c, ray, line, own in zip(segments, rays, behind, beta, strict=True):
@@ -299,14 +300,16 @@ def _ratio(x: Array, y: Array) -> Array:
     return result
 
 
-def _eliminated(rows: Sequence[Array]) -> list[Array]:
+def _eliminated(rows: Sequence[Array], downhill: bool) -> list[Array]:
     """(...) each, the unknowns for which all rows (..., k + 1) vanish.
 
-    The second variation of a shortest path is positive unless the path is about to end. Therefore no pivots are needed.
+    A pivot is below zero where the length is convex: then a thin pencil of rays from the start widens up to the next
+    surface (`saddle_points`). Where `downhill`, others change their sign, so that the step leads away from a maximum.
     """
     rows = list(rows)
     for k in range(len(rows)):
-        rows[k] = _ratio(rows[k], rows[k][..., k, None])
+        pivot = rows[k][..., k, None]
+        rows[k] = _ratio(rows[k], -np.abs(pivot) if downhill else pivot)
         for i in range(len(rows)):
             if i != k:
                 rows[i] = rows[i] - rows[i][..., k, None] * rows[k]
