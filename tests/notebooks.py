@@ -17,6 +17,16 @@ nbclient, nbformat = map(lazy_loader.load, ("nbclient", "nbformat"))  # what mos
 
 HANGS = 1800  # seconds for one cell: far beyond what a busy machine needs
 FOLDER = Path(__file__).parents[1] / "notebooks"
+# Between two notebooks in one kernel: no names, and each figure drawn for its picture alone, not also for a window
+BETWEEN = """
+%reset -f
+import gc, sys
+from matplotlib.backend_bases import FigureCanvasBase
+gc.set_threshold(100_000, 50, 100)  # and no grammars of URIs, both as in tests/conftest.py
+sys.modules["rfc3987_syntax"] = None
+FigureCanvasBase.draw_idle = lambda canvas: None
+%config InlineBackend.print_figure_kwargs = {}
+"""
 COMPILING = re.compile(r"((compiling|differentiating) \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # of kernels
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
@@ -26,7 +36,7 @@ def executed(path: Path, kernel: Any = None) -> "nbformat.NotebookNode":
     that others left in a running one."""
     notebook = nbformat.read(path, as_version=4)
     if kernel is not None:
-        notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(BETWEEN))
     resources = {"metadata": {"path": str(path.parent)}}
     client = nbclient.NotebookClient(notebook, timeout=HANGS, resources=resources, km=kernel)
     client.execute()

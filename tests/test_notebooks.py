@@ -15,7 +15,9 @@ LIVE = {"explore"}  # shows widgets only, which are not stored
 def kernel():
     """One for all notebooks, which then import each library once. Each begins without the names of the others."""
     manager = pytest.importorskip("jupyter_client").KernelManager()
-    manager.start_kernel(cwd=notebooks.FOLDER, env=os.environ | {"MYOQUAT_NOTEBOOK_SAMPLES": "128"})  # a power of 2
+    inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
+    samples = {"MYOQUAT_NOTEBOOK_SAMPLES": "128"}  # a power of 2
+    manager.start_kernel(cwd=notebooks.FOLDER, env=os.environ | inline | samples)
     yield manager
     manager.shutdown_kernel(now=True)
 

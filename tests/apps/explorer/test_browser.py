@@ -37,18 +37,19 @@ def address(tmp_path_factory):
     language = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     notebook = {"cells": [cell], "metadata": language, "nbformat": 4, "nbformat_minor": 5}
     (folder / "viewer.ipynb").write_text(json.dumps(notebook))
+    (folder / "rfc3987_syntax.py").write_text("raise ImportError")  # as in tests/conftest.py
     log = folder / "log"
     quiet = ["--no-browser", "--IdentityProvider.token=", "--ServerApp.port=0"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         quiet.append("--allow-root")
     own = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
-    root = str(NOTEBOOK.parents[1])
+    path = [str(folder), str(NOTEBOOK.parents[1]), os.environ.get("PYTHONPATH", "")]
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *quiet, f"--ServerApp.root_dir={folder}"],
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **own, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])},
+            env={**os.environ, **own, "PYTHONPATH": os.pathsep.join(path)},
         )
     try:
         yield _address(process, log)
