@@ -53,11 +53,8 @@ class StepFormula:
         if self.step is not None:
             return self.step(t, h, x, *values)
         assert self.slope is not None
-        slopes: list[Array] = []
-        at = x
-        for node, indices, update in zip(self.method.c, self.method.slope_indices, self.method.updates, strict=True):
-            slopes.append(self.slope(t + node * h, at, *values))
-            at = update(x, h, *(slopes[j] for j in indices))
+        slope = self.slope
+        at = self.method.stepped(lambda node, at: slope(t + node * h, at, *values), x, h)
         return at if self.project is None else self.project(t + h, at, *values)
 
     def loop(self, size: int, **options: Any) -> StepLoop:

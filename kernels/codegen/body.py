@@ -1,19 +1,15 @@
 """Bodies: what a kernel evaluates once per block of W states, as a function on the frame."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from myoquat.core.content import digest
-from myoquat.core.records import dataclass
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.compaction import BLOCKS_PER_CALL
 from myoquat.kernels.codegen.constructs import emitter_of, write_group
 from myoquat.kernels.codegen.driver import Port, write_driver
-from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.lower import emit_straight, emit_values
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.lower import emit_straight
 from myoquat.kernels.codegen.parts import (
     Body,
     Call,
@@ -31,7 +27,6 @@ from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Construct, Ends, Pattern, Signature, Tape, Traced, arguments
 
 __all__ = [
-    "Entrywise",
     "calls_side_by_side",
     "notes_of",
     "patterns_of",
@@ -214,44 +209,3 @@ def patterns_of(notes: Mapping[str, Any]) -> dict[str, Pattern]:
         name: (np.array(rows, dtype=int), np.array(columns, dtype=int))
         for name, rows, columns in notes.get("patterns", [])
     }
-
-
-# ---- Formulas of single numbers on arrays, component by component ----------------------------------------------
-
-
-@dataclass(frozen=True)
-class Entrywise:
-    """A formula of single numbers as a body on arrays: every component by itself, but for inputs of one number."""
-
-    formula: Traced
-    size: int
-
-    @property
-    def signature(self) -> Signature:
-        """That of the formula."""
-        return self.formula.signature
-
-    @property
-    def multi_block(self) -> bool:
-        return False
-
-    def identity(self) -> str:
-        return digest("entrywise", self.formula.identity(), str(self.size))
-
-    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
-        tape = rewritten(self.formula.tape, fused=True)
-        ports, (result,) = [inputs[key] for key in self.signature.inputs], outputs.values()
-        b = module.builder()
-        for at in slots.turns(b, self.size):
-            leaf = functools.partial(_component, b, at, ports, self.size)
-            (value,) = emit_values(b, tape, leaf)
-            b.store(value, at(result))
-        b.line("ret void")
-        module.define(name, "void", "ptr %frame", b)
-        return price(tape).times(self.size)
-
-
-def _component(b: Builder, at: slots.At, ports: Sequence[Port], size: int, index: int) -> str:
-    """The component of an input, or its one number."""
-    port = ports[index]
-    return b.load(at(port)) if port.length == size else b.load(b.slot("%frame", port.slot))

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.kernels.codegen import slots
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.loops import FormulaPorts, called_behind, shared, suffix, write_lanes, write_loop
-from myoquat.kernels.codegen.lower import write_rows
+from myoquat.kernels.codegen.lower import is_long, write_rows
 from myoquat.kernels.codegen.parts import (
     NANOSECONDS_PER_OPERATION,
     CallForm,
@@ -24,7 +23,6 @@ from myoquat.kernels.codegen.parts import (
     take_ports,
 )
 from myoquat.kernels.codegen.slots import Frame
-from myoquat.kernels.control_flow.jacobian_entries import CompressedJacobian
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
 from myoquat.kernels.control_flow.table_loop import TableLoop
@@ -85,44 +83,6 @@ def _search(b: Builder, table: str, x: str, size: int) -> str:
     return found
 
 
-# ---- Compressed Jacobians in machine code: one direction as a function, in a loop over a table of seeds --------
-
-
-def write_directions(
-    module: Module,
-    name: str,
-    frame: Frame,
-    evaluation: CompressedJacobian,
-    write: WriteFormula,
-    result: Port | None = None,
-) -> InnerCall:
-    """Define `void name(ptr frame)`: every direction in turn."""
-    (shared, width), (length,) = evaluation.formula.signature.input_sizes, evaluation.formula.signature.output_sizes
-    count = len(evaluation.seeds)
-    ports = take_ports(frame, {"shared": shared, "seed": width, "result": length, "results": count * length})
-    inputs = {key: ports[key] for key in ("shared", "seed")}
-    cost = write(evaluation.formula, module, f"{name}_direction", frame, inputs, {"result": ports["result"]})
-    module.constants(f"{name}_seeds", evaluation.seeds)
-    b = module.builder()
-    with b.loop(0, count) as direction:
-        _seed(b, f"@{name}_seeds", direction, ports["seed"])
-        b.line(f"call void @{name}_direction(ptr %frame)")
-        to = b.offset("%frame", b.let(f"mul i64 {direction}, {8 * b.lanes * length}"))
-        slots.copy_port(b, ports["result"], Port(ports["results"].slot, length), ("%frame", to))
-    b.line("ret void")
-    module.define(name, "void", "ptr %frame", b)
-    return InnerCall(name, slots_of([ports["shared"]]), slots_of([ports["results"]]), cost.times(count))
-
-
-def _seed(b: Builder, table: str, row: str, seed: Port) -> None:
-    """The seeds of a direction into their slots, the same in every lane."""
-    own = b.offset(table, b.let(f"mul i64 {row}, {8 * seed.length}"))
-    with b.loop(0, seed.length) as column:
-        value = b.splat(b.load(b.offset(own, b.let(f"mul i64 {column}, 8")), "double"))
-        to = b.offset("%frame", b.let(f"mul i64 {column}, {8 * b.lanes}"))
-        b.store(value, b.slot(to, seed.slot))
-
-
 # ---- loops over tables -------------------------------------------------------------------------------------
 
 
@@ -134,10 +94,9 @@ def write_table_loop(
     first = len(loop.outputs) if loop.outputs == tuple(range(len(loop.outputs))) else 0
     at = frame.take(first) if result is None or not first else result.slot
     slots = np.concatenate([at + np.arange(first), frame.take(loop.cells - first) + np.arange(loop.cells - first)])
-    runs = [run.row_type for run in loop.order]
-    costs = [
-        write_rows(module, f"{name}_type{k}", rows, slots, runs.count(k) == 1) for k, rows in enumerate(loop.types)
-    ]
+    runs, costs = [run.row_type for run in loop.order], []
+    for k, rows in enumerate(loop.types):
+        costs.append(write_rows(module, f"{name}_type{k}", frame, rows, slots, runs.count(k) == 1))
     b = module.builder()
     for row_type, begin, end in loop.order:
         b.line(f"call void @{name}_type{row_type}(ptr %frame, i64 {begin}, i64 {end})")
@@ -200,6 +159,8 @@ _EMITTERS: dict[type, Emitter] = {
     OutOfLineCall: Emitter(_write_call, calls_function=True),
     Lookup: Emitter(write_search),
     WhileLoop: Emitter(write_loop, calls_function=True, write_lanes=write_lanes),
-    CompressedJacobian: Emitter(write_directions, arrays_suffice=lambda evaluation: False),
-    TableLoop: Emitter(write_table_loop, arrays_suffice=lambda loop: loop.cells == sum(loop.ends)),
+    TableLoop: Emitter(
+        write_table_loop,
+        arrays_suffice=lambda loop: loop.cells == sum(loop.ends) and not any(map(is_long, loop.types)),
+    ),
 }

@@ -17,13 +17,13 @@ from myoquat.core.records import dataclass
 from myoquat.kernels.codegen import elementary, slots
 from myoquat.kernels.codegen.ir import Builder, Module
 from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, listed, pointers_of, price
-from myoquat.kernels.codegen.slots import Frame, Place, Schedule
+from myoquat.kernels.codegen.slots import Frame, Place, Schedule, at_once
 from myoquat.kernels.control_flow.table_loop import TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.rewrite import rewritten
 from myoquat.kernels.tracing.tape import Node, Tape, arguments
 
-__all__ = ["emit_straight", "emit_values", "write_rows"]
+__all__ = ["emit_straight", "is_long", "write_rows"]
 
 
 # ---- straight functions ------------------------------------------------------------------------------------
@@ -405,10 +405,10 @@ class _Target(NamedTuple):
 
 
 def write_rows(
-    module: Module, name: str, rows: TracedRows, slots: np.ndarray | None = None, once: bool = False
+    module: Module, name: str, frame: Frame, rows: TracedRows, slots: np.ndarray | None = None, once: bool = False
 ) -> Cost:
     """Define `void name(ptr frame, i64 first, i64 last)`: these rows of a type, whose cells are `slots` of the frame;
-    None: its slots themselves.
+    None: its slots themselves. A long row is a straight function.
 
     once: it is called once, for all rows. With one lane, it then takes as many rows at once as registers have lanes, if
     neighbouring rows lie side by side, and none takes what another one gives. The last iteration repeats some rows
@@ -437,16 +437,35 @@ def write_rows(
             pointer = pointers.get(laid.first.tobytes(), "%frame")
             targets += [_Target(pointer, slot, mode, late) for slot in laid.behind]
 
-        def read(index: int) -> str:
-            if index < len(sources):
-                return b.load(_address(b, *sources[index]))
-            address = b.offset(own, 8 * (count if width > 1 else 1) * (index - len(sources)))
+        def number(index: int) -> str:
+            address = b.offset(own, 8 * (count if width > 1 else 1) * index)
             return b.load(address) if width > 1 else b.splat(b.load(address, "double"))
 
-        _write_row(b, tape, counter, read, targets)
+        def read(index: int) -> str:
+            return b.load(_address(b, *sources[index])) if index < len(sources) else number(index - len(sources))
+
+        if is_long(rows) and width == 1 and all(target.mode == "store" and not target.late for target in targets):
+            at = frame.take(numbers.shape[1])
+            for k in range(numbers.shape[1]):
+                b.store(number(k), b.slot("%frame", at + k))
+            names = {"%frame": "%frame"} | {pointer: f"%rows{k}" for k, pointer in enumerate(pointers.values())}
+            read_from = [Place(slot, names[pointer]) for pointer, slot in sources]
+            read_from += [Place(at + k) for k in range(numbers.shape[1])]
+            ends = read_from, [Place(target.slot, names[target.pointer]) for target in targets]
+            emit_straight(
+                module, f"{name}_row", tape, frame, ends, (), at_once(tape, ()), [*names.values()], multi_block=False
+            )
+            b.line(f"call void @{name}_row({listed(list(names))})")
+        else:
+            _write_row(b, tape, counter, read, targets)
     b.line("ret void")
     module.define(name, "void", "ptr %frame, i64 %first, i64 %last", b)
     return price(tape).times(count)
+
+
+def is_long(rows: TracedRows) -> bool:
+    """Whether a row is a straight function, which needs slots of its own."""
+    return rows.tape.operations > _MAX_UNSPLIT_OPERATIONS
 
 
 def _rows_at_once(module: Module, rows: TracedRows, laid: Sequence[_Laid], count: int) -> int:

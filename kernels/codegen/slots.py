@@ -29,7 +29,6 @@ __all__ = [
     "copy_port",
     "fill",
     "in_time",
-    "summed",
     "turns",
     "while_any",
 ]
@@ -132,16 +131,6 @@ def turns(b: Builder, length: int) -> Iterator[At]:
         return
     with b.loop(0, length) as counter:
         yield _at(b, counter)
-
-
-def summed(b: Builder, length: int, term: Callable[[At], str]) -> str:
-    """The sum of a term over the components of arrays of a length."""
-    if length > _MAX_UNROLLED_MOVES:
-        return b.summed(length, 1, lambda counter: term(_at(b, counter)))
-    total = b.constant(0.0)
-    for at in turns(b, length):
-        total = b.add(total, term(at))
-    return total
 
 
 def _at(b: Builder, component: int | str) -> At:

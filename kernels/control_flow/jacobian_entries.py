@@ -7,53 +7,18 @@ Reid, On the Estimation of Sparse Jacobian Matrices, IMA Journal of Applied Math
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.core.content import digest
 from myoquat.core.records import dataclass
-from myoquat.core.typing import Array
+from myoquat.kernels.control_flow.table_loop import Block, Run, TableLoop, TracedRows
 from myoquat.kernels.symbolic.operations import OPERATIONS, Rule
 from myoquat.kernels.symbolic.terms import Scalar, Term, Tracer, ordered
 from myoquat.kernels.tracing.adjoints import gradients, links, passes, push_forward
-from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Shape, Signature, Traced, interpret, tape_of
+from myoquat.kernels.tracing.tape import tape_of
 
-__all__ = ["CompressedJacobian", "Entries", "Evaluation", "entries_of"]
-
-
-@dataclass(frozen=True)
-class CompressedJacobian:
-    """A formula ('shared' (s,), 'seed' (n,)) -> 'result' (m,) for each row of seeds (k, n). It takes
-    what is shared, and gives the results of one direction after the other."""
-
-    formula: Traced
-    seeds: Array
-    has_solver: ClassVar[bool] = False
-    multi_block: ClassVar[bool] = False
-
-    @property
-    def ends(self) -> Ends:
-        """What it gives and takes."""
-        (shared, _), (result,) = self.formula.signature.input_sizes, self.formula.signature.output_sizes
-        return Ends(len(self.seeds) * result, shared)
-
-    def identity(self) -> str:
-        """Text that two share only if they write the same code."""
-        return digest("sweep", self.formula.identity(), str(self.seeds.shape), self.seeds.tobytes())
-
-    def unrolled(self, of_loop: OfLoop | None = None) -> Inner:
-        """The directions one after the other."""
-
-        def function(apply: Apply, operands: list[object]) -> list[object]:
-            results: list[object] = []
-            for row in self.seeds.tolist():
-                results += interpret(
-                    self.formula.tape, [*operands, *(apply(Node("const", number=x)) for x in row)], apply
-                )
-            return results
-
-        return Inner(function, *self.ends)
+__all__ = ["Entries", "Evaluation", "entries_of"]
 
 
 class _Edge(NamedTuple):
@@ -74,9 +39,10 @@ Link = tuple[Term, Term, Rule]  # a term, the argument through which it moves, a
 
 
 class Evaluation(NamedTuple):
-    """A compressed Jacobian in a formula, with the terms that it takes and those that stand for its results."""
+    """A compressed Jacobian in a formula, a loop whose rows are the directions, with the terms that it takes and those
+    that stand for its results, direction after direction."""
 
-    construct: CompressedJacobian
+    construct: TableLoop
     operands: list[Term]
     results: list[Term]
 
@@ -314,13 +280,19 @@ class _Direction:
         """The evaluation over all directions, which gives what moves at the results."""
         moved = [self.moved[x][0] for x in results]
         symbols, columns = [*self.seeds, *self.conditions.values()], [*self.columns, *self.conditions]
-        shapes: dict[str, Shape] = {"shared": (len(self.shared),), "seed": (len(symbols),)}
         tape = tape_of(self.tracer, [*self.shared.values(), *symbols], moved)
         seeds = np.array([[bits >> k & 1 for bits in columns] for k in range(self.count)], dtype=float)
-        direction = Traced(tape, Signature("direction", shapes, {"result": (len(moved),)}))
-        return Evaluation(
-            CompressedJacobian(direction, seeds), list(self.shared), self.outside.inputs(self.count * len(moved))
+        size, each = self.count * len(moved), np.arange(self.count)
+        cells = size + len(self.shared)
+        takes, gives = (
+            Block(0 * each + size, np.arange(len(self.shared))),
+            Block(each * len(moved), np.arange(len(moved))),
         )
+        loop = TableLoop(
+            (TracedRows(tape, seeds, (takes,), (gives,)),), (Run(0, 0, self.count),), cells,
+            tuple(range(size, cells)), tuple(range(size)),
+        )  # fmt: skip
+        return Evaluation(loop, list(self.shared), self.outside.inputs(size))
 
 
 def _compressed_forwards(

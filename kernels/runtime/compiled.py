@@ -82,7 +82,68 @@ def count_call() -> None:
     _total_calls += 1
 
 
-class Compiled:
+class Executable:
+    """The machine code of a recipe, and the facts about it. `more`: what its class takes beside the recipe."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        more: tuple[Any, ...] = (),
+        *,
+        lanes: int | None = None,
+        threads: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._recipe, self._more = recipe, more
+        self._options: dict[str, Any] = {
+            "lanes": lanes,
+            "threads": threads,
+            "cache": None if cache is None else os.fspath(cache),
+        }
+        self._target: Target = target()
+        self._threads = thread_count(threads)
+        self.lanes = lane_count(lanes, self._target)
+        self._code: Code = build(recipe, PROTOTYPE, self._target, self.lanes, cache_folder(cache))
+        self._frames = FramePool(self._code.size.slots, self.lanes)
+        self.build_seconds = self._code.seconds
+        self.calls = 0
+
+    @property
+    def threads(self) -> int:
+        """Threads that a call may use if it has work enough."""
+        return self._threads
+
+    @property
+    def instructions(self) -> int:
+        """Operations per state, of a step loop per step, after rewriting. This is an upper bound: a loop (`while_loop`,
+        `Program.repeat`) counts with its maximum number of iterations, of which most states take a few."""
+        return self._code.size.operations
+
+    @property
+    def program(self) -> str:
+        """Text that two kernels share only if they compute the same."""
+        return self._recipe.identity()
+
+    @property
+    def source(self) -> str:
+        """'compiled' or 'cache': where the machine code came from."""
+        return self._code.source
+
+    @property
+    def ir(self) -> str:
+        """The LLVM assembly, written anew."""
+        return assembly(self._recipe, self._target, self.lanes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), (self._recipe, *self._more), self._options)
+
+
+def _rebuilt(own_type: type[Executable], parts: tuple[Any, ...], options: dict[str, Any]) -> Executable:
+    """Code from its pickled parts, built for the machine that it arrives on."""
+    return own_type(*parts, **options)
+
+
+class Compiled(Executable):
     """What all kernels share: the call on arrays, and the facts about the machine code.
 
     Called with one array (..., *shape) per input, by position or by name. Leading axes broadcast. float64 arrays with
@@ -101,29 +162,10 @@ class Compiled:
            [ 0.,  0., nan]])
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        *,
-        lanes: int | None = None,
-        threads: int | None = None,
-        cache: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self._recipe = recipe
-        self._options: dict[str, Any] = {
-            "lanes": lanes,
-            "threads": threads,
-            "cache": None if cache is None else os.fspath(cache),
-        }
-        self._target: Target = target()
-        self._threads = thread_count(threads)
-        self.lanes = lane_count(lanes, self._target)
-        self._code: Code = build(recipe, PROTOTYPE, self._target, self.lanes, cache_folder(cache))
+    def __init__(self, recipe: Recipe, **options: Any) -> None:
+        super().__init__(recipe, **options)
         self._signature = signature = Signature.of(self._code.notes)
         self._table = ctypes.c_int64 * (2 * (len(signature.inputs) + len(signature.outputs)))
-        self._frames = FramePool(self._code.size.slots, self.lanes)
-        self.build_seconds = self._code.seconds
-        self.calls = 0
         self.conversions = 0
 
     # ---- call -----------------------------------------------------------------------------------------------
@@ -206,43 +248,9 @@ class Compiled:
         """Name -> shape per state."""
         return dict(self._signature.outputs)
 
-    @property
-    def threads(self) -> int:
-        """Threads that a call may use if it has work enough."""
-        return self._threads
-
-    @property
-    def instructions(self) -> int:
-        """Operations per state after rewriting. This is an upper bound: a loop (`while_loop`, `Program.repeat`) counts
-        with its maximum number of iterations, of which most states take a few."""
-        return self._code.size.operations
-
-    @property
-    def program(self) -> str:
-        """Text that two kernels share only if they compute the same."""
-        return self._recipe.identity()
-
-    @property
-    def source(self) -> str:
-        """'compiled' or 'cache': where the machine code came from."""
-        return self._code.source
-
-    @property
-    def ir(self) -> str:
-        """The LLVM assembly, written anew."""
-        return assembly(self._recipe, self._target, self.lanes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self._recipe, self._options)
-
     def __repr__(self) -> str:
         type_name = type(self).__name__
         return f"<{type_name} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
-
-
-def _rebuilt(kernel_type: type[Compiled], recipe: Recipe, options: dict[str, Any]) -> Compiled:
-    """A kernel from its pickled parts, built for the machine that it arrives on."""
-    return kernel_type(recipe, **options)
 
 
 class ProgramLike(Protocol):

@@ -19,34 +19,263 @@ in order, each seeing what earlier ones stored, so that a table can walk a chain
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.arguments import real_array
+from myoquat.core.content import digest
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.kernels.codegen.program_stages import (
-    FillStage,
-    FormulaStage,
-    Link,
-    RepeatStage,
-    Stage,
-    Staged,
-    TableStage,
-    ViewStage,
-)
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.body import write_formula
+from myoquat.kernels.codegen.ir import Module
+from myoquat.kernels.codegen.lower import write_rows
+from myoquat.kernels.codegen.parts import Call, CallForm, Cost, MultiBlock, Ports, take_ports
+from myoquat.kernels.codegen.slots import Frame
+from myoquat.kernels.control_flow.table_loop import Block, TracedRows
 from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
 from myoquat.kernels.tracing.context import unrolled_constructs
-from myoquat.kernels.tracing.tape import Shape, Signature
+from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 
 __all__ = ["Program"]
 
+Buffers = dict[str, Array]
 Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffer, rows)
+
+
+# ---- stages --------------------------------------------------------------------------------------------------
+# In Python a stage evaluates many states side by side, on buffers (states, *shape) of floats (`advance`). In machine
+# code it is a function `void name(ptr frame)` (`write`). Two share an `identity` only if they write the same code.
+
+
+@dataclass(frozen=True)
+class FormulaStage:
+    """A straight formula between buffers of the names in its signature."""
+
+    function: Formula
+    formula: Traced
+
+    @property
+    def multi_block(self) -> bool:
+        """Whether it takes several blocks of states."""
+        return self.formula.multi_block
+
+    def advance(self, buffers: Buffers) -> None:
+        result = self.function(*(buffers[key] for key in self.formula.signature.inputs))
+        named = self.formula.signature.outputs
+        batch = len(next(iter(buffers.values())))
+        for (key, shape), value in zip(named.items(), _values(result, list(named)), strict=True):
+            buffers[key] = np.array(_spread(value, (batch, *shape)), dtype=float)
+
+    def identity(self) -> str:
+        return self.formula.identity()
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
+        return write_formula(self.formula, module, name, frame, buffers, buffers)
+
+
+class Link(NamedTuple):
+    """Rows (count,) or (count, k) of a buffer, which has this shape here. Elements see them in the `element_shape`."""
+
+    buffer: str
+    shape: Shape
+    rows: np.ndarray
+
+    @property
+    def element_shape(self) -> Shape:
+        return self.rows.shape[1:] + self.shape[1:]
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether all elements have the same rows."""
+        return bool((self.rows == self.rows[:1]).all())
+
+    def of(self, buffers: Buffers) -> Array:
+        """The numbers of the buffer in its shape here."""
+        there = buffers[self.buffer]
+        return there.reshape(len(there), *self.shape)
+
+    def blocks(self, buffers: Ports) -> list[Block]:
+        """The slots that each element takes or gives."""
+        length = math.prod(self.shape[1:])
+        columns = self.rows.reshape(len(self.rows), -1).T
+        return [Block(buffers[self.buffer].slot + column * length, np.arange(length)) for column in columns]
+
+    def scatter(self, buffers: Buffers, value: Array, together: np.ufunc | None) -> None:
+        """What all elements give, (batch, count, ...), into the rows."""
+        buffer = self.of(buffers)
+        given = _spread(value, (len(buffer), len(self.rows), *self.element_shape))
+        if together is None:
+            buffer[:, self.rows] = given
+        elif self.is_one_row:
+            buffer[:, self.rows[0]] = together(buffer[:, self.rows[0]], together.reduce(given, axis=1))
+        else:
+            selection: Any = (slice(None), self.rows)
+            together.at(buffer, selection, given)
+
+
+_ACCUMULATION: dict[str, np.ufunc | None] = {"store": None, "add": np.add, "least": np.minimum}
+
+
+@dataclass(frozen=True)
+class TableStage:
+    """A loop over elements; the fields are those of `Program.table`. written: how each output goes where."""
+
+    element: Callable[..., Any]
+    formula: Traced
+    gathered: Mapping[str, Link]
+    parameters: Mapping[str, np.ndarray]
+    shared: tuple[str, ...]
+    written: Mapping[str, tuple[str, Link]]
+    count: int
+    multi_block: bool = False
+
+    def advance(self, buffers: Buffers) -> None:
+        inputs = {key: link.of(buffers)[:, link.rows] for key, link in self.gathered.items()}
+        inputs |= {key: value[None] for key, value in self.parameters.items()}
+        inputs |= {key: buffers[key][:, None] for key in self.shared}
+        for value, (mode, link) in zip(
+            _values(self.element(**inputs), list(self.written)), self.written.values(), strict=True
+        ):
+            link.scatter(buffers, value, _ACCUMULATION[mode])
+
+    def identity(self) -> str:
+        parts: list[bytes | str] = ["table", str(self.count), self.formula.identity(), *self.shared]
+        for mode, link in [*(("gather", link) for link in self.gathered.values()), *self.written.values()]:
+            parts += [mode, link.buffer, str((link.shape, link.rows.shape)), link.rows.tobytes()]
+        for values in self.parameters.values():
+            parts += [str(values.shape), values.tobytes()]
+        return digest(*parts)
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
+        takes = [block for link in self.gathered.values() for block in link.blocks(buffers)]
+        for port in map(buffers.__getitem__, self.shared):
+            takes.append(Block(np.full(self.count, port.slot), np.arange(port.length)))
+        gives = [(block, mode) for mode, link in self.written.values() for block in link.blocks(buffers)]
+        numbers = [np.zeros((self.count, 0)), *(v.reshape(self.count, -1) for v in self.parameters.values())]
+        rows = TracedRows(
+            self.formula.tape, np.concatenate(numbers, axis=1), tuple(takes), tuple(block for block, _ in gives),
+            tuple(mode for _, mode in gives),
+        )  # fmt: skip
+        cost = write_rows(module, f"{name}_rows", frame, rows)
+        b = module.builder()
+        b.line(f"call void @{name}_rows(ptr %frame, i64 0, i64 {self.count})")
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return cost
+
+
+@dataclass(frozen=True)
+class RepeatStage:
+    """Stages that run so many times, or until `running` is zero in every lane. After every iteration each buffer of
+    `carry` takes over what its partner holds."""
+
+    stages: "tuple[Stage, ...]"
+    count: int
+    running: str
+    carry: Mapping[str, str]
+    multi_block: bool = False
+
+    @property
+    def solves(self) -> bool:
+        """Whether a stage in it would take several blocks of states by itself."""
+        return any(stage.multi_block or (isinstance(stage, RepeatStage) and stage.solves) for stage in self.stages)
+
+    def advance(self, buffers: Buffers) -> None:
+        for _ in range(self.count):
+            if not buffers[self.running].any():
+                break
+            for stage in self.stages:
+                stage.advance(buffers)
+            for key, source in self.carry.items():
+                buffers[key] = buffers[source].copy()
+
+    def identity(self) -> str:
+        parts = (str(self.count), self.running, str(dict(self.carry)))
+        return digest("repeat", *parts, *(stage.identity() for stage in self.stages))
+
+    def write(self, module: Module, name: str, frame: Frame, buffers: Ports) -> Cost:
+        calls, cost = _write_all(self.stages, module, name, frame, buffers)
+        b = module.builder()
+        with slots.while_any(b, self.count, b.slot("%frame", buffers[self.running].slot)):
+            for call, _ in calls:
+                b.line(f"call void @{call}(ptr %frame)")
+            for key, source in self.carry.items():
+                slots.copy_port(b, buffers[source], buffers[key])
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return cost.times(self.count)
+
+
+Stage = FormulaStage | TableStage | RepeatStage
+
+
+def _spread(value: Any, shape: Shape) -> Array:
+    """`np.broadcast_to`, which takes longer than most formulas, where the shape is another."""
+    return value if np.shape(value) == shape else np.broadcast_to(value, shape)
+
+
+def _values(result: Any, names: list[str]) -> list[Any]:
+    if isinstance(result, Mapping):
+        return [result[key] for key in names] if set(names) == set(result) else list(result.values())
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def _write_all(
+    stages: Sequence[Stage], module: Module, name: str, frame: Frame, buffers: Ports
+) -> tuple[list[tuple[str, bool]], Cost]:
+    """Write every stage as a function: the names in order, each with whether it takes several blocks, and what they
+    cost together."""
+    calls = [(f"{name}_stage{number}", stage.multi_block) for number, stage in enumerate(stages)]
+    costs = [stage.write(module, call, frame, buffers) for stage, (call, _) in zip(stages, calls, strict=True)]
+    return calls, Cost.total(costs)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A Program as a body."""
+
+    signature: Signature
+    shapes: Mapping[str, Shape]
+    stages: tuple[Stage, ...]
+
+    def identity(self) -> str:
+        described = (str(self.signature), str(dict(self.shapes)))
+        return digest("staged", *described, *(s.identity() for s in self.stages))
+
+    def write(self, module: Module, name: str, frame: Frame, inputs: Ports, outputs: Ports) -> Cost:
+        missing = {k: math.prod(s) for k, s in self.shapes.items() if k not in {*inputs, *outputs}}
+        buffers = {**take_ports(frame, missing), **outputs, **inputs}
+        calls, cost = _write_all(self.stages, module, name, frame, buffers)
+        b = module.builder()
+        if frame.blocks > 1 and self.multi_block:
+            steps = [Call(call, way=CallForm.TOGETHER if several else CallForm.BLOCK) for call, several in calls]
+            MultiBlock(module, name, frame).write([*steps, Call(f"{name}_copies")])
+            name = f"{name}_copies"
+        else:
+            for call, _ in calls:
+                b.line(f"call void @{call}(ptr %frame)")
+        for key in self.signature.outputs:  # an input may be asked for as an output
+            if key in inputs:
+                slots.copy_port(b, inputs[key], outputs[key])
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+        return cost
+
+    @property
+    def multi_block(self) -> bool:
+        """Whether a kernel takes several blocks of states together: for solvers that are in no repeated stage."""
+        repeated = any(isinstance(stage, RepeatStage) and stage.solves for stage in self.stages)
+        return not repeated and any(stage.multi_block for stage in self.stages)
+
+
+# ---- programs ----------------------------------------------------------------------------------------------
 
 
 class Program:
@@ -71,7 +300,8 @@ class Program:
         self.name = name
         self.inputs: dict[str, Shape] = {key: shape_of(name, key, shape) for key, shape in inputs.items()}
         self.buffers: dict[str, Shape] = dict(self.inputs)
-        self.views: dict[str, str] = {}
+        self.views: dict[str, tuple[str, Shape]] = {}
+        self._reserved: dict[str, Shape] = {}
         self._stages: list[Stage] = []
         self.__name__ = name
 
@@ -96,25 +326,21 @@ class Program:
 
     def zeros(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, zero for every state, for tables to add to."""
-        self._fill(buffers, 0.0)
+        if buffers:
+            self.formula(lambda: {key: np.zeros(shape) for key, shape in buffers.items()}, (), buffers)
 
     def reserve(self, buffers: Mapping[str, Any]) -> None:
         """New buffers, name -> shape, whose numbers mean nothing before tables have stored them, every row."""
-        self._fill(buffers, np.nan)
-
-    def _fill(self, buffers: Mapping[str, Any], value: float) -> None:
         for key, shape in buffers.items():
             self._create(key, shape_of(self.name, key, shape))
-        self._stages.append(FillStage(tuple(buffers), value))
+            self._reserved[key] = self.buffers[key]
 
     def view(self, name: str, buffer: str, shape: int | Sequence[int]) -> None:
-        """Another name and shape for the numbers of a buffer, in C order: what is written to one is in the other."""
+        """Another name and shape, for tables, of the numbers of a buffer in C order."""
         wanted, there = shape_of(self.name, name, shape), self._buffer(buffer)
         if math.prod(wanted) != math.prod(there):
             raise ValueError(f"program '{self.name}': '{buffer}' {there} has no view of the shape {wanted}")
-        self._create(name, wanted)
-        self.views[name] = self.views.get(buffer, buffer)
-        self._stages.append(ViewStage(name, buffer, wanted))
+        self.views[name] = buffer, wanted
 
     def table(
         self,
@@ -141,8 +367,7 @@ class Program:
 
         Raises ValueError for unknown buffers, rows out of range, and shapes that do not fit.
         """
-        for key, shape in (buffers or {}).items():
-            self._create(key, shape_of(self.name, key, shape))
+        self.zeros(buffers or {})
         gathered = {key: self._link(count, key, *link) for key, link in (gather or {}).items()}
         tables = {key: self._parameter(count, key, value) for key, value in (parameters or {}).items()}
         whole = {key: self._buffer(key) for key in shared}
@@ -155,13 +380,13 @@ class Program:
         if traced.inner:
             raise ValueError(f"kernel '{stage}': a solver inside an element of a table is not supported")
         written = {
-            write_mode: {key: self._link(count, key, *link) for key, link in (links or {}).items()}
-            for write_mode, links in (("store", store), ("add", add), ("least", least))
+            key: (mode, self._link(count, key, *link))
+            for mode, links in (("store", store), ("add", add), ("least", least))
+            for key, link in (links or {}).items()
         }
-        self._check_outputs(traced.signature, {key: link for links in written.values() for key, link in links.items()})
-        self._stages.append(
-            TableStage(element, traced, count, gathered, tables, tuple(shared), written, zeroes=tuple(buffers or ()))
-        )
+        self._check_outputs(traced.signature, written)
+        written = {key: written[key] for key in traced.signature.outputs}
+        self._stages.append(TableStage(element, traced, gathered, tables, tuple(shared), written, count))
 
     @contextmanager
     def repeat(self, count: int, running: str, carry: Mapping[str, str] | None = None) -> Iterator[None]:
@@ -201,7 +426,7 @@ class Program:
         self.buffers[key] = shape
 
     def _link(self, count: int, key: str, buffer: str, rows: Any) -> Link:
-        shape = self._buffer(buffer)
+        buffer, shape = self.views.get(buffer) or (buffer, self._buffer(buffer))
         if not shape:
             raise ValueError(f"program '{self.name}': buffer '{buffer}' has no rows; pass it as shared")
         indices = np.asarray(rows)
@@ -215,7 +440,7 @@ class Program:
                 f"program '{self.name}': rows of '{key}' reach from {indices.min()} to {indices.max()}; "
                 f"'{buffer}' has rows 0 to {shape[0] - 1}"
             )
-        return Link(buffer, indices.astype(np.int64), indices.shape[1:] + shape[1:])
+        return Link(buffer, shape, indices.astype(np.int64))
 
     def _parameter(self, count: int, key: str, value: Any) -> np.ndarray:
         array = real_array(f"program '{self.name}': parameter '{key}'", value)
@@ -225,12 +450,12 @@ class Program:
             )
         return np.ascontiguousarray(array)
 
-    def _check_outputs(self, signature: Signature, links: dict[str, Link]) -> None:
+    def _check_outputs(self, signature: Signature, links: Mapping[str, tuple[str, Link]]) -> None:
         if set(links) != set(signature.outputs):
             raise ValueError(
                 f"kernel '{signature.name}' gives {list(signature.outputs)}; store and add name {list(links)}"
             )
-        for key, link in links.items():
+        for key, (_, link) in links.items():
             if link.element_shape != signature.outputs[key]:
                 raise ValueError(
                     f"kernel '{signature.name}': output '{key}' has shape {signature.outputs[key]}; "
@@ -240,11 +465,9 @@ class Program:
     # ---- use ------------------------------------------------------------------------------------------------
 
     def body(self, outputs: Sequence[str]) -> Staged:
-        """The program as a body with the named buffers, none of them a view, as outputs."""
-        if set(outputs) & set(self.views):
-            raise ValueError(f"program '{self.name}': an output is no view; give the buffer {self.views}")
+        """The program as a body with the named buffers as outputs."""
         signature = Signature(self.name, self.inputs, {key: self._buffer(key) for key in outputs})
-        return Staged(signature, dict(self.buffers), tuple(self._stages), dict(self.views))
+        return Staged(signature, dict(self.buffers), tuple(self._stages))
 
     def compile(
         self,
@@ -266,6 +489,7 @@ class Program:
             key: np.array(np.broadcast_to(real_array(key, arrays[key]), (batch, *shape)))
             for key, shape in self.inputs.items()
         }
+        buffers |= {key: np.full((batch, *shape), np.nan) for key, shape in self._reserved.items()}
         for stage in self._stages:
-            stage.advance(buffers, self.buffers)
+            stage.advance(buffers)
         return tuple(buffers[key] for key in outputs)

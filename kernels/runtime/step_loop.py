@@ -12,7 +12,8 @@ import ctypes
 import itertools
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,18 @@ from myoquat.core.arguments import check_unmasked, options_of, real_array
 from myoquat.core.content import digest
 from myoquat.core.progress import uncollected, waiting
 from myoquat.core.records import dataclass
-from myoquat.core.typing import ArrayLike
-from myoquat.kernels.codegen.body import Entrywise
-from myoquat.kernels.codegen.parts import Body
-from myoquat.kernels.codegen.step_loop import PROTOTYPE, StepPlan, nodes_of, notes_of_steps, write_steps
+from myoquat.core.typing import Array, ArrayLike
+from myoquat.kernels.codegen.step_loop import Outcome, StepPlan, notes_of_steps, write_steps
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
+from myoquat.kernels.control_flow.table_loop import Block, RowType, Run, table_loop
 from myoquat.kernels.runtime import batch as _batch
-from myoquat.kernels.runtime.build import Recipe, assembly, build
-from myoquat.kernels.runtime.compiled import count_call
-from myoquat.kernels.runtime.execution import FramePool, split_and_run
-from myoquat.kernels.runtime.settings import cache_folder, lane_count, target, thread_count
+from myoquat.kernels.runtime.build import Recipe
+from myoquat.kernels.runtime.compiled import Executable, count_call
+from myoquat.kernels.runtime.execution import split_and_run
+from myoquat.kernels.runtime.settings import thread_count
+from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.context import sharing_traces
-from myoquat.kernels.tracing.tape import Shape, Signature, Traced
+from myoquat.kernels.tracing.tape import Shape, Signature
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 
 __all__ = [
@@ -110,6 +112,21 @@ class ExplicitMethod:
         rows = (*tableau.a[1:], tableau.b)
         indices = tuple(tuple(j for j, w in enumerate(row) if w != 0.0) for row in rows)
         return cls(tableau.c, indices, tuple(_combination([w for w in row if w != 0.0]) for row in rows), True)
+
+    def stepped(
+        self,
+        slope: Callable[[float, Array], Array],
+        x: Array,
+        h: Array,
+        apply: Callable[..., Array] = lambda update, *given: update(*given),
+    ) -> Array:
+        """The state after a step, of slope(node, state); apply(update, x, h, *slopes) evaluates an update."""
+        slopes: list[Array] = []
+        at = x
+        for node, indices, update in zip(self.c, self.slope_indices, self.updates, strict=True):
+            slopes.append(slope(node, at))
+            at = apply(update, x, h, *(slopes[j] for j in indices))
+        return at
 
 
 def _combination(weights: list[float]) -> Callable[..., Any]:
@@ -217,6 +234,7 @@ def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
 # ---- step loops --------------------------------------------------------------------------------------------
 
 
+_MAX_UNROLLED_COMPONENTS = 16  # of a state, up to which the code of each is written out
 _RESERVED = ("t", "h", "x", "x0", "steps", "every", "start", "threads")
 
 
@@ -315,7 +333,7 @@ def step_loop(
     wanted = _Wanted(name, state, shapes["inputs"], shapes["parameters"], rhs, step, stages, node, project, bound)
     with waiting(f"compiling {name}"), uncollected():
         return StepLoop(
-            name, state, wanted.nodes, wanted.recipe(options.content), *shapes.values(),
+            wanted.recipe(options.content), name, state, wanted.nodes, *shapes.values(),
             lanes=options.lanes, threads=options.threads, cache=options.cache,
         )  # fmt: skip
 
@@ -325,51 +343,93 @@ class _Wanted:
     """The formulas of a step loop, before they are traced."""
 
     name: str
-    state: int
+    size: int
     inputs: dict[str, Shape]
     parameters: dict[str, Shape]
     rhs: Formula | None
     step: Formula | None
-    stages: ExplicitMethod | None
+    method: ExplicitMethod | None
     node: float
     project: Formula | None
     bound: Formula | None
 
     @property
     def nodes(self) -> tuple[float, ...]:
-        """Where in a step the inputs are needed, as shares of it."""
-        return nodes_of(() if self.stages is None else self.stages.c, self.node)
+        """Where in a step the inputs are needed, as shares of it: at the nodes of the stages, or at `node`."""
+        return (self.node,) if self.method is None else tuple(sorted(set(self.method.c)))
 
     def recipe(self, content: str | None) -> Recipe:
         """The formulas traced now, or, where the content says what they are, when they are needed."""
         if content is None:
             plan = self.plan()
             return Recipe(lambda: plan, write_steps, notes_of_steps)
-        shapes = str((self.name, self.state, self.inputs, self.parameters, self.nodes))
+        shapes = str((self.name, self.size, self.inputs, self.parameters, self.nodes))
         return Recipe(lambda: self.plan(content), write_steps, notes_of_steps, digest("steps", content, shapes))
 
     def plan(self, content: str | None = None) -> StepPlan:
-        """The traced formulas."""
+        """The traced step."""
+        count = len(self.nodes)
+        shapes: dict[str, Any] = {"t": count + 1, "h": (), "steps": (), "x": self.size + 3}
+        shapes |= {key: (count, *shape) for key, shape in self.inputs.items()} | self.parameters
         with sharing_traces(content):
-            return self._traced()
+            step = trace(self._advanced, shapes, ["x"], self.name)
+        sizes = {key: math.prod(shape) for key, shape in self.inputs.items()}
+        return StepPlan(self.size, self.nodes, sizes, tuple(self.parameters), step)
 
-    def _traced(self) -> StepPlan:
-        arguments: dict[str, Shape] = {"t": (), "x": (self.state,), **self.inputs, **self.parameters}
-        name, stages, wanted = self.name, self.stages, (self.state,)
-        stepped: dict[str, Shape] = {"t": (), "h": (), **arguments}
-        return StepPlan(
-            self.state,
-            {key: math.prod(shape) for key, shape in self.inputs.items()},
-            {key: math.prod(shape) for key, shape in self.parameters.items()},
-            slope=None if self.rhs is None else _traced(f"{name}_rhs", self.rhs, arguments, wanted),
-            c=() if stages is None else stages.c,
-            slope_indices=() if stages is None else stages.slope_indices,
-            updates=() if stages is None else _updates(name, self.state, stages),
-            project=None if self.project is None else _traced(f"{name}_project", self.project, arguments, wanted),
-            step=None if self.step is None else _traced(f"{name}_step", self.step, stepped, wanted),
-            node=self.node,
-            bound=None if self.bound is None else _traced(f"{name}_bound", self.bound, arguments, ()),
-        )
+    def _advanced(self, t: Array, h: Array, steps: Array, x: Array, *values: Array) -> Array:
+        """The step of a `StepPlan`. Lanes that run take their next state. Where that is not finite they keep their last
+        one and stop; at a bound they stop behind it."""
+        old, running, stopped, reason = x[:-3], x[-3] > 0, x[-2], x[-1]
+        inputs, parameters = values[: len(self.inputs)], values[len(self.inputs) :]
+
+        def at(node: float) -> list[Array]:
+            return [*(rows[self.nodes.index(node)] for rows in inputs), *parameters]
+
+        new = self._stepped(t, h, old, at)
+        finite = _by_components(_still_finite, self.size, new, start=1.0)[0] > 0
+        go = running & finite
+        state = _by_components(_chosen, self.size, np.where(go, 1.0, 0.0), new, old)
+        events = [(running & ~finite, Outcome.NOT_FINITE)]
+        if self.bound is not None:
+            last = self.node if self.method is None else self.method.c[-1]
+            passed = go & (self._checked("bound", self.bound, ())(t[-1], state, *at(last)) > 0)
+            go = go & ~passed
+            events.append((passed, Outcome.BOUND))
+        for event, outcome in events:
+            stopped, reason = np.where(event, steps, stopped), np.where(event, float(outcome), reason)
+        return np.concatenate([state, np.stack([np.where(go, 1.0, 0.0), stopped, reason])])
+
+    def _stepped(self, t: Array, h: Array, x: Array, at: Callable[[float], list[Array]]) -> Array:
+        """The state after the step."""
+        if self.step is not None:
+            return self._checked("step", self.step, x.shape)(t[0], h, x, *at(self.node))
+        assert self.rhs is not None
+        assert self.method is not None
+        method, rhs = self.method, self._checked("rhs", self.rhs, x.shape)
+        if len(method.c) > 1:
+            rhs = _as_function(rhs, [(), x.shape, *self.inputs.values(), *self.parameters.values()], x.shape)
+
+        def updated(update: Formula, *given: Array) -> Array:
+            if method.entrywise:
+                return _by_components(update, self.size, *given)
+            return _as_function(self._checked("update", update, x.shape), [*map(np.shape, given)], x.shape)(*given)
+
+        new = method.stepped(lambda node, x: rhs(t[self.nodes.index(node)], x, *at(node)), x, h, updated)
+        if self.project is None:
+            return new
+        return self._checked("project", self.project, x.shape)(t[-1], new, *at(method.c[-1]))
+
+    def _checked(self, part: str, formula: Formula, wanted: Shape) -> Formula:
+        """The formula, whose result has to be one array of a shape."""
+
+        def checked(*given: Array) -> Array:
+            found = as_array(formula(*given))
+            if found.shape != wanted:
+                raise ValueError(f"{checked.__name__}: the formula gives [{found.shape}]; one array {wanted} is needed")
+            return found
+
+        checked.__name__ = f"{self.name}_{part}"
+        return checked
 
 
 def _stages(name: str, method: str | Tableau | ExplicitMethod) -> ExplicitMethod:
@@ -380,26 +440,53 @@ def _stages(name: str, method: str | Tableau | ExplicitMethod) -> ExplicitMethod
     return method if isinstance(method, ExplicitMethod) else ExplicitMethod.of(method)
 
 
-def _traced(name: str, formula: Formula, arguments: Mapping[str, Shape], wanted: Shape) -> Traced:
-    body = trace(formula, arguments, None, name)
-    outputs = list(body.signature.outputs.values())
-    if outputs != [wanted]:
-        raise ValueError(f"{name}: the formula gives {outputs}; one array {wanted} is needed")
-    return body
+def _as_function(formula: Formula, shapes: Sequence[Shape], wanted: Shape) -> Formula:
+    """A formula of arrays of these shapes as a function, which the machine code holds once for all its calls."""
+    ends = np.cumsum([*map(math.prod, shapes)])[:-1]
+
+    def flat(given: Array) -> Array:
+        parts = zip(np.split(given, ends), shapes, strict=True)
+        found: Array = formula(*(part.reshape(shape) for part, shape in parts))
+        return found.reshape(-1)
+
+    flat.__name__ = formula.__name__
+    return lambda *given: out_of_line_call(
+        flat, (), np.concatenate([np.reshape(x, -1) for x in given]), math.prod(wanted)
+    ).reshape(wanted)
 
 
-def _updates(name: str, state: int, stages: ExplicitMethod) -> tuple[Body, ...]:
-    """One body per stage from the second on, and one for the whole step."""
-    bodies: list[Body] = []
-    shape = () if stages.entrywise else (state,)
-    for stage, (formula, indices) in enumerate(zip(stages.updates, stages.slope_indices, strict=True), start=1):
-        arguments: dict[str, Shape] = {"x": shape, "h": (), **{f"slope{j}": shape for j in indices}}
-        body = _traced(f"{name}_update{stage}", formula, arguments, shape)
-        bodies.append(Entrywise(body, state) if stages.entrywise else body)
-    return tuple(bodies)
+def _by_components(formula: Formula, count: int, *arrays: Array, start: float | None = None) -> Array:
+    """(count,) a formula of single numbers on the components of arrays (count,), and on single numbers (), in a loop.
+    With a `start`, (1,) what the formula makes of that number and the first components, of its result and the second
+    ones, and so on."""
+    if 0 < count <= _MAX_UNROLLED_COMPONENTS:
+        rows = [[x[k] if np.ndim(x) else x for x in arrays] for k in range(count)]
+        if start is None:
+            return np.stack([formula(*row) for row in rows])
+        return np.reshape(reduce(lambda found, row: formula(found, *row), rows, np.asarray(start)), 1)
+    each, one = np.arange(count), np.zeros(1, dtype=np.int64)
+    result = Block(each if start is None else 0 * each, one)
+    cells: list[Any] = [None] * count if start is None else [start]
+    takes = [] if start is None else [result]
+    size = len(cells)
+    for array in arrays:
+        takes.append(Block(len(cells) + each * np.ndim(array), one))
+        cells += np.asarray(array).reshape(-1).tolist()
+    row = RowType(lambda *given: np.reshape(formula(*(x[0] for x in given)), 1), tuple(takes), (result,))
+    known = np.empty(len(cells), dtype=object)
+    known[:] = cells
+    return table_loop(known, [row], [Run(0, 0, count)], size)
 
 
-class StepLoop:
+def _still_finite(before: Array, x: Array) -> Array:
+    return np.where((before > 0) & (np.abs(x) < np.inf), 1.0, 0.0)
+
+
+def _chosen(go: Array, new: Array, old: Array) -> Array:
+    return np.where(go > 0, new, old)
+
+
+class StepLoop(Executable):
     """A compiled step loop; made by `step_loop`.
 
     >>> import numpy as np
@@ -411,26 +498,15 @@ class StepLoop:
     """
 
     def __init__(
-        self, name: str, size: int, nodes: tuple[float, ...], recipe: Recipe,
+        self, recipe: Recipe, name: str, size: int, nodes: tuple[float, ...],
         inputs: Mapping[str, Shape], parameters: Mapping[str, Shape], **options: Any,
     ) -> None:  # fmt: skip
+        super().__init__(recipe, (name, size, nodes, inputs, parameters), **options)
         self.name = name
         self.size = size
         self.nodes = nodes
         self.inputs = dict(inputs)
         self.parameters = dict(parameters)
-        self._options = options
-        self._recipe = recipe
-        self._target = target()
-        self.lanes = lane_count(options.get("lanes"), self._target)
-        self.threads = thread_count(options.get("threads"))
-        folder = cache_folder(options.get("cache"))
-        self._code = build(self._recipe, PROTOTYPE, self._target, self.lanes, folder)
-        self._frames = FramePool(self._code.size.slots, self.lanes)
-        self.calls = 0
-        self.source = self._code.source
-        self.build_seconds = self._code.seconds
-        self.instructions = self._code.size.operations
 
     def __call__(
         self,
@@ -463,11 +539,15 @@ class StepLoop:
         rows = steps // every + 1
         states = np.empty((*batch.shape, rows, self.size))
         final = np.empty((*batch.shape, self.size))
-        stopped, reason = np.empty(batch.shape), np.empty(batch.shape)
+        final[...] = batch.arrays[0]
+        states[..., 0, :] = final
+        finite = np.isfinite(final).all(axis=-1)
+        stopped = np.where(finite, np.nan, 0.0)
+        reason = np.where(finite, float(Outcome.COMPLETED), float(Outcome.NOT_FINITE))
         index, weight = self._schedule(samples, steps, h, start)
         header = (every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
         written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
-        flat = [*header, *itertools.chain(*batch.rows, *written)]
+        flat = [*header, *itertools.chain(*batch.rows[1:], *written)]
         table = ctypes.c_int64 * (2 + len(flat))
         alive = (batch, states, final, stopped, reason, index, weight)  # as long as any thread works on them
 
@@ -475,9 +555,12 @@ class StepLoop:
             self._frames.run(self._code.entry, table(first, until, *flat), begin, end, alive)
 
         if batch.states:
-            count = self.threads if threads is None else thread_count(threads)
+            count = self._threads if threads is None else thread_count(threads)
             cost = batch.states * max(steps, 1) * self._code.size.price
             split_and_run(task, batch.states, self.lanes, count, cost, steps=steps)
+        if not np.isnan(stopped).all():  # a state behind a bound is still shown
+            shown = np.where(reason == Outcome.BOUND, stopped, stopped - 1)
+            states[every * np.arange(rows) > shown[..., None]] = np.nan
         times = start + h * every * np.arange(rows)
         stopped = np.where(np.isnan(stopped), -1.0, stopped)
         return Steps(times, states, final, stopped.astype(np.int64), reason.astype(np.int64))
@@ -498,28 +581,9 @@ class StepLoop:
             samples[key].fill(index[:, number], weight[:, number], nodes, h, start)
         return index, weight
 
-    @property
-    def program(self) -> str:
-        """Text that two loops share only if they compute the same."""
-        return self._recipe.identity()
-
-    @property
-    def ir(self) -> str:
-        """The LLVM assembly, written anew."""
-        return assembly(self._recipe, self._target, self.lanes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.name, self.size, self.nodes, self._recipe, self.inputs, self.parameters, self._options)
-
     def __repr__(self) -> str:
         cost = f"{self.instructions} operations per step, {self.lanes} lanes"
         return f"<StepLoop {self.name}, state ({self.size},), {cost}>"
-
-
-def _rebuilt(*parts: Any) -> StepLoop:
-    """A step loop from its pickled parts, built for the machine that it arrives on."""
-    *known, options = parts
-    return StepLoop(*known, **options)
 
 
 def _bits(x: float) -> int:

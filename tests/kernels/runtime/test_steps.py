@@ -182,6 +182,7 @@ def test_no_steps_and_no_states(start):
     loop = loop_of()
     assert np.array_equal(loop(start, h=0.1, steps=0, u=0.0, w=1.0).states[:, 0], start)
     assert loop(start[:0], h=0.1, steps=3, u=0.0, w=1.0).states.shape == (0, 4, 2)
+    assert step_loop(0, rhs=lambda t, x: x)(np.zeros((3, 0)), h=0.1, steps=2).states.shape == (3, 3, 0)
 
 
 def test_mistakes_are_named(start):
