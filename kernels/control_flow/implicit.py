@@ -18,6 +18,7 @@ from myoquat.core.arguments import CALLABLE, check_types
 from myoquat.core.typing import Array
 from myoquat.kernels.symbolic.arrays import (
     SymbolArray,
+    as_array,
     differentiating,
     is_symbolic,
     may_be_nonzero,
@@ -121,14 +122,13 @@ def _of_terms(function: Callable[..., Scalar], *arrays: Array) -> SymbolArray:
 
 def _complex(residual: Callable[[Array, Any], Array], x: Array, parameters: Any, real: Any) -> Array:
     """The solution on floats that are differentiated by the complex step."""
-    token = differentiating.set(False)
+    token = differentiating.set(None)
     try:
         slopes = jacobian_at(lambda x: residual(x, real), x)
     finally:
         differentiating.reset(token)
     moved = np.asarray(residual(x + 0j, parameters)).imag
-    found: Array = x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0]
-    return found
+    return as_array(x - 1j * np.linalg.solve(slopes, moved[..., None])[..., 0])
 
 
 def _implicit(tracer: Tracer, residual: Callable[[Array, Any], Array], found: Array, parameters: Any) -> SymbolArray:

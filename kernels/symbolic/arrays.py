@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from casadi import SX
 
 
-# True while a formula is differentiated by the complex step: only then may its arrays be complex.
-differentiating: ContextVar[bool] = ContextVar("differentiating", default=False)
+# The class of its numbers while a formula is differentiated by the complex step: only then may arrays be complex.
+differentiating: ContextVar[type[np.ndarray] | None] = ContextVar("differentiating", default=None)
 
 
 _FLOAT64, _OBJECT = np.dtype(np.float64), np.dtype(object)
@@ -266,8 +266,8 @@ def as_array(x: Any) -> np.ndarray:
         raise ValueError(f"not an array: {error}") from None
     if array.dtype == object:
         return _from_objects(array)
-    if array.dtype.kind == "c" and differentiating.get():
-        return array
+    if array.dtype.kind == "c" and (stepped := differentiating.get()) is not None:
+        return array.view(stepped)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"an array of real numbers or symbols is needed, not of {array.dtype}")
     return array.astype(np.float64, copy=False)

@@ -66,7 +66,7 @@ def _complex_step(function: Callable[[Any], Any], point: np.ndarray, batch: tupl
     axes = max(len(batch), point.ndim - 1) + SPARE_AXES
     steps = 1j * COMPLEX_STEP * np.eye(n).reshape(n, *[1] * axes, n)
     count = max(1, MAX_STEPPED_STATES // max(1, math.prod(batch), math.prod(point.shape[:-1])))
-    token = differentiating.set(True)
+    token = differentiating.set(_Stepped)
     try:
         parts = [np.asarray(function((point + steps[k : k + count]).view(_Stepped))) for k in range(0, n, count)]
     finally:

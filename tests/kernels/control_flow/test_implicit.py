@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import kernels
-from myoquat.kernels import constant, root, while_loop
+from myoquat.kernels import as_array, constant, root, while_loop
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
 from myoquat.kernels.tracing.derivatives import jacobian_at
@@ -204,7 +204,19 @@ def test_loop_inside_a_map_inside_a_scan_with_derivatives(lanes, rng):
     np.testing.assert_allclose(expected, differences, atol=1e-8)
 
 
-@pytest.mark.parametrize("formula", [np.abs, lambda x: np.abs(np.where(x > 1, x, 2 * x)), lambda x: np.sign(x) * x * x])
+ABSOLUTE = (
+    np.abs, lambda x: np.abs(np.where(x > 1, x, 2 * x)), lambda x: np.sign(x) * x * x, lambda x: np.abs(as_array(x)),
+    lambda x: np.abs(root(lambda y, x: y + y**3 - x, lambda y, x: newton_of_cubic(y, x), x, x)),
+)  # fmt: skip
+
+
+def newton_of_cubic(y, x):
+    for _ in range(20):
+        y = y - (y + y**3 - x) / (1 + 3 * y * y)
+    return y
+
+
+@pytest.mark.parametrize("formula", ABSOLUTE)
 def test_absolute_values_have_the_slope_of_their_side_on_floats_and_in_kernels(formula):
     point = np.array([-2.0, 0.0, 3.0])
     expected = kernels.compile(lambda x: jacobian_at(formula, x), {"x": 3}, ["J"])(point)
