@@ -1,7 +1,7 @@
 """The same system with its ball joints described otherwise: by quaternions or by Euler sequences."""
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +24,10 @@ from myoquat.joints import (
 from myoquat.joints.conversion.balls import as_ball, ball_joint_obstacle, followed, in_angles, with_ranges
 from myoquat.joints.conversion.branches import differs, named_rotations
 from myoquat.joints.conversion.chains import Coupling, find_chains
-from myoquat.joints.rates import ill_conditioned
-from myoquat.joints.types.follower import angles_of
-from myoquat.joints.vectors import joined, joined_matrices, matvec, spread, vector
+from myoquat.joints.multibody import state
+from myoquat.joints.rates import CONDITION_LIMIT
+from myoquat.joints.types.follower import angles_of, named_coordinates
+from myoquat.joints.vectors import spread, vector
 from myoquat.kernels import is_symbolic
 
 __all__ = [
@@ -148,27 +149,6 @@ def _redescribed(body: Body, wanted: str | None, ranges: Mapping[str, tuple[floa
     return with_ranges(replace(body, joint=described, spring_mount=None, coordinate_names=names), ranges)
 
 
-def _converted(
-    source: ArticulatedSystem, target: ArticulatedSystem,
-    own: Callable[[Joint, Joint, slice, slice, slice], Array], named: Callable[[Joint, Sequence[str]], Array],
-) -> list[Array]:  # fmt: skip
-    """What the joints of the target have, by those of the same bodies in the source. Where one system has a ball joint
-    and the other one a chain, it is by the names of coordinates of the source."""
-    if source.body_names != target.body_names:
-        raise ValueError(f"the systems have different bodies: {source.body_names} and {target.body_names}")
-    led = {body.joint.follows for system in (source, target) for body in system.bodies}
-    found = []
-    spans = source.q_slices, source.u_slices, target.q_slices
-    for a, b, *own_spans in zip(source.bodies, target.bodies, *spans, strict=True):
-        plain = a.joint.follows == b.joint.follows and a.name not in led
-        if plain or {a.joint.span, b.joint.span} == {"rotations"}:
-            found.append(own(a.joint, b.joint, *own_spans))
-        else:
-            names = angles_of(b.joint).names if b.joint.span == "rotations" else b.names_of_coordinates
-            found.append(named(b.joint, names))
-    return found
-
-
 def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q: ArrayLike) -> Array:
     """(..., target.nq) coordinates of the same pose: q (..., source.nq) of `source` as coordinates of `target`.
 
@@ -193,10 +173,24 @@ def convert_coordinates(source: ArticulatedSystem, target: ArticulatedSystem, q:
 
 
 def same_pose(source: ArticulatedSystem, target: ArticulatedSystem, q: Array) -> Array:
-    """`convert_coordinates` of coordinates that are checked, on whichever branches."""
-    own = lambda a, b, iq, *_: _coordinates(a, b, q[..., iq])  # noqa: E731
-    parts = _converted(source, target, own, lambda joint, names: _q_named(source, joint, names, q))
-    return np.concatenate([q[..., :0], *parts], axis=-1)
+    """`convert_coordinates` of coordinates that are checked, on whichever branches.
+
+    Each joint of the target has its coordinates from that of the same body. Where one system has a ball joint and the
+    other one a chain, it has them by the names of coordinates of the source.
+    """
+    if source.body_names != target.body_names:
+        raise ValueError(f"the systems have different bodies: {source.body_names} and {target.body_names}")
+    led = {body.joint.follows for system in (source, target) for body in system.bodies}
+    parts = [q[..., :0]]
+    for a, b, iq in zip(source.bodies, target.bodies, source.q_slices, strict=True):
+        plain = a.joint.follows == b.joint.follows and a.name not in led
+        if plain or {a.joint.span, b.joint.span} == {"rotations"}:
+            parts.append(_coordinates(a.joint, b.joint, q[..., iq]))
+        elif names := angles_of(b.joint).names if b.joint.span == "rotations" else b.names_of_coordinates:
+            x = vector([source.coordinate(name, q) for name in names])
+            ball = b.joint.span != "some"
+            parts.append(_coordinates(GimbalJoint(angles_of(b.joint)), b.joint, x) if ball else x)
+    return np.concatenate(parts, axis=-1)
 
 
 def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, there: Array) -> None:
@@ -214,38 +208,6 @@ def _warn_of_other_branch(source: ArticulatedSystem, target: ArticulatedSystem, 
                 CoordinateWarning,
                 stacklevel=3,
             )
-
-
-def _q_named(source: ArticulatedSystem, joint: Joint, names: Sequence[str], q: Array) -> Array:
-    """(..., nq of the joint), from q (..., nq) of the source."""
-    if not names:
-        return q[..., :0]
-    x = vector([source.coordinate(name, q) for name in names])
-    return x if joint.span == "some" else _coordinates(GimbalJoint(angles_of(joint)), joint, x)
-
-
-def _u_named(source: ArticulatedSystem, joint: Joint, names: Sequence[str], q: Array, u: Array) -> Array:
-    """(..., nu of the joint), from q (..., nq) and u (..., nu) of the source."""
-    if not names:
-        return u[..., :0]
-    rates = vector([_rate_named(source, name, q, u) for name in names])
-    if joint.span == "some":
-        return rates
-    x = np.stack([source.coordinate(name, q) for name in names], axis=-1)
-    return _velocities(GimbalJoint(angles_of(joint)), joint, x, rates)
-
-
-def _rate_named(source: ArticulatedSystem, name: str, q: Array, u: Array) -> Array:
-    """(...) the rate of a coordinate of the source."""
-    if name in source.coordinate_names:
-        return u[..., source.velocity_names.index(f"{name}_dot")]
-    i, place = source.angle_names[name]
-    joint = source.bodies[i].joint
-    rates = _velocities(joint, GimbalJoint(angles_of(joint)), q[..., source.q_slices[i]], u[..., source.u_slices[i]])
-    if place < 3:
-        return rates[..., place]
-    dependent = angles_of(joint).dependents[place - 3]
-    return dependent.factor * rates[..., dependent.place]
 
 
 def _coordinates(source: Joint, target: Joint, q: Array) -> Array:
@@ -270,36 +232,32 @@ def convert_velocities(source: ArticulatedSystem, target: ArticulatedSystem, q: 
     array([0.3, 0.2, 0.1])
     """
     check_types(source=(source, ArticulatedSystem), target=(target, ArticulatedSystem))
-    return same_speeds(source, target, source.check_q(q), source.check_u(u), None)
+    return same_speeds(source, target, source.check_q(q), source.check_u(u))
 
 
-def same_speeds(source: ArticulatedSystem, target: ArticulatedSystem, q: Array, u: Array, there: Array | None) -> Array:
-    """`convert_velocities` of what is checked; `there` (..., target.nq), if given, are its coordinates."""
-
-    def own(a: Joint, b: Joint, iq: slice, iu: slice, to: slice) -> Array:
-        return _velocities(a, b, q[..., iq], u[..., iu], None if there is None else there[..., to])
-
-    return joined(_converted(source, target, own, lambda joint, names: _u_named(source, joint, names, q, u)))
-
-
-def _velocities(source: Joint, target: Joint, q: Array, u: Array, there: Array | None = None) -> Array:
-    if source == target or source.ball_joint is None:
-        return u
-    there = _coordinates(source, target, q) if there is None else there
-    (S_omega, S_v), (T_omega, T_v) = source.subspace(q), target.subspace(there)
-    if target.nu == 3:
-        omega = matvec(S_omega, u)
-        if target.by_sequence:
-            return matvec(target.subspace_inverse(there), omega)
-        return _solved(T_omega, omega, target)
-    return _solved(joined_matrices([T_v, T_omega], -2), joined([matvec(S_v, u), matvec(S_omega, u)]), target)
-
-
-def _solved(S: Array, motion: Array, target: Joint) -> Array:
-    """u with S u = motion; ValueError past a condition number of 1e12."""
-    if (where := ill_conditioned(np.linalg.cond(S))) is not None:
-        raise ValueError(f"convert_velocities: the {target.kind} joint is in gimbal lock at pose {list(where)}")
-    return np.linalg.solve(*spread(S, motion[..., None], axes=2))[..., 0]
+def same_speeds(
+    source: ArticulatedSystem, target: ArticulatedSystem, q: Array, u: Array, there: Array | None = None
+) -> Array:
+    """`convert_velocities` of what is checked, from the rates of the converted coordinates. `there` (..., target.nq)
+    are these coordinates, where they are known."""
+    q, u = spread(q, u)
+    there = same_pose(source, target, q) if there is None else there
+    rates = state.rate_along(lambda s: same_pose(source, target, state.displaced(source, q, s * u)), q)
+    found = state.velocities(target, there, rates)
+    parts = [found[..., :0]]
+    for i, (a, b) in enumerate(zip(source.bodies, target.bodies, strict=True)):
+        equal = a.joint == b.joint
+        parts.append(u[..., source.u_slices[i]] if equal else found[..., target.u_slices[i]])
+        if equal or is_symbolic(q):
+            continue
+        sines = []  # of the angles whose rates are found
+        if b.joint.own_angles is not None:
+            sines.append(b.joint.own_angles.lock_sine(there[..., target.q_slices[i]][..., [*b.joint.turning]]))
+        elif a.joint.span == "rotations" and b.joint.span == "some":
+            sines.append(angles_of(a.joint).lock_sine(named_coordinates(a.joint, q[..., source.q_slices[i]])))
+        for where in (pose.tolist() for sine in sines for pose in np.argwhere(sine <= 1 / CONDITION_LIMIT)):
+            raise ValueError(f"convert_velocities: the {b.joint.kind} joint is in gimbal lock at pose {where}")
+    return np.concatenate(parts, axis=-1)
 
 
 # ---- Coordinates by name: a pose from a few of them, the angles that quaternions have replaced among them -----------

@@ -152,12 +152,10 @@ class CustomJoint(AxesJoint):
         return joined([q[..., self.sliding], self._as_angles().quaternion(q[..., [*self.turning]])])
 
     def from_ball(self, q: Array, named: Angles | None = None) -> Array:
-        angles, found = self._as_angles(), np.empty((*q.shape[:-1], self.nq))
+        angles, order = self._as_angles(), np.argsort([*self.sliding, *self.turning])
         if named is not None and replace(named, ranges=(), branch=()) == angles:
             angles = named
-        found[..., [*self.turning]] = angles.values(q[..., -4:])
-        found[..., self.sliding] = q[..., : len(self.sliding)]
-        return found
+        return joined([q[..., : len(self.sliding)], angles.values(q[..., -4:])])[..., order]
 
 
 def are_parallel(axes: Sequence[Sequence[float]]) -> bool:
