@@ -21,6 +21,7 @@ from myoquat.joints.vectors import (
     inverse_columns,
     joined,
     matvec,
+    prescaled,
     vecmat,
     vector,
 )
@@ -251,7 +252,7 @@ def davenport_from_quaternion(Q: ArrayLike, directions: Axes, second: bool = Fal
     >>> joints.davenport_from_quaternion(Q, axes).round(12)
     array([ 0.3,  0.8, -0.5])
     """
-    (a1, a2, a3), Q = _axes(directions), as_array(Q)
+    (a1, a2, a3), Q = _axes(directions), prescaled(as_array(Q))
     v, theta, g1, g3 = _triangle(Q, (a1, a2, a3))
     N = np.sin((theta + g1 - g3) / 2) * np.sin((theta - g1 + g3) / 2)
     D = np.sin((g1 + g3 + theta) / 2) * np.sin((g1 + g3 - theta) / 2)
@@ -377,6 +378,6 @@ def unreached_angle(Q: ArrayLike, directions: Axes) -> Array:
     >>> np.degrees(joints.unreached_angle(back, axes)).round(4)
     np.float64(5.7106)
     """
-    _, theta, g1, g3 = _triangle(as_array(Q), _axes(directions))
+    _, theta, g1, g3 = _triangle(prescaled(as_array(Q)), _axes(directions))
     least, most = abs(g1 - g3), min(g1 + g3, 2 * np.pi - g1 - g3)
     return np.maximum(np.maximum(least - theta, theta - most), 0.0)

@@ -3,6 +3,8 @@
 `tests/test_agreement.py` compares all types of numbers.
 """
 
+from functools import partial
+
 import casadi
 import numpy as np
 import pytest
@@ -90,9 +92,20 @@ def test_exp_has_the_exact_derivative_at_zero():
     np.testing.assert_array_equal(np.array(J(np.zeros(3))), np.vstack([np.zeros(3), np.eye(3) / 2]))
 
 
-def test_normalize_survives_extreme_lengths(Q):
+OBLIQUE = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.6, 0.8)
+SCALE_FREE = {
+    "normalize": joints.normalize,
+    "log": joints.quaternion_log,
+    "euler": partial(joints.euler_from_quaternion, sequence="YZX"),
+    "davenport": partial(joints.davenport_from_quaternion, directions=OBLIQUE),
+    "unreached": partial(joints.unreached_angle, directions=OBLIQUE),
+}
+
+
+@pytest.mark.parametrize("function", SCALE_FREE.values(), ids=SCALE_FREE)
+def test_functions_of_rotations_survive_extreme_lengths(Q, function):
     for scale in (1e-300, 1e-160, 1e160, 1e300):
-        np.testing.assert_allclose(joints.normalize(scale * Q), Q, **CLOSE)
+        np.testing.assert_allclose(function(scale * Q), function(Q), **CLOSE)
 
 
 def test_rotation_objects_convert_both_ways(Q):
