@@ -1,6 +1,6 @@
 """What is to be known of the paths at a pose before their lengths and Jacobians are trusted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntFlag
 from functools import reduce
 from operator import or_
@@ -46,6 +46,7 @@ class PathFlag(IntFlag):
                 is known, and the bit is not set
     REPEATED    a surface touches several pieces of the path, each between two of its points. OpenSim lets it act on the
                 first of them alone, so that the path runs through it on the others
+    OTHER_SIDE  OpenSim leads a piece another way round a cylinder with a quadrant, or round one that is free here
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -62,6 +63,7 @@ class PathFlag(IntFlag):
     LOCKED = 64
     OPEN = 128
     REPEATED = 256
+    OTHER_SIDE = 512
 
 
 APART = 1e-12  # [m] below which points count as in one place
@@ -71,7 +73,7 @@ def flags(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, ne
     """(..., m) the bits of every path at coordinates q (..., nq), as numbers; the formula, on floats and symbols."""
     touching, poses = contacts(system, paths, q), system.poses(q)
     firsts, numbers = different_paths(paths)
-    found = [_of(system, paths[k], touching[k], q, near) + _coincident(system, paths[k], q, poses) for k in firsts]
+    found = [_of(system, paths[k], touching[k], q, near) + _of_lines(system, paths[k], q, poses) for k in firsts]
     columns = [found[number] for number in numbers]
     return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1) if columns else 0.0 * q[..., :0]
 
@@ -158,18 +160,33 @@ def _fixed(point: PathPoint, body: str) -> bool:
     return type(point) is PathPoint and point.body == body
 
 
-def _coincident(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> Array:
-    """The bit of a path of which two consecutive points that are on it are in one place."""
+def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Poses) -> Array:
+    """The bits that depend on the lines between consecutive points of a path that are on it."""
     last = Site.of(poses, path.points[0].body, path.points[0].local(system, q))
-    found = np.zeros(q.shape[:-1]) > 0
+    met = np.zeros(q.shape[:-1]) > 0
+    lines: list[tuple[Site, Site, Array | bool]] = []
     for point, share in zip(path.points[1:], path.shares, strict=True):
         site, on = Site.of(poses, point.body, point.local(system, q)), point.active(system, q)
         d = site.world - last.world
-        met = np.sum(d * d, axis=-1) < APART * APART
         if share:
-            found = found | (met if on is True else met & on)
+            met = met | ((np.sum(d * d, axis=-1) < APART * APART) & on)
+        lines.append((last, site, on))
         last = site.or_else(on, last)
-    return np.where(found, float(PathFlag.COINCIDENT), 0.0)
+    sides = [_on_other_side(wrap, lines, poses) for wrap in path.wraps if wrap.sided and wrap.rule == "shortest"]
+    aside = reduce(or_, sides, np.zeros(q.shape[:-1]) > 0)
+    return np.where(met, float(PathFlag.COINCIDENT), 0.0) + np.where(aside, float(PathFlag.OTHER_SIDE), 0.0)
+
+
+def _on_other_side(wrap: wrapping.Wrap, lines: Sequence[tuple[Site, Site, Array | bool]], poses: Poses) -> Array:
+    """(...) whether OpenSim's side differs on the first piece in whose way a surface lies, or without one on any."""
+    found = decided = np.zeros(()) > 0
+    for number, (*ends, on) in enumerate(lines, start=1):
+        if wrap.acts(number):
+            A, B = (wrap.seen(end.seen_from(poses, wrap.body)) for end in ends)
+            on = on & ~wrap.holds(A) & ~wrap.holds(B)
+            way, differs = wrap.in_the_way(A, B) & wrap.meets(A, B) & on, wrap.opensim_differs(A, B) & on
+            found, decided = np.where(decided, found, np.where(way, differs, differs | found)), decided | way
+    return found
 
 
 def _at_edge(system: ArticulatedSystem, point: ConditionalPoint, q: Array, near: float) -> Array:

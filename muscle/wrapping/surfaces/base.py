@@ -250,6 +250,10 @@ class Wrap(Record, ABC):
         never: Array = A[..., 0] != A[..., 0]
         return never
 
+    def opensim_differs(self, A: Array, B: Array) -> Array:
+        """(...) whether OpenSim leads a path from A to B (..., 3) another way round a surface that is `sided`."""
+        raise NotImplementedError
+
     def distance_from_plane(self, x: Array) -> Array:
         """(...) [m] of a point (..., 3) from the plane of a ring outside of it; infinite for other surfaces."""
         none: Array = 0.0 * x[..., 0] + np.inf

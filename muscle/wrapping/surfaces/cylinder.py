@@ -17,6 +17,7 @@ from myoquat.muscle.wrapping.surfaces.circle import (
     around,
     beside,
     or_to_tie,
+    tangent,
 )
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 
@@ -132,6 +133,32 @@ class WrapCylinder(Wrap):
         crosses = a * b < 0
         x = A + (a / np.where(crosses, a - b, 1.0))[..., None] * (B - A)
         found: Array = crosses & (dot(x, ahead) < 0) & (np.abs(x[..., 2]) <= self.length / 2)
+        return found
+
+    def opensim_differs(self, A: Array, B: Array) -> Array:
+        """OpenSim goes round the side of the first tangent point that is ahead. It adds nearly a turn to one that leads
+        by more than half a turn to the left. It also goes round where the line is free but passes the axis behind,
+        between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
+        ahead = self.ahead
+        assert ahead is not None  # as it is sided
+        (a, b), winding = _across((A, B)), self._winding(A, B, None)
+        d = b[0] - a[0], b[1] - a[1]
+        front, step = (ahead[0] * x[0] + ahead[1] * x[1] for x in (a, d))
+        nearest = front * (d[0] * d[0] + d[1] * d[1]) - (a[0] * d[0] + a[1] * d[1]) * step
+        free = (front * (front + step) < 0) & (nearest < 0)
+        left, right, left_end, right_end = (
+            ahead[0] * p[0] + ahead[1] * p[1] > 0
+            for p in (
+                tangent(x, straight, self.radius, sense)
+                for x, straight in ((a, winding.before), (b, winding.after))
+                for sense in (1.0, -1.0)
+            )
+        )
+        turns_left = np.where(left != right, left, ~left_end & (left | right_end))
+        known = left | right | left_end | right_end
+        ours = a[0] * winding.P[1] - a[1] * winding.P[0] > 0
+        other = (known & (turns_left != ours)) | (ours & (winding.angle > np.pi))
+        found: Array = np.where(winding.on, other, free)
         return found
 
     def middle(self, A: Array, B: Array) -> Array:

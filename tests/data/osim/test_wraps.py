@@ -168,6 +168,21 @@ def test_lengths_are_near_opensims(read, in_opensim, rng):
     assert (mine - theirs)[flags == 1].max() < 1e-5  # ours are shortest
 
 
+@pytest.mark.peers
+def test_other_side_is_flagged_just_where_opensims_length_differs(read, in_opensim, rng):
+    """Across the axis, where OpenSim's tangent points are exact: 60 random pairs of points at 8 poses."""
+    pairs = rng.uniform(-0.15, 0.15, (60, 2, 2)) + [[0, -0.1], [0, 0]]
+    bodies = "bodyset/upper", "bodyset/lower"
+    way = [[(body, f"{x} {y} 0") for body, (x, y) in zip(bodies, pair, strict=True)] for pair in pairs]
+    muscles = {f"m{k}": (points, [("elbow", "-1 -1")]) for k, points in enumerate(way)}
+    surfaces = SURFACES.replace("0.1 -0.05 0<", "0 0 0<").replace("0.3</length>", "1</length>")
+    model, path = read(muscles, quadrant="-y", surfaces=surfaces)
+    q = rng.uniform(-0.5, 2.2, (8, 2))
+    differs = np.abs(path_lengths(model, q) - in_opensim(OPENSIM, str(path), json.dumps(q.tolist()))) > 1e-9
+    assert differs.any()
+    np.testing.assert_array_equal((path_flags(model, q) & PathFlag.OTHER_SIDE) > 0, differs)
+
+
 ALONG = ("ground", "-0.04 0.05 0"), *BACK, ("bodyset/lower", "-0.03 -0.2 0")
 TWO = {"two": (ALONG, [("elbow", "-1 -1"), ("knob", "-1 3")])}  # the file's order is not that of the path
 
