@@ -237,6 +237,21 @@ class OpensimSide(Side):
             centers,
         )
 
+    def drawn_path(self, muscle: str, values: Mapping[str, float]) -> tuple[float, list[tuple[Array, bool]]] | None:
+        """As for every side, from a GeometryPath."""
+        state, actuator = self._state, self._muscles[muscle]
+        path = self.module.GeometryPath.safeDownCast(actuator.getPath())
+        if path is None:
+            return None
+        self._pose(values)
+        points = path.getCurrentPath(state)
+        found = []
+        for point in (points.get(k) for k in range(points.getSize())):
+            wrapped = self.module.PathWrapPoint.safeDownCast(point)
+            over = wrapped is not None and wrapped.getWrapPath(state).getSize() > 0
+            found.append((_three(point.getLocationInGround(state)), over))
+        return actuator.getLength(state), found
+
     def _pose(self, values: Mapping[str, float]) -> None:
         for name, value in values.items():
             self._coordinates[name].setValue(self._state, value, False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from myoquat.core.labels import printable
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.vectors import vecmat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,10 @@ ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units 
 COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
 MIN_SHOWN_PART = 0.01  # of the greater difference of a length: a smaller one on the other side is left out
+POINTS_ON_A_LINE, MIN_DEPTH_M = (
+    200,
+    1e-5,
+)  # where the depth of a line in a surface is sought, and the least that is said
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
 
@@ -235,6 +241,7 @@ def _muscles(
         i, j = a.muscles.index(pair.first), b.muscles.index(pair.second)
         longer = two.lengths[:, j] - one.lengths[:, i]
         ends = {f"longer in {side}": float(np.nanmax(x, initial=0.0)) for side, x in (("A", -longer), ("B", longer))}
+        ends["pose longer in A"] = int(np.argmin(np.where(np.isfinite(longer), longer, np.inf)))
         yield _record("muscle", pair, "length", one.lengths[:, i], two.lengths[:, j], **ends)
         difference = np.nanmax(np.abs(first[:, i] - second[:, j]), axis=0, initial=0.0)
         where = columns[int(np.argmax(difference))] if columns else ""
@@ -326,10 +333,38 @@ def _cause(found: ModelComparison, row: Record) -> str:
                     for side, x in sides.items()
                     if x > MIN_SHOWN_PART * max(sides.values())
                 )
-                return f"its path is up to {longer} {reason}".rstrip()
+                return f"its path is up to {longer} {reason}{_faults(found, length)}".rstrip()
     if row["quantity"] == "centre in the ground" and apart:
         return "coordinates differ"
     return ""
+
+
+def _faults(found: ModelComparison, length: Record) -> str:
+    """What is wrong with the path of B where that of A is longer by the most, as the surfaces of A tell."""
+    if found.sides is None or not length["longer in A"] > MIN_SHOWN_PART * length["longer in B"]:
+        return ""
+    (a, b), names = found.sides, found.names.coordinates.names
+    at = {name: float(values[length["pose longer in A"]]) for name, values in found.values.items()}
+    drawn = b.drawn_path(length["in B"], {names[n]: x for n, x in at.items() if names[n] not in b.dependent})
+    if drawn is None:
+        return ""
+    system, wraps = a.model.system, a.model.muscles[a.muscles.index(length["name"])].path.wraps
+    poses = system.poses(a.model.pose(at))
+    points = [point for point, _ in drawn[1]]
+    deepest: dict[str, float] = {}
+    for first, last, (_, over) in zip(points, points[1:], drawn[1][1:], strict=False):
+        line = first + np.linspace(0.0, 1.0, POINTS_ON_A_LINE)[:, None] * (last - first)
+        for wrap in () if over else wraps:
+            R, p = poses[wrap.body]
+            x = wrap.seen(vecmat(line - p, R))
+            if wrap.cut(x[0], x[-1]):
+                depth = np.where(wrap.holds(x), np.linalg.norm(wrap.onto(x) - x, axis=-1), 0.0).max()
+                deepest[wrap.name] = max(deepest.get(wrap.name, 0.0), float(depth))
+    less = sum(np.linalg.norm(q - p) for p, q in pairwise(points)) - drawn[0]
+    said = [f"runs through {name} by {1e3 * d:.3g} mm" for name, d in deepest.items() if d > MIN_DEPTH_M]
+    if less > MIN_DEPTH_M:
+        said.append(f"is {1e3 * less:.3g} mm shorter than straight lines between its own points")
+    return f"; that of B {' and '.join(said)} there" if said else ""
 
 
 def _warnings(found: ModelComparison) -> Iterator[str]:

@@ -87,6 +87,11 @@ class Side:
         """The quantities at poses."""
         raise NotImplementedError
 
+    def drawn_path(self, muscle: str, values: Mapping[str, float]) -> tuple[float, list[tuple[Array, bool]]] | None:
+        """A muscle's length, and the points (3,) of its path in the ground's frame at a pose, each with whether the
+        piece before it runs over a surface; None for a side that does not tell."""
+        return None
+
 
 class ModelSide(Side):
     """A model of this package. `about_axes`: as of `moment_arms`."""

@@ -239,6 +239,22 @@ def test_opensim_reads_the_file_as_this_package(tmp_path):
 
 @pytest.mark.peers
 @pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+def test_a_path_of_opensim_that_runs_through_a_surface_says_so(tmp_path):
+    """Two pieces meet the sphere. OpenSim goes round it on one, and past its centre at 11 mm on the other."""
+    model = arm()
+    (wrap,) = model.muscles[1].path.wraps
+    x, y, z = wrap.position
+    ways = (-0.1, 0.011), (0.1, 0.011), (-0.1, 0.011), (-0.1, 0.1)
+    path = *(PathPoint("ground", (x + dx, y, z + dz)) for dx, dz in ways), PathPoint("rod", (0.0, 0.0, 0.0))
+    twice = replace(model.muscles[1], path=mq.muscle.MusclePath(path, wraps=(wrap,)))
+    replace(model, muscles=(model.muscles[0], twice)).save(tmp_path / "twice.osim")
+    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "twice.osim"), "--engine", "--poses", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "longer in A around bone; that of B runs through bone by 29 mm there" in done.stdout, done.stdout
+
+
+@pytest.mark.peers
+@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
 @pytest.mark.parametrize("held", [(), (Distance("hand", "ground", (0.3, 0.0, 0.0), (0.1, 0.2, 0.3), 0.4, name="rod"),)])
 def test_arms_of_a_ball_are_about_the_axes_that_opensim_takes(tmp_path, held):
     """Its speeds are an angular velocity, which also says what moves least along constraints."""

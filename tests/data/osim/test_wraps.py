@@ -171,7 +171,7 @@ def test_lengths_are_near_opensims(read, in_opensim, rng):
 @pytest.mark.peers
 def test_other_side_is_flagged_just_where_opensims_length_differs(read, in_opensim, rng):
     """Across the axis, where OpenSim's tangent points are exact: 60 random pairs of points at 8 poses."""
-    pairs = rng.uniform(-0.15, 0.15, (60, 2, 2)) + [[0, -0.1], [0, 0]]
+    pairs = rng.uniform(-0.15, 0.15, (60, 2, 2)) + np.array([[0, -0.1], [0, 0]])
     bodies = "bodyset/upper", "bodyset/lower"
     way = [[(body, f"{x} {y} 0") for body, (x, y) in zip(bodies, pair, strict=True)] for pair in pairs]
     muscles = {f"m{k}": (points, [("elbow", "-1 -1")]) for k, points in enumerate(way)}
