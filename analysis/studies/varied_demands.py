@@ -169,7 +169,7 @@ class VariedDemands:
             given["loads"] = loads.resampled(motion.time).numbers
         if controls is not None:
             bound = self._model(p)
-            changed = prescribed_controls(bound, motion.time) if self.prescribes else controls
+            changed: Any = prescribed_controls(bound, motion.time) if self.prescribes else controls
             given["controls"] = bound.check_controls(changed, acting=True)
         return given
 

@@ -7,9 +7,10 @@ force of the active fiber at activation 1 with a rigid tendon, along the tendon.
 motion's demand that the model's other forces and the loads leave. Its accelerations are those of splines.
 
 Passive forces of muscles are left out, and forces are proportional to the activation.
-`myoquat.analysis.recruitment.redundancy` makes neither assumption. For the laws in ALONG_FIBER, OpenSim lets the force
-of the fiber pull along the tendon, without the cosine of the pennation (4.6, `calcInextensibleTendonActiveFiberForce`).
-So does this tool, while `redundancy` does not.
+`myoquat.analysis.recruitment.redundancy` makes neither assumption. OpenSim lets the force of the fiber pull along the
+tendon, of DeGrooteFregly2016 without the cosine of the pennation phi. Of Millard2012 it has the cosine of phi' with
+sin phi' = l_0 sin phi, l_0 the optimal fiber length in m, because the pennation is that of a fiber of the normalized
+length (4.6, `calcInextensibleTendonActiveFiberForce`). So does this tool, while `redundancy` has cos phi.
 
 MuscleAnalysis: lengths, forces and powers of muscles, fibers and tendons, moment arms and moments.
 
@@ -447,8 +448,6 @@ def _reaction(found: JointLoads, joint: str, side: str, name: str, moving: Movin
 
 # ---- static optimization ---------------------------------------------------------------------------------------
 
-ALONG_FIBER = (Millard2012, DeGrooteFregly2016)
-
 
 class Posed(NamedTuple):
     """The problems of the frames of `motion`, their unknowns by name, and the force (t, n) of each per unit of it."""
@@ -512,8 +511,10 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
     gain = (law_forces(plain, lengths, speeds, np.ones(lengths.shape)) - at_rest)[:, list(pulling)]
     for k, i in enumerate(pulling):
         law = plain.muscles[i].law
-        if isinstance(law, ALONG_FIBER):
-            gain[:, k] /= law.fiber(lengths[:, i], speeds[:, i], np.ones(len(lengths)))[1]
+        if isinstance(law, (Millard2012, DeGrooteFregly2016)):
+            cosine = law.fiber(lengths[:, i], speeds[:, i], np.ones(len(lengths)))[1]
+            scale = law.optimal_fiber_length if isinstance(law, Millard2012) else 0.0
+            gain[:, k] *= np.sqrt(1 - scale**2 * (1 - cosine**2)) / cosine
     if not physiology:
         of_law = [model.muscles[i].law for i in pulling]
         gain = np.array([law.max_isometric_force if isinstance(law, HillLaw) else gain[0, k]
