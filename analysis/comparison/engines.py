@@ -16,7 +16,7 @@ from myoquat.joints.vectors import matvec
 __all__ = ["MujocoSide", "OpensimSide"]
 
 HINGE_NAMES = {2: "position", 3: "angle"}  # of joints without a name, by MuJoCo's type
-FREE, OVER_JOINTS, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 1, 2, 3, 4  # MuJoCo's numbers
+FREE, EQUALITY_OF_JOINTS, ON_TENDON, MUSCLE_DYNAMICS = 0, 2, 3, 4  # MuJoCo's numbers
 MAX_CONSTRAINT_ERROR = 1e-9  # [m, rad] of a pose in OpenSim that is not assembled again
 SPRING, FRICTION, NO_SOURCE = -1, -2, -3  # forces of a tendon beside its actuators, which have numbers from 0
 
@@ -180,13 +180,12 @@ class MujocoSide(Side):
         return np.asarray(matvec(R, J[..., dof : dof + 3])[..., axis])
 
     def _tension(self, force: Array, lengths: Array, tendon: int, source: int) -> Array:
-        """(n,) at rest that of an actuator, a spring, or friction, which is 0; NaN for a path in space with none."""
+        """(n,) at rest that of an actuator or a spring, and 0 of friction or nothing."""
         engine = self.engine
         if source >= 0:
             return np.asarray(-engine.actuator_gear[source, 0] * force[:, source])
-        fixed = int(engine.wrap_type[engine.tendon_adr[tendon]]) == OVER_JOINTS
         if source != SPRING:
-            return np.full(len(force), 0.0 if fixed or source == FRICTION else np.nan)
+            return np.zeros(len(force))
         stiffness, (low, high) = float(engine.tendon_stiffness[tendon]), engine.tendon_lengthspring[tendon]
         length = lengths[:, tendon]
         return np.asarray(stiffness * (np.maximum(length - high, 0.0) - np.maximum(low - length, 0.0)))

@@ -47,8 +47,8 @@ def load_mjcf(
 
     Coordinates keep the names of the hinges and slides, in the order of MuJoCo's qpos; a ball or free joint has a
     quaternion. Spatial tendons are the muscles; they pass spheres and cylinders on the side of a side site. They are
-    driven by a spring, or by an actuator that only pulls, in proportion to its control. Where a file has actuators,
-    tendons without carry no force, and a warning names them. Sites that no tendon uses are
+    driven by a spring, or by an actuator that only pulls, in proportion to its control. Tendons on
+    which nothing acts carry no force; where a file has actuators, a warning names them. Sites that no tendon uses are
     markers, equality constraints of joints couplers; the keyframe "start", or the first one, is the start. The frame of
     a body is that of the file. A body with more joints than one joint here holds, or with a joint away from its origin,
     hangs on massless bodies.

@@ -248,9 +248,9 @@ def _muscles(i: int, source: Source, skeleton: Skeleton, drives: Drives, wrappin
     passive = (_spring(source, i, combination is not None), _friction(source, i), _path_limit(source, i))
     found += [Muscle(name, path, on_offset_path(law, offset)) for law in passive if law is not None]
     if not found:
-        idle = combination is None and drives.count and i not in drives.driven
-        source.idle += [name] if idle else []
-        found = [Muscle(name, path, IDLE if idle or combination is not None else None)]
+        unread = combination is None and i in drives.driven
+        source.idle += [name] if drives.count and combination is None and not unread else []
+        found = [Muscle(name, path, None if unread else IDLE)]
     return [found[0], *(replace(muscle, name=f"{name}_{k}") for k, muscle in enumerate(found[1:], start=2))]
 
 
