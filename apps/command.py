@@ -50,8 +50,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"myoquat.apps.commands.{cmd_name}").command
-        return command
+        return importlib.import_module(f"myoquat.apps.commands.{cmd_name}").command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -74,8 +73,7 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
     sentences, too."""
     shown, warnings.formatwarning = warnings.formatwarning, _sentence
     try:
-        code: int | None = command.main(arguments, standalone_mode=False, prog_name=name)
-        return code
+        return command.main(arguments, standalone_mode=False, prog_name=name)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

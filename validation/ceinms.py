@@ -103,8 +103,7 @@ def ceinms_force(subject: CeinmsSubject, name: str, time: Array, length: Array, 
     cosine = np.sqrt(1 - np.minimum(own.optimal_length * sine / fiber, 1.0) ** 2)
     active = a * curves["activeForceLength"].value(fiber / optimal) * curves["forceVelocity"].value(speed)
     passive = curves["passiveForceLength"].value(fiber / own.optimal_length) + subject.damping * speed
-    result: Array = np.maximum(own.max_force * own.strength * (active + passive) * cosine, 0.0)
-    return result
+    return np.maximum(own.max_force * own.strength * (active + passive) * cosine, 0.0)
 
 
 def _text(element: Element, name: str) -> str:

@@ -171,8 +171,7 @@ def _rms_row(data: LegData, trial: MomentTrial, own: Array) -> dict[str, float]:
 
 
 def _rms(off: Array) -> Array:
-    result: Array = np.sqrt(np.mean(off**2, axis=0))
-    return result
+    return np.sqrt(np.mean(off**2, axis=0))
 
 
 def _with_law(muscle: Muscle, subject: CeinmsSubject) -> Muscle:

@@ -96,8 +96,7 @@ class BorderCone(OrientedRule, SearchedRule):
     @property
     def grid(self) -> Array:
         """(36,) angles [rad] at which the search begins."""
-        angles: Array = np.arange(36) * FULL_TURN / 36
-        return angles
+        return np.arange(36) * FULL_TURN / 36
 
     def cost(self, parameter: Array) -> Array:
         """(t,) zero: the border is a condition, not a part of the effort."""
@@ -111,8 +110,7 @@ class BorderCone(OrientedRule, SearchedRule):
     def outer(self) -> Array:
         """(3, 3) the round cone around the border: no effort of the rule is less than there."""
         widest = float(self.ratio(np.linspace(0, FULL_TURN, 7201)).max())
-        found: Array = self.frame / np.array([[1.0], [widest], [widest]])
-        return found
+        return self.frame / np.array([[1.0], [widest], [widest]])
 
 
 MIN_TANGENT, MAX_TANGENT = 1e-3, 1e3  # of the half angles, in the search
@@ -147,8 +145,7 @@ class DirectionPenalty(SearchedRule):
     def cones(self, parameter: Array) -> Array:
         """(t, 3, 3) round cones whose half angles have the tangents (t,)."""
         width = np.stack([np.ones(len(parameter)), parameter, parameter], axis=-1)
-        found: Array = self.frame / width[..., None]
-        return found
+        return self.frame / width[..., None]
 
     def edge(self, azimuth: Array) -> Array:
         """(...) [rad] a right angle: only forces out of the socket are excluded."""
@@ -163,8 +160,7 @@ class DirectionPenalty(SearchedRule):
 
     def cost(self, parameter: Array) -> Array:
         """(t,) weight * p."""
-        found: Array = self.weight * self.penalty(parameter)
-        return found
+        return self.weight * self.penalty(parameter)
 
     def parameter_of(self, force: Array) -> Array:
         """(t,) the tangents of the angles between forces (t, 3) and the direction, within the search's span."""
@@ -175,8 +171,7 @@ class DirectionPenalty(SearchedRule):
 
     def outer(self) -> Array:
         """(3, 3) the half space n . f >= 0: no effort of the rule is less than there."""
-        found: Array = self.frame * np.array([[1.0], [0.0], [0.0]])
-        return found
+        return self.frame * np.array([[1.0], [0.0], [0.0]])
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ def filtered(motion: Motion, cutoff: float) -> Array:
     """(t, nq) coordinates after the low-pass filter of the scripts with a cutoff [Hz]."""
     step = float(np.diff(motion.time).mean())
     b, a = scipy.signal.butter(ORDER, cutoff * 2 * step)
-    found: Array = scipy.signal.filtfilt(b, a, motion.q, axis=0, padlen=PADDING)
-    return found
+    return scipy.signal.filtfilt(b, a, motion.q, axis=0, padlen=PADDING)
 
 
 def central_rates(motion: Motion) -> Motion:

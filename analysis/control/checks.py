@@ -208,8 +208,7 @@ def _other_rows(discretization: Discretization) -> Array:
 def _end_unknowns(discretization: Discretization, free: Array) -> Array:
     """The free unknowns of pose and velocity at both ends."""
     ends = np.unique(np.concatenate([discretization.index[f][[0, -1]].ravel() for f in ("z", "u")]))
-    found: Array = ends[free[ends]]
-    return found
+    return ends[free[ends]]
 
 
 def _repeated(others: Array, own: Array) -> Array:

@@ -113,8 +113,7 @@ class PathConstraint(_BoundedFormula, PathCondition):
     formula: Callable[[Point], Any]
 
     def rows(self, plant: Plant, point: Point) -> Array | Sequence[Array]:
-        result: Array | Sequence[Array] = self.formula(point)
-        return result
+        return self.formula(point)
 
     def content(self) -> Hashable:
         return content_key(self.formula)

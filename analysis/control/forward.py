@@ -178,8 +178,7 @@ def interval_errors(
         found.append(run_forward(statement, time[k : k + 2], own, controls, rtol).error[-1])
     moved = plant.displacement(np.broadcast_to(q[0], q.shape), q) if plant.nu else np.zeros((len(q), 0))
     scale = 1.0 + np.abs(np.concatenate([moved, u, w], axis=1)).max(axis=0)
-    result: Array = np.max(np.abs(found) / scale, axis=1)
-    return result
+    return np.max(np.abs(found) / scale, axis=1)
 
 
 def _rates(statement: Statement) -> Any:

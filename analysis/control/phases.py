@@ -64,8 +64,7 @@ class End(NamedTuple):
     def reference(self) -> Array:
         """(nq,) the pose about which the chart lies."""
         discretization = self.posed.discretization
-        found: Array = discretization.references[discretization.layout.nodes[self.end]]
-        return found
+        return discretization.references[discretization.layout.nodes[self.end]]
 
     def point(self, parts: Sequence[Array], reference: Array) -> Point:
         """The point of these variables."""
@@ -240,8 +239,7 @@ class _Joined:
         """(...) [s] since the start of the first phase."""
         lasting = [p.discretization.duration(x[a:b]) for p, a, b in self._parts()]
         ends = np.concatenate([[0.0], np.cumsum(lasting)])
-        found: Array = np.interp(fractions, np.arange(len(ends)), ends)
-        return found
+        return np.interp(fractions, np.arange(len(ends)), ends)
 
     def _parts(self) -> list[tuple[Posed, int, int]]:
         edges = zip(self.posed, self.offsets[:-1], self.offsets[1:], strict=True)

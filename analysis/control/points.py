@@ -134,8 +134,7 @@ class Point:
         """(...) the rate of a velocity or state by its name; KeyError for a name that is neither."""
         for known, values in ((self.names.velocities, self.udot), (self.names.states, self.rates)):
             if name in known:
-                found: Array = values[..., known.index(name)]
-                return found
+                return values[..., known.index(name)]
         raise KeyError(f"{name!r} is no velocity and no state")
 
     def _values(self) -> Mapping[str, tuple[tuple[str, ...], Callable[[str], Array]]]:
@@ -247,8 +246,7 @@ def interpolated_rows(time: Array, values: Array, at: Array, derivative: int = 0
     if degree % 2 == 0:
         degree -= 1
     spline = scipy.interpolate.make_interp_spline(time, values, k=degree)
-    result: Array = spline(np.clip(at, time[0], time[-1]), derivative)
-    return result
+    return spline(np.clip(at, time[0], time[-1]), derivative)
 
 
 def interpolated_pose(motion: Motion, at: Array) -> Array:

@@ -133,8 +133,7 @@ class Block:
         bars = [multipliers[self.rows]] if self.formula.rows else []
         if self.formula.terms:
             bars.append(factor * self.weights)
-        found: Array = self.kernels.hessian(x[self.variables], self.data, *bars)
-        return found
+        return self.kernels.hessian(x[self.variables], self.data, *bars)
 
     def curvature_pattern(self) -> tuple[Array, Array]:
         """Rows and columns within an instance of the nonzeros of its Hessian."""
@@ -168,8 +167,7 @@ class Pattern:
     @cached_property
     def _bins(self) -> Array:
         """The nonzero of every entry; entries that are left out are added up in one more place behind the others."""
-        result: Array = np.where(self.nonzeros >= 0, self.nonzeros, len(self.rows))
-        return result
+        return np.where(self.nonzeros >= 0, self.nonzeros, len(self.rows))
 
     def fill(self, values: Array, out: Array) -> None:
         """Add the entries of the blocks into the nonzeros."""

@@ -302,8 +302,7 @@ class Solution(Shown, Curves, Solved):
             columns = [k for k, name in enumerate(names) if name not in shown]
             if columns:
                 panels.append(figures.Panel(title, "", tuple(names[k] for k in columns), values[:, columns]))
-        figure: Figure = figures.draw_panels(self.time, panels)
-        return figure
+        return figures.draw_panels(self.time, panels)
 
     def curves(self) -> dict[str, Curve]:
         """q, u, states and controls at the nodes over (time, coordinate), (time, velocity) and so on."""

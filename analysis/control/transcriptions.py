@@ -101,8 +101,7 @@ class Layout:
     @property
     def steps(self) -> Array:
         """(n,) length of each interval as a fraction of the duration."""
-        result: Array = np.diff(self.fractions[self.nodes])
-        return result
+        return np.diff(self.fractions[self.nodes])
 
     def having(self, field: str) -> Array:
         """The sites that have a field."""
@@ -190,8 +189,7 @@ def integration_matrix(points: Array, ends: Array) -> Array:
     powers = np.arange(len(points))
     vandermonde = np.asarray(points)[:, None] ** powers  # p(c) = V a
     integrals = np.asarray(ends)[:, None] ** (powers + 1) / (powers + 1)
-    result: Array = np.linalg.solve(vandermonde.T, integrals.T).T
-    return result
+    return np.linalg.solve(vandermonde.T, integrals.T).T
 
 
 @dataclass(frozen=True)

@@ -464,8 +464,7 @@ def _without_noise(A: Array, noise_part: Array, least: int, hidden: str) -> Arra
 
 def _scores(A: Array, b: Array, noise_part: Array, x: Array) -> Array:
     """(t, 6) the terms of the normal equations at their solution x, whose mean is 0 and whose scatter is the noise."""
-    scores: Array = np.einsum("tij,ti->tj", A, A @ x - b) - noise_part @ x
-    return scores
+    return np.einsum("tij,ti->tj", A, A @ x - b) - noise_part @ x
 
 
 def _covariance(inverse: Array, scores: Array) -> Array:
@@ -473,16 +472,14 @@ def _covariance(inverse: Array, scores: Array) -> Array:
     from the markers, so that what is left over differs by direction [H. White, A heteroskedasticity-consistent
     covariance matrix estimator and a direct test for heteroskedasticity, Econometrica 48, 1980]."""
     frames = len(scores)
-    found: Array = inverse @ (scores.T @ scores) @ inverse.T * frames / max(frames - 2, 1)
-    return found
+    return inverse @ (scores.T @ scores) @ inverse.T * frames / max(frames - 2, 1)
 
 
 def _across(covariance: Array, direction: Array) -> Array:
     """(2,) the deviations in the segments of a vector of both (6,), across the directions (2, 3)."""
     parts = np.stack([covariance[:3, :3], covariance[3:, 3:]])
     along = np.einsum("si,sij,sj->s", direction, parts, direction)
-    found: Array = np.sqrt(np.maximum(np.trace(parts, axis1=1, axis2=2) - along, 0.0))
-    return found
+    return np.sqrt(np.maximum(np.trace(parts, axis1=1, axis2=2) - along, 0.0))
 
 
 def _scatter(first: Segment, second: Segment) -> str:

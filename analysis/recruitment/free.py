@@ -109,8 +109,7 @@ def _followed(time: Array, start: Array, rate: object) -> Array:
         return np.tile(start, (len(time), 1))
     run = scipy.integrate.solve_ivp(rate, (time[0], time[-1]), start, t_eval=time, rtol=TOLERANCE, atol=TOLERANCE,
                                     max_step=float(np.diff(time).max()))  # fmt: skip
-    found: Array = run.y.T
-    return found
+    return run.y.T
 
 
 MIN_PIVOT = 1e-10  # of the greatest pivot: rows of A below it depend on the others

@@ -313,5 +313,4 @@ def _driven(model: Model, motion: Motion, tensions: Array, wrenches: Array) -> A
     """(t, nu) what is left of -J^T F beyond the forces on the bodies: the work where a point moves along its body."""
     if not any(isinstance(point, DrivenPoint) for muscle in model.muscles for point in muscle.path.points):
         return np.zeros((len(motion.time), model.system.nu))
-    result: Array = -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)
-    return result
+    return -vecmat(tensions, path_jacobian(model, motion.q)) - external_force(model, motion.q, wrenches)

@@ -110,8 +110,7 @@ class MetabolicPower(Curves):
     @property
     def total(self) -> Array:
         """(t,) [W] of all muscles and the basal rate."""
-        result: Array = self.power.sum(axis=-1) + self.basal
-        return result
+        return self.power.sum(axis=-1) + self.basal
 
     @property
     def energy(self) -> float:

@@ -245,8 +245,7 @@ def _ends(model: Model, q: np.ndarray, u: np.ndarray, step: float) -> list[np.nd
 def _quotient(model: Model, q: np.ndarray, u: np.ndarray, step: float) -> np.ndarray:
     """(n, m) central difference quotients of the lengths along u."""
     after, before = (path_lengths(model, end) for end in _ends(model, q, u, step))
-    rate: np.ndarray = (after - before) / (2 * step)
-    return rate
+    return (after - before) / (2 * step)
 
 
 def _refined(

@@ -215,8 +215,7 @@ class ConsistentMotion(Solved):
         for unit in dict.fromkeys(changes.attrs["units"].values()):
             names = tuple(name for name in changes if changes.attrs["units"][name] == unit)
             panels.append(figures.Panel("changes", unit, names, changes[list(names)].to_numpy()))
-        figure: Figure = figures.draw_panels(self.motion.time, panels)
-        return figure
+        return figures.draw_panels(self.motion.time, panels)
 
 
 def dynamically_consistent(
@@ -306,8 +305,7 @@ def _from_velocities(model: Model, motion: Motion, root: int) -> Array:
     wrenches = np.zeros((len(motion.time), len(system.bodies), 6))
     found = inverse_dynamics_derivatives(system, motion.q, motion.u, motion.udot, wrenches)
     assert found.f_ext is not None
-    inverse: Array = np.linalg.pinv(-found.f_ext[:, system.u_slices[root], root])
-    return inverse
+    return np.linalg.pinv(-found.f_ext[:, system.u_slices[root], root])
 
 
 def _residual(model: Model, motion: Motion, forces: Forces | None, root: int) -> Array:

@@ -71,8 +71,7 @@ class StabilityRule:
 
     def outer(self) -> Array:
         """(3, 3) the T of a convex cone around all that the rule allows: no effort of the rule is less than there."""
-        found: Array = self.cones(np.zeros(1))[0]
-        return found
+        return self.cones(np.zeros(1))[0]
 
     def edge(self, azimuth: Array) -> Array:
         """(...) [rad] the greatest angle between f and the direction, for f at angles (...) [rad] about it, from e1
@@ -83,8 +82,7 @@ class StabilityRule:
         """(...) [rad] by how much forces (..., 3) are inside: what is left to the edge; negative outside."""
         along, first, second = np.moveaxis(force @ self.frame.T, -1, 0)
         angle = np.arctan2(np.hypot(first, second), along)
-        result: Array = self.edge(np.arctan2(second, first)) - angle
-        return result
+        return self.edge(np.arctan2(second, first)) - angle
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ def quantiles(name: str, distribution: str, numbers: Sequence[float]) -> Callabl
             raise ValueError(f"{name}: {key} of {distribution} must be positive, not {value}")
     if distribution == "triangular" and not given["low"] <= given["mode"] <= given["high"]:
         raise ValueError(f"{name}: the mode of triangular must lie between low and high, not at {given['mode']}")
-    found: Callable[[Array], Array] = make(**given).ppf
-    return found
+    return make(**given).ppf
 
 
 MOST_VALUES = 10**7
@@ -267,8 +266,7 @@ class Design:
     @cached_property
     def _cube(self) -> Array:
         engine = qmc.LatinHypercube(len(self.axes), rng=np.random.default_rng(self.seed))
-        cube: Array = engine.random(self.base)
-        return cube
+        return engine.random(self.base)
 
     def _sobol(self, begin: int, end: int) -> Array:
         return self._sequence(len(self.axes), begin, end)
@@ -276,8 +274,7 @@ class Design:
     def _sequence(self, dimensions: int, begin: int, end: int) -> Array:
         engine = qmc.Sobol(dimensions, rng=np.random.default_rng(self.seed))
         if begin:
-            rest: Array = engine.fast_forward(begin).random(end - begin)
-            return rest
+            return engine.fast_forward(begin).random(end - begin)
         first: Array = engine.random(
             min(1, end)
         )  # SciPy warns of a first draw that is no power of 2; the whole design is one

@@ -56,8 +56,7 @@ def plot_tornado(effects: pd.Series, most: int = 12, *, axes: "Axes | None" = No
     axes.tick_params(axis="y", length=0)
     axes.locator_params(axis="x", nbins=4)  # names of small numbers are long
     figure: Any = axes.get_figure(root=True)
-    found: Figure = figure
-    return found
+    return figure
 
 
 def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) -> "AxesImage":

@@ -121,8 +121,7 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
 
 def _effect(x: pd.Series, y: pd.DataFrame) -> Array:
     low, high = np.quantile(x, [1 / 3, 2 / 3], method="nearest")
-    effect: Array = y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
-    return effect
+    return y[x >= high].mean().to_numpy() - y[x <= low].mean().to_numpy()
 
 
 def correlation(results: xr.Dataset, outputs: Patterns, method: str = "spearman") -> pd.DataFrame:

@@ -250,8 +250,7 @@ class Specification:
         if isinstance(self.activation, (list, tuple)):
             _check_rows("activation", self.activation)
         given = np.full(len(model.muscles), self.activation) if np.ndim(self.activation) == 0 else self.activation
-        constant: Array = model.check_activation(given)
-        return constant
+        return model.check_activation(given)
 
     def _own_activations(self) -> Array:
         varied = {name for name in self.parameters.names if name.endswith(".activation")}

@@ -80,8 +80,7 @@ class Summary:
 
     def reduce(self, times: Array, values: Array) -> Array:
         """(samples, n) the summary of observed values (samples, times, n): the greatest of them."""
-        peak: Array = values.max(axis=1)
-        return peak
+        return values.max(axis=1)
 
     def of_frames(self, frames: Frames) -> Array:
         """(n,) the summary of a trial."""
@@ -116,8 +115,7 @@ class CoContraction(Summary):
         return np.where(total > 0, 2 * least / np.where(total > 0, total, 1.0), 0.0)
 
     def reduce(self, times: Array, values: Array) -> Array:
-        mean: Array = trapezoid(values, times, axis=1) / (times[-1] - times[0])
-        return mean
+        return trapezoid(values, times, axis=1) / (times[-1] - times[0])
 
 
 class JointReaction(Summary):
@@ -150,8 +148,7 @@ class PeakForce(Summary):
         return forces(model, at.q, at.u, at.activation, at.states)
 
     def of_frames(self, frames: Frames) -> Array:
-        peak: Array = frames.force.max(axis=0)
-        return peak
+        return frames.force.max(axis=0)
 
 
 class PeakSpeed(Summary):
@@ -189,8 +186,7 @@ class RangeOfMotion(Summary):
         return joined(parts)
 
     def reduce(self, times: Array, values: Array) -> Array:
-        span: Array = np.ptp(values, axis=1)
-        return span
+        return np.ptp(values, axis=1)
 
 
 def _turn(start: Any, Q: Any) -> Any:
@@ -212,8 +208,7 @@ class Work(Summary):
         return -forces(model, at.q, at.u, at.activation, at.states) * speed
 
     def reduce(self, times: Array, values: Array) -> Array:
-        work: Array = trapezoid(values, times, axis=1)
-        return work
+        return trapezoid(values, times, axis=1)
 
 
 @dataclass(frozen=True)
@@ -231,8 +226,7 @@ class FrameSummary(Summary):
 
 
 def _greatest_length(x: Array) -> Array:
-    greatest: Array = np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
-    return greatest
+    return np.sqrt(np.sum(x * x, axis=-1)).max(axis=0)
 
 
 SUMMARIES: dict[str, Summary] = {

@@ -160,8 +160,7 @@ class Samples:
         """(matrices, rows, sources) in [0, 1)."""
         axes = tuple(Axis(name, (k,), quantile=np.asarray) for k, name in enumerate(self.sources))
         design = Design("saltelli", axes, np.zeros(len(axes)), self.rows, self.inputs.seed)
-        found: Array = design.values(0, design.count).reshape(self.matrices, self.rows, len(axes))
-        return found
+        return design.values(0, design.count).reshape(self.matrices, self.rows, len(axes))
 
     def keys(self, matrix: int, row: int) -> dict[str, int]:
         """A number of each source: equal numbers are the same draw."""
@@ -449,8 +448,7 @@ class UncertainCurves(Curves):
             figures.Panel(name, self.units[k], (name,), self.values[:, [k]], reference={name: (low[:, k], high[:, k])})
             for k, name in enumerate(self.names)
         ]
-        figure: Figure = figures.draw_panels(self.time, panels)
-        return figure
+        return figures.draw_panels(self.time, panels)
 
     def draw(self, axes: "Axes", name: str) -> None:
         """A curve and its band over time."""

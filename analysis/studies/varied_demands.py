@@ -149,15 +149,13 @@ class VariedDemands:
         """(t, nu) that the motion needs by inverse dynamics."""
         if not self.columns["torques"]:
             return self.needed.torque
-        found: Array = self._torques(**self._given(p), udot=self.motion.udot)
-        return found
+        return self._torques(**self._given(p), udot=self.motion.udot)
 
     def _outer(self, p: Array) -> Array:
         """(t, bodies, 6) on the bodies by all but muscles and reserves."""
         if self.columns["torques"]:
             check_placed(self.base.model)
-            found: Array = self._wrenches(**self._given(p))
-            return found
+            return self._wrenches(**self._given(p))
         q, u, time = self.motion.q, self.motion.u, self.motion.time
         return self.needed.wrenches + acting_wrenches(self.base.model, q, u, time, controls=self.base.controls)  # type: ignore[arg-type]
 
@@ -210,8 +208,7 @@ class VariedDemands:
         if not self.columns["torques"]:
             return joint_reactions(self.base.model, motion.q, motion.u, motion.udot, pulls)  # type: ignore[arg-type]
         given = {"q": motion.q, "u": motion.u, "udot": motion.udot, "f_ext": pulls}
-        found: Array = self._reactions(**given, p=p[self.columns["torques"]])
-        return found
+        return self._reactions(**given, p=p[self.columns["torques"]])
 
     # ---- kernels ---------------------------------------------------------------------------------------------
 

@@ -262,8 +262,7 @@ def bands(given: Any, vary: Callable[[Any, Any], Any]) -> list[Shown]:
     if given.uncertain is None:
         return []
     found, make = vary(imported("analysis.studies"), given.uncertain), imported("apps.drawing").uncertain_sections
-    sections: list[Shown] = make(found, given.uncertain, given.output, given.force)
-    return sections
+    return make(found, given.uncertain, given.output, given.force)
 
 
 def exit_unless(good: object) -> None:

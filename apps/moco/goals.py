@@ -103,8 +103,7 @@ class SquaredStates:
 
     def __call__(self, point: Point) -> Array:
         terms = [weight * point[name] ** 2 for name, weight in self.weights]
-        result: Array = np.asanyarray(sum(terms[1:], terms[0]))
-        return result
+        return np.asanyarray(sum(terms[1:], terms[0]))
 
 
 def _squared_states(goal: Element, reading: Reading) -> list[Goal]:
@@ -310,8 +309,7 @@ class Squared:
     rows: Row
 
     def __call__(self, first: Point, last: Point, duration: Any) -> Array:
-        result: Array = np.sum(self.rows(first, last, duration) ** 2, axis=-1)
-        return result
+        return np.sum(self.rows(first, last, duration) ** 2, axis=-1)
 
 
 def _at_ends(goal: Element, reading: Reading, rows: Row, count: int) -> list[Found]:
@@ -424,8 +422,7 @@ class AtPlace:
 
     def __call__(self, first: Point, last: Point, duration: Any) -> Array:
         off = world_point(last.system.poses(last.q), self.body, self.point) - np.array(self.place)
-        result: Array = np.sum(off * off, axis=-1)
-        return result
+        return np.sum(off * off, axis=-1)
 
 
 def _final_marker(goal: Element, reading: Reading) -> list[Found]:

@@ -138,8 +138,7 @@ def loads_at(path: Path | None, time: Array) -> Forces | None:
 def degree_scale(system: ArticulatedSystem) -> Array:
     """(nq,) what takes coordinates from radians to degrees, and leaves lengths alone."""
     units = [unit for body in system.bodies for unit in body.joint.facts.coordinate_units]
-    scale: Array = np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
-    return scale
+    return np.where(np.array(units) == "rad", 180 / np.pi, 1.0)
 
 
 def cut_motion(motion: Motion, times: tuple[float, float], setup: Path) -> tuple[slice, Motion]:
@@ -291,8 +290,7 @@ class Moving:
 
 def result_file(setup: Any, ending: str) -> Path:
     """A file of a setup's results; ModelError for a name that no file can have."""
-    place: Path = setup.results / file_name(f"{setup.name}_{ending}")
-    return place
+    return setup.results / file_name(f"{setup.name}_{ending}")
 
 
 def unbounded(model: Model) -> Model:

@@ -219,8 +219,7 @@ def _factors(before: Array, after: Array) -> Array:
     if not same:
         return np.full(3, np.nan)
     moved = (before * after).sum(axis=0)
-    found: Array = np.divide(moved, square, out=np.full(3, np.nan), where=square > 1e-12)
-    return found
+    return np.divide(moved, square, out=np.full(3, np.nan), where=square > 1e-12)
 
 
 def _static_fit(model: Model, static: Markers) -> FittedMotion:

@@ -269,8 +269,7 @@ class Part:
     @cached_property
     def vertices(self) -> Array:
         """(n, 3) [m] in the frame of the body."""
-        local: Array = self.mesh.vertices @ rotation_matrix(np.asarray(self.orientation)).T + np.asarray(self.position)
-        return local
+        return self.mesh.vertices @ rotation_matrix(np.asarray(self.orientation)).T + np.asarray(self.position)
 
 
 # By the bone of the library's shoulder: words of a body's name that say it is one, and the bone that it carries
@@ -543,8 +542,7 @@ class Scene:
         """(m,) [m] of the muscles' tubes: thicker where they are stronger."""
         forces = self.strengths
         relative = np.sqrt(forces / max(float(forces.max(initial=0.0)), 1e-9))
-        whole: Array = self.size * (0.0016 + 0.0036 * relative)
-        return whole
+        return self.size * (0.0016 + 0.0036 * relative)
 
 
 BONE, GHOST, SURFACE = (226, 219, 200), (120, 160, 215), (110, 175, 215)
@@ -568,8 +566,7 @@ def widths(radii: Array, force: Array) -> Array:
     """(m,) [m] radii of muscles that pull with a share of their greatest force (m,); as they are where that is NaN."""
     known = np.isfinite(force)
     grown = radii * (RELAXED_WIDTH + FORCE_WIDTH * np.sqrt(np.clip(np.where(known, force, 0.0), 0.0, 1.5)))
-    found: Array = np.where(known, grown, radii)
-    return found
+    return np.where(known, grown, radii)
 
 
 def floor_lines(scene: Scene) -> tuple[Array, Array]:

@@ -55,8 +55,7 @@ class Film:
         if tension is None:
             return np.full((len(self.time), len(strengths)), np.nan)
         own = np.nanmax(np.abs(tension), axis=0, initial=0.0)
-        found: Array = tension / np.maximum(np.where(strengths > 0, strengths, own), 1e-9)
-        return found
+        return tension / np.maximum(np.where(strengths > 0, strengths, own), 1e-9)
 
     def at(self, t: float) -> int:
         """The row nearest to a time [s]."""

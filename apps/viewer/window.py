@@ -278,8 +278,7 @@ class Viewer:
             return self._painted(width, height)
         window: Any = client or clients[0]
         self.server.flush()  # the scene goes out before the window is asked for a picture
-        rendered: Array = window.get_render(height, width, timeout=60.0)
-        return rendered
+        return window.get_render(height, width, timeout=60.0)
 
     def _painted(self, width: int, height: int) -> Array:
         """The scene as its first camera sees it, drawn without a browser."""
@@ -287,8 +286,7 @@ class Viewer:
         if self._painter is None or self._painter.size != (width, height):
             poses = self.films[0].q if self.films else None
             self._painter = offscreen.Painter(self.scene, width, height, poses, self.model.name)
-        picture: Array = self._painter.picture(self.look())
-        return picture
+        return self._painter.picture(self.look())
 
     def html(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the scene at this moment as a page of its own, which needs no server.

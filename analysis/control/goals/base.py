@@ -213,8 +213,7 @@ class WeightedGoal(Goal):
 
     def _summed(self, plant: Plant, terms: Array) -> Array:
         """(...) the weighted sum of the terms (..., n) of all quantities."""
-        result: Array = np.sum(terms * self._factors(plant), axis=-1)
-        return result
+        return np.sum(terms * self._factors(plant), axis=-1)
 
 
 @dataclass(frozen=True)

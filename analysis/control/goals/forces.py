@@ -259,8 +259,7 @@ class JointLoad(IntegralGoal):
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         assert isinstance(plant, ModelPlant)
         f = joint_force(plant, point, self.body, self.pulls) / self.scale
-        result: Array = np.sum(f * f, axis=-1)
-        return result
+        return np.sum(f * f, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -309,8 +308,7 @@ class InsideCone(PathCondition):
         f = joint_force(plant, point, self.cone.joint, self.pulls)
         along, *across = (np.sum(row * f, axis=-1) for row in self.cone.frame)
         aside = np.sqrt(across[0] ** 2 + across[1] ** 2 + self.margin**2)
-        result: Array = (np.tan(self.cone.half_angle) * along - aside) / self.scale
-        return result
+        return (np.tan(self.cone.half_angle) * along - aside) / self.scale
 
 
 def _content(pulls: JointForceFits | None) -> Hashable:

@@ -78,8 +78,7 @@ class TendonForceRates(IntegralGoal):
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         assert isinstance(plant, MuscledPlant)
         rates = tension_rates(plant, point)
-        result: Array = np.sum(vector([(rates[..., i] / F0) ** 2 for i, F0 in _elastic(plant).items()]), axis=-1)
-        return result
+        return np.sum(vector([(rates[..., i] / F0) ** 2 for i, F0 in _elastic(plant).items()]), axis=-1)
 
 
 WITHOUT_CORNERS = Bhargava2004(
@@ -103,8 +102,7 @@ def tension_rates(plant: MuscledPlant, point: Point) -> Array:
     def along(s: Array) -> Array:
         return forces_of_laws(model, length + s * speed, speed, activation, state + s * rate)
 
-    result: Array = jacobian_at(along, np.zeros(1), like=length)[..., 0]
-    return result
+    return jacobian_at(along, np.zeros(1), like=length)[..., 0]
 
 
 @dataclass(frozen=True)
@@ -157,5 +155,4 @@ class MetabolicEnergy(IntegralGoal):
             at = length[..., i], speed[..., i], activation[..., i]
             own = states[..., s] if states is not None and s.stop > s.start else None
             powers.append(self.cost.power(fibers.fiber(i, at, excitation[..., i], own)))
-        result: Array = np.sum(vector(powers), axis=-1) / self.scale
-        return result
+        return np.sum(vector(powers), axis=-1) / self.scale

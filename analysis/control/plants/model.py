@@ -82,8 +82,7 @@ class MuscledPlant(Plant):
         assert isinstance(self.model, Model)
         own = InputsOverTime(self.model.inputs, self.control_names).prescribed(t)
         columns = [own.get(name, controls[..., k]) for k, name in enumerate(self.control_names)]
-        result: Array = np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
-        return result
+        return np.stack(np.broadcast_arrays(*columns, subok=True), axis=-1)
 
     @property
     def control_bounds(self) -> Array:
@@ -158,8 +157,7 @@ class MuscledPlant(Plant):
     def torques_of(self, point: Point) -> Array:
         """(..., k) the `torques` [N m, N]."""
         first = len(self.muscle_names) + len(self.actuator_names)
-        result: Array = point.controls[..., first:] * np.array(self.torque_scales)
-        return result
+        return point.controls[..., first:] * np.array(self.torque_scales)
 
     def torque(self, point: Point) -> Array:
         """(..., nu) the `torques` [N m, N] on the velocities."""

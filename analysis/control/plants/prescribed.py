@@ -92,8 +92,7 @@ class PrescribedPlant(MuscledPlant):
             return compile(formula, inputs, ["forces"], name="actuator_gains", content=content)
 
         kernel: Any = kernel_for(("actuator gains", self.model.content_key), build)
-        result: Array = kernel(q, np.full(len(q), control)).reshape(len(q), k, nu)
-        return result
+        return kernel(q, np.full(len(q), control)).reshape(len(q), k, nu)
 
     @property
     def residual_names(self) -> tuple[str, ...]:

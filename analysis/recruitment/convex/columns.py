@@ -366,8 +366,7 @@ class Columns:
             one = isinstance(p, float)
             small = terms.power_of(mu, 1.0 / p)[..., None] if one else terms.power_of(mu[..., None], 1 / p)
             own = terms.curvature(weight, p, np.maximum(np.abs(x), small * constants_of(fixed).root))
-        result: Array = np.maximum(own, floor)
-        return result
+        return np.maximum(own, floor)
 
     def _turned(self, columns: Array, scales: Array) -> Array:
         """(..., g, r) columns of B, the rows of each cone along the axes of its scaling: there what it adds is
@@ -379,14 +378,12 @@ class Columns:
 
     def _moved(self, rotated: Array, dx: Array) -> Array:
         """(..., cd) the cones' rows of B dx, along the axes of their scalings."""
-        result: Array = np.sum(rotated[..., self.shape.e :] * dx[..., None], axis=-2)
-        return result
+        return np.sum(rotated[..., self.shape.e :] * dx[..., None], axis=-2)
 
 
 def _dot(columns: Array, multipliers: Array) -> Array:
     """(..., g) B^T multipliers."""
-    result: Array = np.sum(columns * multipliers[..., None, :], axis=-1)
-    return result
+    return np.sum(columns * multipliers[..., None, :], axis=-1)
 
 
 def lower_triangle(columns: Array, softness: Array) -> Array:

@@ -79,15 +79,13 @@ def _basis(u: Array) -> Array:
 
 def identity(d: int) -> Array:
     """(d,) e = (1, 0, ...), for which e o x = x."""
-    first: Array = np.eye(d)[0]
-    return first
+    return np.eye(d)[0]
 
 
 def inside(x: Array) -> Array:
     """(...) x_0^2 - |x_1|^2, positive inside the cone (and inside its mirror image)."""
     rest = np.sqrt(np.sum(x[..., 1:] * x[..., 1:], axis=-1))
-    result: Array = (x[..., 0] - rest) * (x[..., 0] + rest)
-    return result
+    return (x[..., 0] - rest) * (x[..., 0] + rest)
 
 
 def product(x: Array, y: Array) -> Array:

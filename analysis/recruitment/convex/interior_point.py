@@ -356,8 +356,7 @@ def _start(program: Program, columns: Columns, count: int) -> None:
 
 
 def _added(columns: Array, row: Array) -> Array:
-    result: Array = row + columns
-    return result
+    return row + columns
 
 
 def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: Array) -> dict[str, Array]:

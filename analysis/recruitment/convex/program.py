@@ -42,14 +42,12 @@ def are_met(status: Array) -> Array:
 
 def in_one_pass(A: Array, x: Array) -> Array:
     """(..., m) large matrices A (..., m, n) times vectors x (..., n), without a copy of A."""
-    result: Array = np.einsum("...mn,...n->...m", A, x)
-    return result
+    return np.einsum("...mn,...n->...m", A, x)
 
 
 def prices(A: Array, y: Array) -> Array:
     """(..., n) multipliers y (..., m) times large matrices A (..., m, n), without a copy of A."""
-    result: Array = (y[..., None, :] @ A)[..., 0, :]
-    return result
+    return (y[..., None, :] @ A)[..., 0, :]
 
 
 def powers_of_two(sizes: Array) -> Array:
@@ -183,8 +181,7 @@ class Programs:
 
     def objective(self, x: Array) -> Array:
         """(k,) at x (k, n)."""
-        result: Array = np.sum(terms.cost(self.weights, self._exponents, x), axis=-1)
-        return result
+        return np.sum(terms.cost(self.weights, self._exponents, x), axis=-1)
 
     def residual(self, x: Array) -> Array:
         """(k, e) A x - b."""

@@ -61,8 +61,7 @@ class Hulls:
         """(...) the number of the vertex left of `at` (...), that of an end but the last."""
         inner = np.sum(self.x < np.asarray(at)[..., None], axis=-1) - 1
         last = np.sum(self.x < self.x[..., -1:], axis=-1) - 1
-        result: Array = np.clip(inner, 0, np.maximum(last, 0))
-        return result
+        return np.clip(inner, 0, np.maximum(last, 0))
 
     def values(self, at: Array) -> Array:
         """(...) the hulls at points (...) between their ends."""
@@ -72,8 +71,7 @@ class Hulls:
             [np.take_along_axis(v, k, axis=-1)[..., 0] for k in (left, right)] for v in (self.x, self.f)
         )
         part = np.where(x1 > x0, (at - x0) / np.where(x1 > x0, x1 - x0, 1.0), 0.0)
-        result: Array = f0 + part * (f1 - f0)
-        return result
+        return f0 + part * (f1 - f0)
 
     def near(self, at: Array, count: int) -> tuple[Array, Array]:
         """(..., count) vertices, the nearest by their number to any of the points `at` (..., q), and both ends; the
@@ -103,8 +101,7 @@ class Hulls:
         left = np.clip(self.segment(at) + off, 0, self.x.shape[-1] - 1)[..., None]
         right = np.minimum(left + 1, self.x.shape[-1] - 1)
         x0, x1 = (np.take_along_axis(self.x, k, axis=-1) for k in (left, right))
-        result: Array = x0 + part * (x1 - x0)
-        return result
+        return x0 + part * (x1 - x0)
 
 
 def _below_neighbours(x: Array, f: Array, row: Array) -> Array:
@@ -241,8 +238,7 @@ class _Envelopes:
     def _open(self, rows: Array) -> Array:
         """The programs among `rows` whose envelopes need more points."""
         excess = (self.envelope - self.found.bound) / self._size()
-        found: Array = rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > GLOBAL_GAP / 2)]
-        return found
+        return rows[(self.found.status[rows] == Status.SOLVED) & (excess[rows] > GLOBAL_GAP / 2)]
 
     def _refined(self, rows: Array) -> Array:
         """Solve again between the points about the last solution; return the numbers of the solved programs."""
@@ -255,8 +251,7 @@ class _Envelopes:
         found.status[lost] = Status.SOLVED
         self._certify(rows, found)
         self.found.put(rows, found)
-        going: Array = rows[~lost]
-        return going
+        return rows[~lost]
 
     def _certify(self, rows: Array, found: Solutions) -> None:
         """Objective and bound of solutions, from more points about them."""
@@ -331,23 +326,19 @@ class _Envelopes:
     def _size(self) -> Array:
         """(k,) the scale of gaps: the objectives, or a small part of the greatest values of the functions."""
         greatest = np.abs(self.hulls.f).max(axis=(-1, -2), initial=0.0)
-        result: Array = np.maximum(np.abs(self.found.objective), np.maximum(SMALL_OBJECTIVE * greatest, 1e-300))
-        return result
+        return np.maximum(np.abs(self.found.objective), np.maximum(SMALL_OBJECTIVE * greatest, 1e-300))
 
     def _excess(self) -> Array:
         """(k,) the gaps between objectives and bounds, relative to the objectives."""
-        result: Array = (self.found.objective - self.found.bound) / self._size()
-        return result
+        return (self.found.objective - self.found.bound) / self._size()
 
 
 def _spaced(low: Array, high: Array, count: int) -> Array:
     """(..., count) points between low and high, both among them."""
     part = np.linspace(0.0, 1.0, count)
-    result: Array = low[..., None] * (1 - part) + high[..., None] * part
-    return result
+    return low[..., None] * (1 - part) + high[..., None] * part
 
 
 def _padded(values: Array, width: int) -> Array:
     more = np.repeat(values[..., -1:], width - values.shape[-1], axis=-1)
-    result: Array = np.concatenate([values, more], axis=-1)
-    return result
+    return np.concatenate([values, more], axis=-1)

@@ -78,8 +78,7 @@ def reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
 
 def most(price: Array, low: Array, high: Array, bounded: Array) -> Array:
     """(...) the greatest price x; of a variable that is not bounded 1e4 times as far as [low, high] reach."""
-    result: Array = np.maximum(price * low, price * high) * np.where(bounded, 1.0, PROOF_FACTOR)
-    return result
+    return np.maximum(price * low, price * high) * np.where(bounded, 1.0, PROOF_FACTOR)
 
 
 def cheapest(w: Array, p: Power, price: Array) -> Array:

@@ -182,8 +182,7 @@ class MomentModel:
     def _basis(self) -> Array:
         """(k, e, 3) passive moments of one standard deviation of each parameter."""
         one = np.ones_like(self.trial.angles)
-        found: Array = np.stack([one, -self.trial.angles, -self.trial.rates], axis=-1) * np.array(self.priors.passive)
-        return found
+        return np.stack([one, -self.trial.angles, -self.trial.rates], axis=-1) * np.array(self.priors.passive)
 
     @cached_property
     def _signal(self) -> Any:
@@ -192,8 +191,7 @@ class MomentModel:
 
     def _joined(self, tension: Array, z: Array) -> Array:
         passive = np.einsum("ked,...ed->...ke", self._basis, self._split(z)[2])
-        result: Array = (self.trial.arms @ tension[..., None])[..., 0] + passive
-        return result
+        return (self.trial.arms @ tension[..., None])[..., 0] + passive
 
     def _tensions(self, z: Array, slopes: bool) -> tuple[Array, Array]:
         """(..., k, m) tensions, and their derivatives (..., k, m, 6) by the delay and the muscle's own parameters."""
@@ -224,8 +222,7 @@ class MomentModel:
 
 def shape_of(x: Array) -> Array:
     """(...) A in (-5, 0) of a number x without bounds: the formula, on floats and symbols."""
-    result: Array = -STRONGEST_SHAPE / (1 + np.exp(-x))
-    return result
+    return -STRONGEST_SHAPE / (1 + np.exp(-x))
 
 
 def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
@@ -245,8 +242,7 @@ def tension_kernels(law: HillLaw) -> tuple[Kernel, Kernel]:
         given |= {SCALED[p]: given[SCALED[p]] * np.exp(log) for p, log in zip(PARAMETERS[2:], logs, strict=True)}
         shape = shape_of(x)
         activation = np.expm1(shape * np.minimum(np.exp(log_gain) * e, 1.0)) / np.expm1(shape)
-        found: Array = unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
-        return found
+        return unchecked(law, given).force(numbers[..., 0], numbers[..., 1], activation)
 
     inputs: Mapping[str, Any] = {"parameters": 1 + len(PARAMETERS), "numbers": 2 + len(names)}
     key = law_type.law, law_type.settings, tuple(names)
@@ -373,8 +369,7 @@ class MomentCalibration(Solved):
     @cached_property
     def deviations(self) -> Array:
         """(n,) standard deviations of z by Laplace's approximation; 1 where the trials say nothing."""
-        result: Array = np.sqrt(np.diag(np.linalg.inv(self.precision)))
-        return result
+        return np.sqrt(np.diag(np.linalg.inv(self.precision)))
 
     def log_density(self, z: ArrayLike) -> tuple[Array, Array]:
         """(...) the logarithm of the posterior density at z (..., n), up to a constant, and its gradient (..., n).
@@ -557,8 +552,7 @@ def _thinned(trial: TrialArrays, span: float) -> TrialArrays:
 def _weights(trial: TrialArrays, error: Array, span: Array) -> Array:
     """(e,) of squared errors: 1 / error^2 for one error per `span`."""
     step = float(np.median(np.diff(trial.time)))
-    found: Array = np.minimum(step / span, 1.0) / error**2
-    return found
+    return np.minimum(step / span, 1.0) / error**2
 
 
 def _differences(models: Sequence[MomentModel], z: Array) -> list[Array]:
@@ -575,8 +569,7 @@ def _correlation_times(models: Sequence[MomentModel], left: Sequence[Array]) -> 
         c = c / np.where(c[0] > 0, c[0], 1.0)
         inside = np.cumprod(c > 0, axis=0)
         found.append(step * np.maximum(2 * np.sum(c * inside, axis=0) - 1, 1.0))
-    longest: Array = np.max(found, axis=0)
-    return longest
+    return np.max(found, axis=0)
 
 
 def _result(
@@ -638,8 +631,7 @@ class MomentPosterior:
         found = np.concatenate([self.calibration.moments(trial, z) for z in parts])
         if errors:
             found = found + self.calibration.moment_error * np.random.default_rng(seed).normal(size=found.shape)
-        result: Array = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return result
+        return np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
     def table(self, level: float = 0.9) -> "pd.DataFrame":
         """A row per muscle and parameter, and one for the delay [s]: median, low and high quantile."""

@@ -162,8 +162,7 @@ class Drive:
         """(nu,) the acceleration that leads back to frame k."""
         assert self.motion.u is not None
         away = self.model.system.difference(q, self.motion.q[k])
-        result: Array = self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
-        return result
+        return self.bandwidth**2 * away + 2 * self.bandwidth * (self.motion.u[k] - u)
 
     def window(self, k: int, start: tuple[Array, Array], push: Push, step: float) -> Run:
         """The simulation from q, u at frame k to the next frame."""

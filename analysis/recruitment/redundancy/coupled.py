@@ -203,8 +203,7 @@ class _Ranges:
         w, p = self.p.weights[:, : self.m], float(self.p.power or 2.0)
         tried = np.stack([self.low, self.top, np.clip(terms.cheapest(w, p, price), self.low, self.top)])
         values = terms.cost(w, p, tried) - price * tried
-        found: Array = np.take_along_axis(tried, np.argmin(values, axis=0)[None], axis=0)[0]
-        return found
+        return np.take_along_axis(tried, np.argmin(values, axis=0)[None], axis=0)[0]
 
     @property
     def programs(self) -> Programs:
@@ -336,8 +335,7 @@ class CoupledRecruitment:
     def _coupled_frames(self) -> Array:
         """The numbers of the frames that are coupled to a neighbour."""
         steps = self.chosen.any(axis=(1, 2)) | (self.coupled.rates > 0)
-        found: Array = np.flatnonzero(np.append(steps, False) | np.append(False, steps))
-        return found
+        return np.flatnonzero(np.append(steps, False) | np.append(False, steps))
 
     def _programs(self, frames: Array) -> tuple[Programs, Array]:
         """Programs of x - centre, and the centre (k, n)."""
@@ -413,8 +411,7 @@ class CoupledRecruitment:
     def _efforts(self) -> Array:
         """(t,) of every frame."""
         weights = np.concatenate([self.demands.weights(self.effort), self._of_reserves], axis=-1)
-        found: Array = terms.cost(weights, float(self.effort.power), self.found.x - self.centre).sum(axis=-1)
-        return found
+        return terms.cost(weights, float(self.effort.power), self.found.x - self.centre).sum(axis=-1)
 
     @property
     def _of_reserves(self) -> Array:
@@ -429,8 +426,7 @@ class CoupledRecruitment:
     def _are_met(self) -> Array:
         """(t,) whether they meet the equations, or are known to have no solution."""
         size = np.maximum(np.abs(self.demands.torque).max(axis=-1, initial=0.0), 1.0)
-        found: Array = (np.abs(self._missing()).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size) | self.lost
-        return found
+        return (np.abs(self._missing()).max(axis=-1, initial=0.0) <= TORQUE_RESIDUAL * size) | self.lost
 
     def _certified(self, iterations: int) -> WholeTrial:
         found, missing, effort = self.found, self._missing(), self._objective()
@@ -508,5 +504,4 @@ def _widened(broken: Array, near: int) -> Array:
     """Steps near those (t, m, 2) that break a bound, and these."""
     count = np.cumsum(np.pad(broken.astype(int), ((1, 0), (0, 0), (0, 0))), axis=0)
     each = np.arange(len(broken))
-    found: Array = count[np.minimum(each + near + 1, len(broken))] > count[np.maximum(each - near, 0)]
-    return found
+    return count[np.minimum(each + near + 1, len(broken))] > count[np.maximum(each - near, 0)]

@@ -216,8 +216,7 @@ def constraint_lines(model: Model, motion: Motion, joints: Sequence[int], parent
                 f"{int(np.argmax(held.undetermined[:, i]))}: constraints that act beside it are redundant"
             )
     passing = held.reaction_map[:, list(joints), :3] @ held.map[:, None]
-    result: Array = -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
-    return result
+    return -np.swapaxes(np.swapaxes(parents, -1, -2) @ passing, -1, -2)
 
 
 def reserve_lines(
@@ -330,8 +329,7 @@ def picked(J: Array, C: Array) -> Array:
         whole = len(columns) == J.shape[-1] and (columns == np.arange(len(columns))).all()
         few: Array = J if whole else J[..., columns]
         return np.broadcast_to(few, (len(C), *few.shape[-2:]))
-    result: Array = J @ C
-    return result
+    return J @ C
 
 
 def _as_slice(frames: Array) -> Array | slice:
@@ -525,8 +523,7 @@ class Demands:
         """
         if self.through is None:
             return rest
-        result: Array = rest + np.einsum("tn,tcni->tci", torque, self.through)
-        return result
+        return rest + np.einsum("tn,tcni->tci", torque, self.through)
 
     def subset(self, frames: Array) -> Self:
         """Some of the frames, by their numbers."""
@@ -575,8 +572,7 @@ class Demands:
             return np.broadcast_to(values[0] if values.ndim == 2 else values, self.lengths.shape)
         if len(values) != self.count:
             raise ValueError(f"{name} has shape {values.shape}; there are {self.count} frames")
-        found: Array = values[self.numbers]
-        return found
+        return values[self.numbers]
 
     def units(self, F0: Array, F1: Array, effort: Effort) -> "Units":
         """The variables of the programs, where the tensions are F0 + F1 a (t, m)."""

@@ -81,8 +81,7 @@ class MetabolicCurves:
 
     def __call__(self, rows: Array, a: Array) -> Array:
         """(k, m, p) [W] at activations (k, m, p) of frames (k,)."""
-        found: Array = self.weights[rows][..., None] * self._powers(rows, a)[..., 0]
-        return found
+        return self.weights[rows][..., None] * self._powers(rows, a)[..., 0]
 
     def corners(self) -> Array:
         """(t, m, q) activations at which two of the heats and their lower limits are equal, or one of the cost's own
@@ -132,8 +131,7 @@ class MetabolicCurves:
         kernel: Any = kernel_for(
             ("metabolic", laws.key, self.cost, tuple(self.slow), tuple(self.masses.items())), build
         )
-        found: Array = kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], size)))
-        return found
+        return kernel(lengths, speeds, a, np.broadcast_to(laws.p, (*lengths.shape[:-1], size)))
 
     def _formula(self, lengths: Array, speeds: Array, a: Array, p: Array) -> Array:
         """(..., m, c) the formula, on floats and symbols."""

@@ -193,8 +193,7 @@ class PosedFrames:
 
     def _prices(self, found: Solutions) -> Array:
         """(t, m + r) the prices of tensions and controls: B^T times the multipliers."""
-        result: Array = vecmat(np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1), self.programs.B)
-        return result
+        return vecmat(np.concatenate([found.y, found.z.reshape(self.count, -1)], axis=-1), self.programs.B)
 
     # ---- solutions -------------------------------------------------------------------------------------------
 
@@ -217,8 +216,7 @@ class PosedFrames:
     def improvable(self, found: Solutions) -> Array:
         """(t,) whether muscles have cheaper activations than those of `found`, at its multipliers: among the points of
         the grid. Where the laws make the effort convex in the tensions, a local solution has none."""
-        result: Array = self._excess(found)[0].sum(axis=-1) > SUFFICIENT_GAP * self.sizes(found.objective)
-        return result
+        return self._excess(found)[0].sum(axis=-1) > SUFFICIENT_GAP * self.sizes(found.objective)
 
     def _excess(self, found: Solutions) -> tuple[Array, Array]:
         """(t, m) how much the effort less price times tension is above its least value on the grid, and (t, m, g) its
@@ -254,8 +252,7 @@ class PosedFrames:
         order = np.argsort(np.where(minimum, values, np.inf), axis=-1, kind="stable")[..., :2]
         second = np.isfinite(np.take_along_axis(np.where(minimum, values, np.inf), order, axis=-1))
         order = np.where(second, order, order[..., :1])
-        result: Array = np.take_along_axis(self.grid, order, axis=-1)
-        return result
+        return np.take_along_axis(self.grid, order, axis=-1)
 
     def cheaper(self, known: Solutions, new: Solutions) -> Solutions:
         """Of solutions whose efforts are known those that meet the equations with less effort: new ones where they save

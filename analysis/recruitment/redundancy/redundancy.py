@@ -148,14 +148,12 @@ class Redundancy(MotionResult, Solved):
     @property
     def gains(self) -> Array:
         """(t, m, e) the changes of the torques with the activations."""
-        found: Array = self.arms * self.slopes[..., None]
-        return found
+        return self.arms * self.slopes[..., None]
 
     @property
     def joint_gains(self) -> Array:
         """(t, m, c, 3) the changes of `pressed` with the activations."""
-        found: Array = np.moveaxis(self.lines, 2, 1) * self.slopes[..., None, None]
-        return found
+        return np.moveaxis(self.lines, 2, 1) * self.slopes[..., None, None]
 
     def joint_loads(self) -> JointLoads:
         """What the joints carry under the muscles, reserves and external loads of the solution, and the forces of the

@@ -423,8 +423,7 @@ class _Search:
         """(n, p + 1) bounds of what is minimal below, between and beyond the parameters that were tried."""
         cost = self.rule.cost(np.nextafter(tried.parameter, np.inf))
         before = np.concatenate([np.zeros((len(cost), 1)), cost], axis=-1)
-        found: Array = before + np.concatenate([tried.bound, self.bound[rows][:, None]], axis=-1)
-        return found
+        return before + np.concatenate([tried.bound, self.bound[rows][:, None]], axis=-1)
 
 
 @dataclass(frozen=True)

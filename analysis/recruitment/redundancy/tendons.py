@@ -124,5 +124,4 @@ def _combined(inputs: list[Array], changes: list[Array]) -> Array:
     size, V = np.linalg.eigh(steps.T @ steps)
     kept = size > ROUNDING_LEVEL * size.max(initial=0.0)
     share = V[:, kept] @ ((V[:, kept].T @ (steps.T @ changes[-1].ravel())) / size[kept])
-    found: Array = inputs[-1] + MIXING * changes[-1] - ((moves + MIXING * steps) @ share).reshape(inputs[-1].shape)
-    return found
+    return inputs[-1] + MIXING * changes[-1] - ((moves + MIXING * steps) @ share).reshape(inputs[-1].shape)
