@@ -92,7 +92,7 @@ def _effort(goal: Element, reading: Reading) -> list[Goal]:
     if not names.controls:
         reading.leave_out(goal, "the model has no controls")
         return []
-    return [Effort(int(number(goal, "exponent", 2.0)), factors, **common(goal, reading))]
+    return [Effort(int(number(goal, "exponent", 2.0)), weights=factors, **common(goal, reading))]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def track_states(
         return []
     reading.note_rates(element, followed)
     time, values = table.index.to_numpy(float), table[columns].to_numpy(float)
-    return [TrackCoordinates(tuple(followed), time, values, followed, **options)]
+    return [TrackCoordinates(tuple(followed), time, values, weights=followed, **options)]
 
 
 def _track_controls(goal: Element, reading: Reading) -> list[Goal]:
@@ -185,7 +185,8 @@ def _track_markers(goal: Element, reading: Reading) -> list[Goal]:
     for element in holder.iter("MarkerWeight"):
         low_high = interval(element, "weight")
         factors[str(element.get("name"))] = otherwise if low_high is None else low_high[0]
-    return [TrackMarkers(markers, {n: w for n, w in factors.items() if n in markers.names}, **common(goal, reading))]
+    own = {n: w for n, w in factors.items() if n in markers.names}
+    return [TrackMarkers(markers, weights=own, **common(goal, reading))]
 
 
 def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
@@ -205,7 +206,7 @@ def _track_orientations(goal: Element, reading: Reading) -> list[Goal]:
     sensors = tuple(Sensor(body, body, (1.0, 0.0, 0.0, 0.0)) for body in bodies)
     factors = {tail(path): weight for path, weight in weights(goal, "rotation_weights").items()}
     recorded = Orientations(motion.time, tuple(bodies), turned)
-    return [TrackOrientations(recorded, sensors, factors, **common(goal, reading))]
+    return [TrackOrientations(recorded, sensors, weights=factors, **common(goal, reading))]
 
 
 def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
@@ -237,7 +238,7 @@ def _track_contact_forces(goal: Element, reading: Reading) -> list[Goal]:
     others = {load: next(iter(bodies.values())) for load in loads.names if load not in bodies}
     system, options = reading.processed.model.system, common(goal, reading)
     options["weight"] /= float(total_mass(system) * (np.linalg.norm(system.gravity) or 1.0))
-    return [TrackContactForces(loads, bodies | others, factors, **options)]
+    return [TrackContactForces(loads, bodies | others, weights=factors, **options)]
 
 
 def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
@@ -283,7 +284,7 @@ def _track_moments(goal: Element, reading: Reading) -> list[Goal]:
     if not labels:
         return []
     time, values = table.index.to_numpy(float), table[labels].to_numpy(float)
-    return [TrackMoments(tuple(given), time, values, given, **common(goal, reading))]
+    return [TrackMoments(tuple(given), time, values, weights=given, **common(goal, reading))]
 
 
 GOALS: dict[str, Callable[[Element, Reading], list[Goal]]] = {

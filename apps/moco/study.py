@@ -358,7 +358,7 @@ def _markers(reading: Reading, processor: Processor) -> TrackMarkers:
     markers = Markers.from_dataframe(operated(table, processor, reading.names))
     given = {name: w for name, w in weights(root, "markers_weight_set").items() if name in markers.names}
     weight = number(root, "markers_global_tracking_weight", 1.0)
-    return TrackMarkers(markers, given, weight=weight, name="marker_tracking")
+    return TrackMarkers(markers, weights=given, weight=weight, name="marker_tracking")
 
 
 def _guess_of_tool(

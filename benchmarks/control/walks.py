@@ -136,7 +136,7 @@ def _moments(folder: Path) -> Problem:
     weights = {label: (10.0 if "ankle" in label else 1.0) / peak**2 for label, peak in zip(labels, peaks, strict=True)}
     goals = (
         *_tracking(model, recorded(model, folder / "coordinates.sto"), 0.01, {}), Effort(weight=0.1, name="effort"),
-        TrackMoments(labels, time, values[:, followed], weights, weight=0.01, name="moments"),
+        TrackMoments(labels, time, values[:, followed], weights=weights, weight=0.01, name="moments"),
     )  # fmt: skip
     controls = {f"{name}.torque": (-1.0, 1.0) for name in residuals}
     return Problem(
@@ -199,8 +199,8 @@ def _tracking(model: Model, motion: Motion, weight: float, less: dict[str, float
     """Pose and speeds; `less` are coordinates whose speed has another weight and whose value has none."""
     speeds = {velocity(model, name): less.get(name, 1.0) for name in _followed(model)}
     poses = {name: float(name not in {velocity(model, c) for c in less}) for name in speeds}
-    return (TrackPose(motion, poses, tuple(poses), weight=weight, name="poses"),
-            TrackSpeeds(motion, speeds, tuple(speeds), weight=weight, name="speeds"))  # fmt: skip
+    return (TrackPose(motion, weights=poses, of=tuple(poses), weight=weight, name="poses"),
+            TrackSpeeds(motion, weights=speeds, of=tuple(speeds), weight=weight, name="speeds"))  # fmt: skip
 
 
 def _followed(model: Model) -> list[str]:

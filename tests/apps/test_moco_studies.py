@@ -140,7 +140,7 @@ def test_goals_become_those_of_a_problem(study):
     off = '<MocoFinalTimeGoal name="off"><enabled>false</enabled></MocoFinalTimeGoal>'
     problem = study(goals=effort + follow + squares + off, end="1", states="").problem
     first, second, third = problem.goals
-    assert first == Effort(3, {"motor": 0.1}, mean=True, name="effort")
+    assert first == Effort(3, weights={"motor": 0.1}, mean=True, name="effort")
     assert isinstance(second, TrackCoordinates)
     assert (second.names, second.weight) == (("x",), 10.0)
     assert second.weights["x"] == pytest.approx(1 / np.sin(1.0))

@@ -179,16 +179,17 @@ class Duration(EndGoal):
         return duration
 
 
+@dataclass(frozen=True)
 class WeightedGoal(Goal):
     """A goal of quantities by name, each with one of the `weights`, 1 where a name is missing; those that `of` names
-    alone count, or all if it is None. A subclass has `weights` as a field, says in `_what` what the quantities are, and
-    in `_names` what they are called.
+    alone count, or all if it is None. A subclass says in `_what` what the quantities are, and in `_names` what they are
+    called.
     """
 
     _what: ClassVar[str] = "velocity"
     _many: ClassVar[str] = "velocities"
-    weights: Mapping[str, float]
-    of: tuple[str, ...] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict, kw_only=True)
+    of: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def _names(self, plant: Plant) -> Sequence[str]:
         """The names of the quantities."""
@@ -226,8 +227,6 @@ class Accelerations(WeightedGoal, IntegralGoal):
     'Accelerations'
     """
 
-    weights: Mapping[str, float] = field(default_factory=dict)
-
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         return self._summed(plant, point.udot**2)
 
@@ -241,8 +240,6 @@ class Jerk(WeightedGoal, ChangeGoal):
     >>> Jerk(weights={"elbow_dot": 2.0}).title
     'Jerk'
     """
-
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def integrand(self, plant: Plant, before: Point, after: Point, step: Array) -> Array:
         return self._summed(plant, ((after.udot - before.udot) / step[..., None]) ** 2)
@@ -260,7 +257,6 @@ class ControlRates(WeightedGoal, ChangeGoal):
 
     _what = "control"
     _many = "controls"
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def _names(self, plant: Plant) -> Sequence[str]:
         return plant.control_names

@@ -49,9 +49,6 @@ class JointMoments(WeightedGoal, IntegralGoal):
     'JointMoments'
     """
 
-    weights: Mapping[str, float] = field(default_factory=dict)
-    of: tuple[str, ...] | None = None
-
     def _names(self, plant: Plant) -> Sequence[str]:
         return _moving(plant, self.title).velocity_names
 
@@ -111,7 +108,6 @@ class TrackContactForces(WeightedGoal, IntegralGoal):
     _many = "loads"
     loads: Forces
     bodies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def check(self, plant: Plant, timed: bool) -> None:
         check_types(loads=(self.loads, Forces))

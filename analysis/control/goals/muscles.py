@@ -36,8 +36,6 @@ class Effort(WeightedGoal, IntegralGoal):
     _what = "control"
     _many = "controls; give muscles, actuators or torques"
     exponent: int = 2
-    weights: Mapping[str, float] = field(default_factory=dict)
-    of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
         super().check(plant, timed)

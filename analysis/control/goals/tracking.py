@@ -1,7 +1,6 @@
 """Goals that follow recorded motions: poses with rotations by their angle, speeds, single coordinates, markers."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,8 +61,6 @@ class _FollowsMotion(WeightedGoal, IntegralGoal):
     """A goal with a motion of the model's system, and weights of its velocities."""
 
     motion: Motion
-    weights: Mapping[str, float] = field(default_factory=dict)
-    of: tuple[str, ...] | None = None
 
     def check(self, plant: Plant, timed: bool) -> None:
         check_types(motion=(self.motion, Motion))
@@ -137,7 +134,6 @@ class FollowsTable(WeightedGoal, IntegralGoal):
     names: tuple[str, ...]
     time: ArrayLike
     values: ArrayLike
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def _names(self, plant: Plant) -> Sequence[str]:
         return self.names
@@ -178,6 +174,22 @@ class TrackCoordinates(FollowsTable):
         return self._summed(plant, (vector([point[name] for name in self.names]) - data) ** 2)
 
 
+def _shown(goal: WeightedGoal, recorded: Markers | Orientations, time: Array) -> list[Array]:
+    """(t, n) of each marker or sensor at the times, by splines between the frames that show it; ValueError where none
+    does at an end."""
+    bridged, found = recorded.resampled(recorded.time, np.inf), []
+    values = bridged.positions if isinstance(bridged, Markers) else bridged.quaternions
+    for column, name in enumerate(bridged.names):
+        seen = ~bridged.missing[:, column]
+        try:
+            found.append(interpolated_rows(bridged.time[seen], values[seen, column], time))
+        except ValueError:
+            raise ValueError(
+                f"goal {goal.title!r}: the {goal._what} {name!r} is not seen at an end of the motion"
+            ) from None
+    return found
+
+
 @dataclass(frozen=True)
 class TrackMarkers(WeightedGoal, IntegralGoal):
     """The integral of sum_i w_i |p_i - p_ref_i|^2 [m^2] over recorded markers, by the names of the model's markers.
@@ -196,7 +208,6 @@ class TrackMarkers(WeightedGoal, IntegralGoal):
     _what = "marker"
     _many = "markers"
     markers: Markers
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def _names(self, plant: Plant) -> Sequence[str]:
         return self.markers.names
@@ -217,17 +228,7 @@ class TrackMarkers(WeightedGoal, IntegralGoal):
         return super().content(plant), tuple((n, m.body, tuple(m.position)) for n, m in self._own(plant).items())
 
     def samples(self, plant: Plant, time: Array) -> Array:
-        bridged, found = self.markers.resampled(self.markers.time, np.inf), []
-        for column in (bridged.names.index(name) for name in self._own(plant)):
-            seen = ~bridged.missing[:, column]
-            try:
-                found.append(interpolated_rows(bridged.time[seen], bridged.positions[seen, column], time))
-            except ValueError:
-                name = bridged.names[column]
-                raise ValueError(
-                    f"goal {self.title!r}: the marker {name!r} is not seen at an end of the motion"
-                ) from None
-        return np.concatenate(found, axis=1)
+        return np.concatenate(_shown(self, self.markers.select(tuple(self._own(plant))), time), axis=1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, total = point.system.poses(point.q), np.zeros(())
@@ -263,7 +264,6 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
     _many = "sensors"
     orientations: Orientations
     sensors: tuple[Sensor, ...]
-    weights: Mapping[str, float] = field(default_factory=dict)
 
     def check(self, plant: Plant, timed: bool) -> None:
         check_types(orientations=(self.orientations, Orientations), sensors=(self.sensors, tuple))
@@ -280,18 +280,9 @@ class TrackOrientations(WeightedGoal, IntegralGoal):
         return super().content(plant), mounts
 
     def samples(self, plant: Plant, time: Array) -> Array:
-        recorded = self.orientations.select(tuple(self._names(plant)))
-        bridged, found = recorded.resampled(recorded.time, np.inf), []
-        for column, name in enumerate(bridged.names):
-            seen = ~bridged.missing[:, column]
-            try:
-                Q = interpolated_rows(bridged.time[seen], bridged.quaternions[seen, column], time)
-            except ValueError:
-                raise ValueError(
-                    f"goal {self.title!r}: the sensor {name!r} shows nothing at an end of the motion"
-                ) from None
-            found.append(rotation_matrix(Q / np.linalg.norm(Q, axis=1, keepdims=True)).reshape(len(time), 9))
-        return np.concatenate(found, axis=1)
+        found = _shown(self, self.orientations.select(tuple(self._names(plant))), time)
+        units = [Q / np.linalg.norm(Q, axis=1, keepdims=True) for Q in found]
+        return np.concatenate([rotation_matrix(Q).reshape(len(time), 9) for Q in units], axis=1)
 
     def integrand(self, plant: Plant, point: Point, data: Array) -> Array:
         poses, terms = point.system.poses(point.q), list[Array]()
