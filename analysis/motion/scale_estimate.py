@@ -48,7 +48,7 @@ from myoquat.joints.motion import kinematics, world_poses
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["ScaleEstimate", "ScalePrior", "ScaleProblem", "Size", "estimate_scale"]
+__all__ = ["ScaleEstimate", "ScaleProblem", "Size", "estimate_scale"]
 
 FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
 DIFFERENCE_STEP = 1e-4  # of a factor, in finite differences of constraints
@@ -245,31 +245,6 @@ ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
 CONVERGED_STEP = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
 
 
-@dataclass(frozen=True)
-class ScalePrior:
-    """What is known of a person's size, and of the markers, before a trial is seen; see the arguments of the same names
-    of `estimate_scale`.
-
-    ValueError for deviations that are not positive and finite.
-
-    >>> from myoquat.analysis.motion import ScalePrior
-    >>> ScalePrior(noise=0.001).factor_deviation
-    0.1
-    """
-
-    noise: float = 0.003  # [m]
-    expected: Mapping[str, float] | None = None
-    factor_deviation: float = 0.1
-    offset_deviation: float = 0.01  # [m]
-    fixed: Collection[str] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("noise", "factor_deviation", "offset_deviation"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive and finite, not {value}")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaleEstimate(Solved):
     """The estimated size of a person from a moving trial.
@@ -360,7 +335,7 @@ def estimate_scale(
     factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
     mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
-    prior: ScalePrior | None = None, options: FitOptions | None = None,
+    options: FitOptions | None = None,
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
@@ -378,7 +353,7 @@ def estimate_scale(
     offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
     fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
-    prior, options    `ScalePrior` (noise to fixed) and `FitOptions`: options in records instead of singly.
+    options           `FitOptions`: locked, ranges, start and ignore in a record instead of singly.
 
     Raises ValueError for bodies, axes, markers and factors that do not exist, and for deviations that are not positive
     and finite. It is raised too for fewer than two frames, and as by `inverse_kinematics`.
@@ -400,11 +375,12 @@ def estimate_scale(
     """
     check_types(model=(model, Model), trial=(trial, Markers))
     wanted = _scaled_axes(model, trial, scaled_axes)
-    prior = options_of("prior", prior, ScalePrior(noise, expected, factor_deviation, offset_deviation, fixed))
-    indices_of("factor", prior.expected or {}, list(wanted))
-    means = np.array([(prior.expected or {}).get(name, 1.0) for name in wanted], dtype=float)
-    if not (np.isfinite(means) & (means > 0)).all():
-        raise ValueError(f"expected factors must be positive and finite, not {dict(prior.expected or {})}")
+    sizes = {"noise": noise, "factor_deviation": factor_deviation, "offset_deviation": offset_deviation}
+    for name, value in (sizes | {f"expected {name}": x for name, x in (expected or {}).items()}).items():
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be positive and finite, not {value}")
+    indices_of("factor", expected or {}, list(wanted))
+    means = np.array([(expected or {}).get(name, 1.0) for name in wanted], dtype=float)
     if len(trial.time) < 2:
         raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
     options = options_of("options", options, FitOptions(locked, ranges, start=start, ignore=ignore))
@@ -412,13 +388,13 @@ def estimate_scale(
     seen, poses = ~fit.empty, fit.problem
     if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")
-    held = {m.name for m in model.markers if m.fixed} if prior.fixed is None else {*prior.fixed}
+    held = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
     indices_of("marker", held, [m.name for m in model.markers])
     moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
     mean = np.concatenate([means, np.zeros(3 * len(moving))])
-    spread = np.repeat((prior.factor_deviation, prior.offset_deviation), (len(means), 3 * len(moving)))
+    spread = np.repeat((factor_deviation, offset_deviation), (len(means), 3 * len(moving)))
     axes = tuple(wanted.values())
-    problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, prior.noise)
+    problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, noise)
     search = _search(problem, Size(means, np.zeros((len(poses.markers), 3))), fit.q[seen])
     return _result(problem, search, tuple(wanted), fit.time[seen], (mass, keep_masses))
 
