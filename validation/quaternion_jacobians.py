@@ -76,7 +76,7 @@ def path_figure(model: Model, samples: int = 0) -> Figure:
     """Moment arms, J_Q and J*_Q of the second muscle along a motion past gimbal lock, with bands of 90 % of samples of
     its attachments (`UncertainInputs`)."""
     time, q = prescribed_path(model)
-    figure = along(model, time, q, MUSCLE)
+    figure = along(model, time, q, model.muscle_names[MUSCLE])
     if samples:
         rows = slice(None, None, STRIDE)
         for part, bands in zip(figure.subfigs, _bands(model, q[rows], samples), strict=True):

@@ -4,15 +4,15 @@ Each draws into an array of axes that it is given.
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from myoquat.analysis.mapping.formulas import Pair
+from myoquat.analysis.mapping.formulas import Pair, muscle_number
 from myoquat.analysis.mapping.report import MappingReport
 from myoquat.core.figures import FILE_DPI, Picture
 from myoquat.core.labels import figure_label
@@ -28,9 +28,7 @@ from myoquat.muscle import Model, path_jacobian
 __all__ = [
     "along",
     "check_folder",
-    "plot_constrained",
-    "plot_moment_arms",
-    "plot_quaternion",
+    "plot_mapped",
     "plot_singular",
     "prescribed_path",
     "save_figures",
@@ -40,7 +38,27 @@ DIRECT = {"color": "0.65", "linewidth": 4.0, "solid_capstyle": "round"}
 MAPPED = {"color": "black", "linewidth": 1.3, "linestyle": (0, (4, 2))}
 LOCK_DISTANCE = 0.03  # [rad] least distance of the prescribed path from the lock
 SUFFIXES = ("png", "pdf", "svg")
-NAMES = ("moment_arms", "quaternion", "constrained", "singular")
+SINGULAR = "singular"  # the figure of `plot_singular`
+
+
+class Plot(NamedTuple):
+    """Axes of a Jacobian: how many for each ball joint, labels from the number `first` on, the legend, a title."""
+
+    columns: int
+    label: str
+    first: int
+    legend: tuple[str, str]
+    title: str
+
+
+MAPPED_BACK = ("differentiated", "mapped from Euler angles")
+PLOTS = {
+    "moment_arms": Plot(
+        3, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"), "moment arms"
+    ),
+    "quaternion": Plot(4, r"$-J_{{Q_{i}}}$ [m]", 0, MAPPED_BACK, "J_Q"),
+    "constrained": Plot(3, r"$-J^*_{{Q_{i}}}$ [m]", 1, MAPPED_BACK, "J*_Q"),
+}
 
 
 def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[np.ndarray, np.ndarray]:
@@ -59,54 +77,51 @@ def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[
     return time, q
 
 
-def plot_moment_arms(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
-    """-J_phi of one muscle, from Euler angles and mapped from J_Q, into axes (balls, 3)."""
-    pair, phi, J_phi = _euler(model, q)
-    J_Q = path_jacobian(pair.quaternion, q, "quaternion")[:, muscle]
+def plot_mapped(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, what: str, muscle: str | None = None) -> None:
+    """A Jacobian of one muscle, by default the second one, as differentiated and as mapped from another one.
 
-    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
-        J = quaternion_to_spatial(J_Q[:, ball.q], q[:, ball.q])
-        return J_phi[:, muscle, ball.phi], ball.reading.from_spatial(J, phi[:, ball.phi])
-
-    _grid(axes, pair, time, columns, r"$-J_{{\varphi_{i}}}$ [m]", 1, ("from Euler angles", "mapped from quaternion"))
-
-
-def plot_quaternion(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
-    """-J_Q of one muscle as differentiated, and mapped back from J_phi, into axes (balls, 4): they differ by the
-    radial part, which no torque sees."""
-    pair, phi, J_phi = _euler(model, q)
-    J_Q = path_jacobian(pair.quaternion, q, "quaternion")[:, muscle]
-
-    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
-        J = ball.reading.to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi])
-        return J_Q[:, ball.q], spatial_to_quaternion(J, q[:, ball.q])
-
-    _grid(axes, pair, time, columns, r"$-J_{{Q_{i}}}$ [m]", 0, ("differentiated", "mapped from Euler angles"))
-
-
-def plot_constrained(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> None:
-    """-J*_Q of one muscle (Q0 eliminated) as differentiated, and mapped back from J_phi, into axes (balls, 3)."""
-    pair, phi, J_phi = _euler(model, q)
-    J_star = path_jacobian(pair.quaternion, q, "constrained", eliminated=0)[:, muscle]
-
-    def columns(ball: Any) -> tuple[np.ndarray, np.ndarray]:
-        J = ball.reading.to_spatial(J_phi[:, muscle, ball.phi], phi[:, ball.phi])
-        return J_star[:, ball.star], spatial_to_constrained(J, q[:, ball.q], 0)
-
-    _grid(axes, pair, time, columns, r"$-J^*_{{Q_{i}}}$ [m]", 1, ("differentiated", "mapped from Euler angles"))
+    what  "moment_arms": -J_phi, from Euler angles and mapped from J_Q, into axes (balls, 3). "quaternion": -J_Q as
+          differentiated, and mapped back from J_phi, into axes (balls, 4); they differ by the radial part, which no
+          torque sees. "constrained": -J*_Q (Q0 eliminated), and mapped back from J_phi, into axes (balls, 3).
+    """
+    shown, pair, number = PLOTS[what], Pair.of(model), muscle_number(model, muscle)
+    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
+    J_phi = path_jacobian(pair.euler, phi, "coordinates")[:, number]
+    constrained = {"wrt": "constrained", "eliminated": 0} if what == "constrained" else {"wrt": "quaternion"}
+    own = path_jacobian(pair.quaternion, q, **constrained)[:, number]
+    axes = np.atleast_2d(axes)
+    for row, ball in zip(axes, pair.balls, strict=True):
+        Q, angles = q[:, ball.q], phi[:, ball.phi]
+        J = ball.reading.to_spatial(J_phi[:, ball.phi], angles)
+        if what == "moment_arms":
+            pictured = J_phi[:, ball.phi], ball.reading.from_spatial(quaternion_to_spatial(own[:, ball.q], Q), angles)
+        elif what == "quaternion":
+            pictured = own[:, ball.q], spatial_to_quaternion(J, Q)
+        else:
+            pictured = own[:, ball.star], spatial_to_constrained(J, Q, 0)
+        for values, legend, style in zip(pictured, shown.legend, (DIRECT, MAPPED), strict=True):
+            for i, axis in enumerate(row):
+                axis.plot(time, -values[:, i], label=legend, **style)
+        for i, axis in enumerate(row):
+            axis.set_title(f"{figure_label(ball.body)}: {shown.label.format(i=shown.first + i)}", fontsize=11)
+            axis.grid(True, color="0.92")
+    for axis in axes[-1]:
+        axis.set_xlabel("time [s]")
+    # outside the axes, where it hides no curve; the figure's layout leaves space for it
+    handles = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].figure.legend(*handles, loc="outside lower center", ncols=2, frameon=False)
 
 
-def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: int = 1) -> Figure:
+def along(model: Model, time: np.ndarray, q: np.ndarray, muscle: str | None = None) -> Figure:
     """A Figure of moment arms, J_Q and J*_Q along a motion: time (t,), q (t, nq) of the model as it is."""
     pair = Pair.of(model)
     Q = convert_coordinates(model.system, pair.quaternion.system, q)
-    balls = len(pair.balls)
+    balls, name = len(pair.balls), model.muscle_names[muscle_number(model, muscle)]
     figure = Picture(figsize=(13, 3 * (1 + 2.2 * balls)), layout="constrained")
     parts: Any = figure.subfigures(3, 1)
-    drawn = ((plot_moment_arms, 3, "moment arms"), (plot_quaternion, 4, "J_Q"), (plot_constrained, 3, "J*_Q"))
-    for part, (plot, columns, what) in zip(parts, drawn, strict=True):
-        part.suptitle(figure_label(f"{model.name}, {model.muscle_names[muscle]}: {what}"))
-        plot(part.subplots(balls, columns, sharex=True, squeeze=False), model, time, Q, muscle)
+    for part, (what, shown) in zip(parts, PLOTS.items(), strict=True):
+        part.suptitle(figure_label(f"{model.name}, {name}: {shown.title}"))
+        plot_mapped(part.subplots(balls, shown.columns, sharex=True, squeeze=False), model, time, Q, what, muscle)
     return figure
 
 
@@ -128,44 +143,13 @@ def plot_singular(axes: Any, singular: pd.DataFrame) -> None:
     np.ravel(axes)[0].set_ylabel("relative error of $J$ [-]")
 
 
-def _euler(model: Model, q: np.ndarray) -> tuple[Pair, np.ndarray, np.ndarray]:
-    pair = Pair.of(model)
-    phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)
-    return pair, phi, path_jacobian(pair.euler, phi, "coordinates")
-
-
-def _grid(
-    axes: Any,
-    pair: Pair,
-    time: np.ndarray,
-    columns: Callable[[Any], tuple[np.ndarray, np.ndarray]],
-    label: str,
-    first: int,
-    legend: tuple[str, str],
-) -> None:
-    axes = np.atleast_2d(axes)
-    for row, ball in zip(axes, pair.balls, strict=True):
-        direct, mapped = columns(ball)
-        for i, axis in enumerate(row):
-            axis.plot(time, -direct[:, i], label=legend[0], **DIRECT)
-            axis.plot(time, -mapped[:, i], label=legend[1], **MAPPED)
-            axis.set_title(f"{figure_label(ball.body)}: {label.format(i=first + i)}", fontsize=11)
-            axis.grid(True, color="0.92")
-    for axis in axes[-1]:
-        axis.set_xlabel("time [s]")
-    # outside the axes, where it hides no curve; the figure's layout leaves space for it
-    axes[0, 0].figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
-    )
-
-
 def check_folder(folder: Path, overwrite: bool = False, suffix: str = "png") -> None:
     """Make the folder if need be. FileExistsError if a figure is there already and may not be replaced, ValueError for
     another suffix than png, pdf and svg."""
     if suffix not in SUFFIXES:
         raise ValueError(f"figures are written as {', '.join(SUFFIXES)}, not {suffix!r}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in NAMES:
+    for name in (*PLOTS, SINGULAR):
         check_output(folder / f"{name}.{suffix}", overwrite)
 
 
@@ -174,24 +158,21 @@ def draw_figures(model: Model, report: MappingReport, muscle: str | None = None)
 
     The default is the second muscle, as in the study, or the only one. ValueError for a muscle that does not exist.
     """
-    if muscle is not None and muscle not in model.muscle_names:
-        raise ValueError(f"muscle is one of {', '.join(model.muscle_names)}, not {muscle!r}")
-    number = min(1, len(model.muscles) - 1) if muscle is None else model.muscle_names.index(muscle)
+    name = model.muscle_names[muscle_number(model, muscle)]
     time, q = prescribed_path(model)
     balls = Pair.of(model).balls
     sequences = ", ".join(dict.fromkeys(ball.reading.label for ball in balls))
-    title = figure_label(f"{model.name}, muscle {model.muscle_names[number]}, Euler angles {sequences}")
+    title = figure_label(f"{model.name}, muscle {name}, Euler angles {sequences}")
     title += "\nalong a motion past gimbal lock at half time"
     figures: dict[str, Figure] = {}
-    for name, draw, width in zip(NAMES, (plot_moment_arms, plot_quaternion, plot_constrained), (3, 4, 3), strict=False):
-        figure = Picture(figsize=(3.2 * width, 2.5 * len(balls) + 0.8), layout="constrained")
-        draw(figure.subplots(len(balls), width, squeeze=False, sharex=True), model, time, q, number)
-        figure.suptitle(title)
-        figures[name] = figure
-    figure = Picture(figsize=(9.6, 3.8), layout="constrained")
-    plot_singular(figure.subplots(1, 2, sharey=True), report.singular)
-    figure.suptitle(figure_label(f"{model.name}: beside the singularities"))
-    figures[NAMES[-1]] = figure
+    for what, shown in PLOTS.items():
+        figures[what] = Picture(figsize=(3.2 * shown.columns, 2.5 * len(balls) + 0.8), layout="constrained")
+        axes = figures[what].subplots(len(balls), shown.columns, squeeze=False, sharex=True)
+        plot_mapped(axes, model, time, q, what, muscle)
+        figures[what].suptitle(title)
+    figures[SINGULAR] = Picture(figsize=(9.6, 3.8), layout="constrained")
+    plot_singular(figures[SINGULAR].subplots(1, 2, sharey=True), report.singular)
+    figures[SINGULAR].suptitle(figure_label(f"{model.name}: beside the singularities"))
     return figures
 
 

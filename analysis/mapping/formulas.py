@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from myoquat.core.arguments import indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ModelError
@@ -267,6 +268,11 @@ def _why_none(model: Model) -> str:
     ]
     reason = "; ".join(reasons[:MAX_NAMED_REASONS]) or "no joint of this one turns about three axes"
     return f"none of its joints can be one: {reason}" if reasons else reason
+
+
+def muscle_number(model: Model, name: str | None) -> int:
+    """The number of a muscle by its name; without one that of the second muscle, as in the study, or the only one."""
+    return min(1, len(model.muscles) - 1) if name is None else indices_of("muscle", [name], model.muscle_names)[0]
 
 
 # The quantities of poses by name, floats or symbols. States are q (..., nq), phi (..., nphi) and u (..., nu). The

@@ -9,6 +9,7 @@ import click
 from myoquat.analysis.mapping import MappingReport, mapping_analysis
 from myoquat.apps.commands import options
 from myoquat.apps.report import Drawn, Numbers, Said, Shown, write_report
+from myoquat.core.arguments import indices_of
 from myoquat.data import load_model
 from myoquat.data.files import write_text
 
@@ -40,8 +41,7 @@ def command(given: Any) -> None:
     if folder is given.report is None and (given.muscle is not None or suffix != "png"):
         folder = Path("figures")
     model = load_model(given.model, given.rotations)
-    if given.muscle is not None and given.muscle not in model.muscle_names:
-        raise click.BadParameter(f"--muscle is one of {', '.join(model.muscle_names)}, not {given.muscle!r}")
+    indices_of("muscle", [] if given.muscle is None else [given.muscle], model.muscle_names)
     # matplotlib takes half a second to import: only for those who want figures
     figures: Any = None if folder is given.report is None else options.imported("analysis.mapping.figures")
     if folder is not None:

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from myoquat.apps.commands import options
+from myoquat.core.arguments import indices_of
 from myoquat.core.labels import printable
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
@@ -53,9 +54,7 @@ def command(given: Any) -> None:
     if given.film is not None:
         options.imported("data.motions.figures").check_film(given.film)
     model = load_model(given.model, given.rotations)
-    if given.muscle is not None and given.muscle not in model.muscle_names:
-        raise click.BadParameter(f"--muscle is one of {', '.join(model.muscle_names)}, not {given.muscle!r}")
-    chosen = min(1, len(model.muscles) - 1) if given.muscle is None else model.muscle_names.index(given.muscle)
+    indices_of("muscle", [] if given.muscle is None else [given.muscle], model.muscle_names)
     if given.jacobians is not None:
         options.imported("analysis.mapping.formulas").Pair.of(model)  # a model without a ball joint
     wanted: dict[str, Any] = {name: getattr(given, name) for name in SIMULATED}
@@ -71,7 +70,7 @@ def command(given: Any) -> None:
 
     def draw_jacobians(path: Any) -> None:
         figures = options.imported("analysis.mapping.figures")
-        figures.along(model, trajectory.time, trajectory.q, chosen).savefig(path, dpi=150)
+        figures.along(model, trajectory.time, trajectory.q, given.muscle).savefig(path, dpi=150)
 
     for path, write in (  # each at once: a failure later does not leave this unsaid
         (given.output, lambda path: trajectory.save(path, overwrite=given.force)),

@@ -195,7 +195,7 @@ def test_the_prescribed_path_comes_close_to_the_lock(name):
 def test_figures_show_both_curves(draw, width):
     model = load_model("two_link")
     axes = matplotlib.figure.Figure(layout="constrained").subplots(2, width)
-    getattr(figures, f"plot_{draw}")(axes, model, *figures.prescribed_path(model))
+    figures.plot_mapped(axes, model, *figures.prescribed_path(model), draw)
     for axis in axes.flat:
         direct, mapped = (line.get_ydata() for line in axis.lines)
         if draw == "quaternion":
@@ -210,11 +210,11 @@ def test_figures_are_of_the_wanted_muscle_and_file_format(report, tmp_path):
     model = load_model("two_link")
     figures.check_folder(tmp_path, suffix="pdf")
     paths = figures.save_figures(figures.draw_figures(model, report, "m3"), tmp_path, "pdf")
-    assert [path.name for path in paths] == [f"{name}.pdf" for name in figures.NAMES]
+    assert [path.name for path in paths] == [f"{name}.pdf" for name in (*figures.PLOTS, figures.SINGULAR)]
     assert all(path.read_bytes().startswith(b"%PDF") for path in paths)
     with pytest.raises(FileExistsError):
         figures.check_folder(tmp_path, suffix="pdf")
-    with pytest.raises(ValueError, match="muscle is one of m1"):
+    with pytest.raises(ValueError, match="no muscle"):
         figures.draw_figures(model, report, "m7")
     with pytest.raises(ValueError, match="png, pdf, svg, not 'doc'"):
         figures.check_folder(tmp_path, suffix="doc")
