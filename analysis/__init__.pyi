@@ -7,7 +7,6 @@ from . import recruitment as recruitment
 from . import studies as studies
 from .comparison import ModelComparison as ModelComparison
 from .comparison import compare_models as compare_models
-from .comparison import compare_with_engine as compare_with_engine
 from .mapping import MappingReport as MappingReport
 from .mapping import mapping_analysis as mapping_analysis
 from .motion.gait import plot_cycles as plot_cycles

@@ -20,7 +20,7 @@ from myoquat.dynamics.constraints import assemble, constraints_of
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import LengthPoint, Model
 
-__all__ = ["compare_models", "compare_with_engine", "engine_of"]
+__all__ = ["compare_models", "engine_of"]
 
 
 def engine_of(path: Path) -> MujocoSide | OpensimSide:
@@ -65,7 +65,7 @@ def _opensim(module: Any, path: Path) -> OpensimSide:
 
 def compare_models(
     first: Model | str | Path,
-    second: Model | str | Path,
+    second: Model | str | Path | None = None,
     *,
     coordinates: Mapping[str, str] | None = None,
     muscles: Mapping[str, str] | None = None,
@@ -78,9 +78,11 @@ def compare_models(
 ) -> ModelComparison:
     """Lengths, moment arms and forces of muscles, and masses, centres and inertias of bodies, of two models A and B.
 
-    first, second                 models, names of the library, or files of any format that `load_model` reads.
+    first, second                 models, names of the library, or files of any format that `load_model` reads. Without
+                                  `second`, B is the engine that owns the format of the file `first`: MuJoCo for .xml,
+                                  OpenSim for .osim.
     coordinates, muscles, bodies  names of B by names of A, where they differ.
-    rotations                     of both models, as for `load_model`: "sequence" compares angles with quaternions.
+    rotations                     of the models, as for `load_model`: "sequence" compares angles with quaternions.
     poses, seed                   number and seed of random poses within the ranges of A (`sample_poses`). Coordinates
                                   without a partner in the other model stay at their start. Couplers and constraints of
                                   each model are obeyed.
@@ -91,9 +93,10 @@ def compare_models(
     Names are matched by the mappings, then where they are equal, then where letters and digits agree. Angles of a file
     that a quaternion has replaced are matched too, where the quaternion itself has no partner. Moment arms are -dl/dx
     of coordinates, with those that couplers and constraints move, as in `moment_arms`. At quaternions they are the
-    torque of a unit tension.
+    torque of a unit tension. OpenSim's are about the axes that it takes (`about_axes` of `moment_arms`).
 
-    Raises ValueError for names in mappings that do not exist, and where no coordinate, muscle or body has a partner.
+    Raises ValueError for names in mappings that do not exist, where no coordinate, muscle or body has a partner, and
+    for a file that no engine owns; MissingExtraError if the engine is not installed.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis import compare_models
@@ -101,45 +104,36 @@ def compare_models(
     >>> found = compare_models(model, model.with_rotations("sequence"), rotations="sequence", poses=10)
     >>> found.agrees(1e-9)
     True
-    """
-    a, b = _loaded("first", first, rotations), _loaded("second", second, rotations)
-    if a.label == b.label:
-        a.label, b.label = f"{a.label} (A)", f"{b.label} (B)"
-    return _compared((a, b), (coordinates, muscles, bodies), (poses, seed, motion), activation)
-
-
-def compare_with_engine(
-    path: str | Path,
-    *,
-    coordinates: Mapping[str, str] | None = None,
-    muscles: Mapping[str, str] | None = None,
-    bodies: Mapping[str, str] | None = None,
-    rotations: str = "file",
-    poses: int = 200,
-    seed: int = 0,
-    motion: MotionLike | str | Path | None = None,
-    activation: float = 1.0,
-) -> ModelComparison:
-    """The comparison of a file as this package reads it (A) with the engine that owns its format (B).
-
-    The engine is MuJoCo for .xml and OpenSim for .osim. MuJoCo's files are read with its own rule for cylinders,
-    wrapping="mujoco". Moment arms are about the axes that OpenSim takes (`about_axes` of `moment_arms`). rotations as
-    for `load_model`: those of A. Other arguments and errors as for `compare_models`; MissingExtraError if the engine is
-    not installed, ValueError for another format.
-
-    >>> from myoquat.analysis import compare_with_engine
-    >>> compare_with_engine("arm.toml")
+    >>> compare_models("arm.toml")
     Traceback (most recent call last):
     ValueError: arm.toml: no engine owns this format; .xml is read by MuJoCo, .osim by OpenSim, `convert` writes both
     """
-    check_types(path=(path, PATH), rotations=(rotations, str))
-    side = engine_of(Path(path))
-    model = load_model(path, rotations)
-    about_axes = angular_triples(model) if isinstance(side, OpensimSide) else ()
-    a = ModelSide(model, f"{Path(path).name} in myoquat", about_axes)
-    if isinstance(side, MujocoSide):
-        side.offsets = _offsets(a.model)
-    return _compared((a, side), (coordinates, muscles, bodies), (poses, seed, motion), activation)
+    check_types(poses=(poses, int), seed=(seed, int), activation=(activation, (int, float)))
+    if poses < 1:
+        raise ValueError(f"poses must be positive, not {poses}")
+    if not 0 <= activation <= 1:
+        raise ValueError(f"activation must lie in [0, 1], not {activation}")
+    sides = a, b = _sides(first, second, rotations)
+    matched = _coordinates(a, b, coordinates)
+    names = Names(
+        matched,
+        match_names("muscles", a.muscles, b.muscles, muscles),
+        match_names("bodies", _heavy(a.bodies, b.bodies), _heavy(b.bodies, a.bodies), bodies),
+    )
+    for side in sides:
+        if not side.bodies:
+            raise ValueError(f"{side.label} has no bodies to compare")
+    for what, matching in (("coordinate", matched), ("body", names.bodies)):
+        if not matching.pairs and matching.only_first and matching.only_second:
+            raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")
+    sample = sample_poses(a.model, poses, seed) if motion is None else _of_motion(a.model, motion, poses)
+    moved = [p for p in matched.pairs if p.first not in a.dependent and p.second not in b.dependent]
+    values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
+    arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
+    one = a.at(Request(values, list(matched.names), list(arms), activation))
+    wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
+    two = b.at(Request(wanted, list(matched.names.values()), list(arms.values()), activation))
+    return ModelComparison.of(sides, names, (one, two), arms, (sample.to_text(), activation))
 
 
 def _offsets(model: Model) -> dict[str, float]:
@@ -148,46 +142,26 @@ def _offsets(model: Model) -> dict[str, float]:
     return {name: end.length.coefficients[0] for name, end in ends.items() if isinstance(end, LengthPoint)}
 
 
+def _sides(first: Model | str | Path, second: Model | str | Path | None, rotations: str) -> tuple[ModelSide, Side]:
+    if second is not None:
+        a, b = _loaded("first", first, rotations), _loaded("second", second, rotations)
+        if a.label == b.label:
+            a.label, b.label = f"{a.label} (A)", f"{b.label} (B)"
+        return a, b
+    check_types(first=(first, PATH), rotations=(rotations, str))
+    path = Path(str(first))
+    engine, model = engine_of(path), load_model(path, rotations)
+    if isinstance(engine, MujocoSide):
+        engine.offsets = _offsets(model)
+    about_axes = angular_triples(model) if isinstance(engine, OpensimSide) else ()
+    return ModelSide(model, f"{path.name} in myoquat", about_axes), engine
+
+
 def _loaded(name: str, given: Model | str | Path, rotations: str) -> ModelSide:
     check_types(**{name: (given, (Model, *PATH))}, rotations=(rotations, str))
     if isinstance(given, Model):
         return ModelSide(given if rotations == "file" else given.with_rotations(rotations), given.name)
     return ModelSide(load_model(given, rotations), Path(given).name)
-
-
-def _compared(
-    sides: tuple[ModelSide, Side],
-    mappings: tuple[Mapping[str, str] | None, ...],
-    which_poses: tuple[int, int, MotionLike | str | Path | None],
-    activation: float,
-) -> ModelComparison:
-    a, b = sides
-    count, seed, motion = which_poses
-    check_types(poses=(count, int), seed=(seed, int), activation=(activation, (int, float)))
-    if count < 1:
-        raise ValueError(f"poses must be positive, not {count}")
-    if not 0 <= activation <= 1:
-        raise ValueError(f"activation must lie in [0, 1], not {activation}")
-    coordinates = _coordinates(a, b, mappings[0])
-    names = Names(
-        coordinates,
-        match_names("muscles", a.muscles, b.muscles, mappings[1]),
-        match_names("bodies", _heavy(a.bodies, b.bodies), _heavy(b.bodies, a.bodies), mappings[2]),
-    )
-    for side in sides:
-        if not side.bodies:
-            raise ValueError(f"{side.label} has no bodies to compare")
-    for what, matching in (("coordinate", coordinates), ("body", names.bodies)):
-        if not matching.pairs and matching.only_first and matching.only_second:
-            raise ValueError(f"no {what} of {a.label} has a partner in {b.label}; map names, as in {what}=other")
-    sample = sample_poses(a.model, count, seed) if motion is None else _of_motion(a.model, motion, count)
-    moved = [p for p in coordinates.pairs if p.first not in a.dependent and p.second not in b.dependent]
-    values = {pair.first: a.model.system.coordinate(pair.first, sample.q) for pair in moved}
-    arms = _columns(a, b, names, [(pair.first, pair.second) for pair in moved])
-    one = a.at(Request(values, list(coordinates.names), list(arms), activation))
-    wanted = {pair.second: one.coordinates[pair.first] for pair in moved}
-    two = b.at(Request(wanted, list(coordinates.names.values()), list(arms.values()), activation))
-    return ModelComparison.of((a, b), names, (one, two), arms, (sample.to_text(), activation))
 
 
 def _of_motion(model: Model, motion: MotionLike | str | Path, count: int) -> PoseSample:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.comparison.sides import Matching, ModelSide, Quantities, Request, Side
+from myoquat.core.arguments import indices_of
 from myoquat.core.labels import printable
 from myoquat.core.lazy_imports import pandas
 from myoquat.core.records import dataclass
@@ -44,7 +45,7 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison:
-    """Result of `compare_models` and `compare_with_engine`.
+    """Result of `compare_models`.
 
     first, second  names of A and B
     names          pairs of coordinates, muscles and bodies, and names without a partner
@@ -179,8 +180,7 @@ class ModelComparison:
         if self.sides is None:
             raise ValueError("a comparison without its sides has no curves")
         for name, known in ((muscle, self.names.muscles), (over, self.names.coordinates)):
-            if name not in known.names:
-                raise ValueError(f"{name!r} has no partner; there are: {', '.join(known.names)}")
+            indices_of("partner of", [name], list(known.names))
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity must be one of {', '.join(QUANTITIES)}, not {quantity!r}")
         found = []

@@ -1,6 +1,7 @@
 """The compared quantities of a model at poses, and which name of one model is which of another."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.moment_arms import moment_arms
-from myoquat.core.lazy_imports import difflib
+from myoquat.core.arguments import indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import assemble, constraints_of
@@ -208,12 +209,10 @@ def match_names(
     ValueError for a mapping of names that do not exist, or of two names of A to one of B.
     """
     mapping = mapping or {}
-    for name in mapping:
-        _check(what, "A", name, first)
-    for name in mapping.values():
-        _check(what, "B", name, second)
-        if list(mapping.values()).count(name) > 1:
-            raise ValueError(f"{what}: two names are mapped to {name!r}")
+    for side, names, known in (("A", mapping, first), ("B", mapping.values(), second)):
+        indices_of(f"name among the {what} of {side}:", names, known)
+    if twice := [name for name, count in Counter(mapping.values()).items() if count > 1]:
+        raise ValueError(f"{what}: two names are mapped to {twice[0]!r}")
     rules = {name: (other, MAPPED) for name, other in mapping.items()}
     taken = set(mapping.values())
     for name in first:
@@ -230,13 +229,6 @@ def match_names(
     return Matching(
         pairs, tuple(name for name in first if name not in rules), tuple(name for name in second if name not in found)
     )
-
-
-def _check(what: str, side: str, name: str, known: Collection[str]) -> None:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=3)
-        advice = f"; nearest: {', '.join(near)}" if near else ""
-        raise ValueError(f"{what}: {side} has no {name!r}{advice}")
 
 
 def _by_letters(names: Sequence[str]) -> dict[str, list[str]]:

@@ -1,12 +1,13 @@
 """`myoquat compare`."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from myoquat.analysis.comparison import compare_models, compare_with_engine
+from myoquat.analysis.comparison import compare_models
 from myoquat.apps.commands import options
 from myoquat.data import load_model
 
@@ -72,11 +73,14 @@ def command(given: Any) -> None:
         raise click.UsageError("compare needs a SECOND model, or --engine in its place")
     wanted = {name: value for name, value in vars(given).items() if name not in OWN}
     wanted |= {name: dict(wanted[name]) for name in ("coordinates", "muscles", "bodies")}
-    if given.motion is not None:
-        wanted["motion"] = options.recorded(given, load_model(first, given.rotations))
     with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
-        found = compare_with_engine(first, **wanted) if second is None else compare_models(first, second, **wanted)
+        if given.motion is not None:
+            model = load_model(first, given.rotations)
+            wanted["motion"] = options.recorded(given, model)
+            if second is not None:
+                first = replace(model, name=Path(first).name)  # read once, and shown by the name of its file
+        found = compare_models(first, second, **wanted)
     for warning in messages:
         click.echo(str(warning.message))
     click.echo(found.to_text())

@@ -54,7 +54,6 @@ ARGUMENTS = {
 OTHERS = {
     "compare_models",
     "dynamically_consistent",
-    "compare_with_engine",
     "film",
     "ground_reactions",
     "save_bvh",
