@@ -10,9 +10,9 @@ except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
 from myoquat.analysis.studies.durable import LockedError, StoreError
-from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_spaghetti, plot_tornado
+from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
 from myoquat.analysis.studies.problems import ProblemStudy
-from myoquat.analysis.studies.results import Verification, export, to_table, to_trajectories, verify_results
+from myoquat.analysis.studies.results import Verification, export, to_table, verify_results
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
@@ -45,13 +45,11 @@ __all__ = [
     "plot_bands",
     "plot_heat_map",
     "plot_sobol",
-    "plot_spaghetti",
     "plot_tornado",
     "recompute",
     "sobol_indices",
     "study_of",
     "to_table",
-    "to_trajectories",
     "uncertain_angles",
     "uncertain_loads",
     "uncertain_torques",

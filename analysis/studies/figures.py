@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-__all__ = ["plot_bands", "plot_heat_map", "plot_sobol", "plot_spaghetti", "plot_tornado"]
+__all__ = ["plot_bands", "plot_heat_map", "plot_sobol", "plot_tornado"]
 
 LABEL_CHARACTERS = 40  # in a line below an axis
 RAISING, LOWERING = "#b2442e", "#2e6fb2"
@@ -83,35 +83,10 @@ def plot_heat_map(axes: "Axes", table: pd.DataFrame, limit: float | None = 1.0) 
     return image
 
 
-def plot_spaghetti(
-    axes: "Axes", results: xr.Dataset, name: str, lines: int = 60, bands: Sequence[float] = BANDS
-) -> None:
-    """A coordinate or velocity of all samples over time: `lines` of them, the median, and bands between quantiles.
+def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[float] = BANDS, *, lines: int = 0) -> None:
+    """A coordinate or velocity of all samples over time: the median, bands between quantiles, and `lines` samples.
 
     Raises ValueError for an unknown name, or if the study kept no times.
-
-    >>> import matplotlib.pyplot as plt
-    >>> import myoquat as mq
-    >>> from myoquat.analysis.studies import plot_spaghetti
-    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
-    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, times=5).run(progress=False)
-    >>> axes = plt.figure().subplots()
-    >>> plot_spaghetti(axes, results, "A.omega_x")
-    >>> axes.get_ylabel()
-    'A.omega_x [deg/s]'
-    """
-    _check(axes, results=(results, xr.Dataset), name=(name, str))
-    values, unit = _over_time(results, name)
-    step = max(1, len(values) // max(lines, 1))
-    axes.plot(results.time.values, values[::step].T, color="0.5", linewidth=0.5, alpha=0.5)
-    _draw_bands(axes, results.time.values, values, bands)
-    _label(axes, name, unit)
-
-
-def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[float] = BANDS) -> None:
-    """A coordinate or velocity of all samples over time: the median, and bands between quantiles.
-
-    Raises ValueError as `plot_spaghetti` does.
 
     >>> import matplotlib.pyplot as plt
     >>> import myoquat as mq
@@ -125,8 +100,20 @@ def plot_bands(axes: "Axes", results: xr.Dataset, name: str, bands: Sequence[flo
     """
     _check(axes, results=(results, xr.Dataset), name=(name, str))
     values, unit = _over_time(results, name)
-    _draw_bands(axes, results.time.values, values, bands)
-    _label(axes, name, unit)
+    time, ends = results.time.values, sorted(bands)
+    if lines:
+        axes.plot(time, values[:: max(1, len(values) // lines)].T, color="0.5", linewidth=0.5, alpha=0.5)
+    quantiles = np.nanquantile(values, ends, axis=0)
+    for k in range(len(ends) // 2):
+        label = f"{ends[k]:.0%} to {ends[-1 - k]:.0%}"
+        axes.fill_between(
+            time, quantiles[k], quantiles[-1 - k], color=LOWERING, alpha=0.15 + 0.2 * k, linewidth=0, label=label
+        )
+    axes.plot(time, np.nanmedian(values, axis=0), color=LOWERING, linewidth=2, label="median")
+    _style(axes)
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel(with_unit(figure_label(name), unit))
+    axes.legend(frameon=False, fontsize=8)
 
 
 def plot_sobol(axes: "Axes", indices: pd.DataFrame, most: int = 12) -> None:
@@ -171,38 +158,17 @@ def _check(axes: Any, **others: tuple[object, type]) -> None:
     check_types(axes=(axes, drawn), **others)
 
 
-def _draw_bands(axes: Any, time: Array, values: Array, bands: Sequence[float]) -> None:
-    quantiles = np.nanquantile(values, sorted(bands), axis=0)
-    for k in range(len(bands) // 2):
-        label = f"{sorted(bands)[k]:.0%} to {sorted(bands)[-1 - k]:.0%}"
-        axes.fill_between(
-            time, quantiles[k], quantiles[-1 - k], color=LOWERING, alpha=0.15 + 0.2 * k, linewidth=0, label=label
-        )
-    axes.plot(time, np.nanmedian(values, axis=0), color=LOWERING, linewidth=2, label="median")
-
-
 def _style(axes: Any) -> None:
     importlib.import_module("myoquat.core.figures").plain_axis(axes)  # matplotlib, for those who want figures
-
-
-def _label(axes: Any, name: str, unit: str) -> None:
-    _style(axes)
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel(with_unit(figure_label(name), unit))
-    axes.legend(frameon=False, fontsize=8)
 
 
 def _over_time(results: xr.Dataset, name: str) -> tuple[Array, str]:
     """(samples, times) one coordinate or velocity of the samples that have any, angles in degrees, and its unit."""
     if "q" not in results:
         raise ValueError("the study kept no times: give `times` to the Study")
-    for variable, along in (("q", "coordinate"), ("u", "velocity")):
-        labels = list(results[along].values)
-        if name in labels:
-            values = results[variable].values[:, :, labels.index(name)]
-            finite: Array = values[np.isfinite(values).any(axis=1)]
-            unit = str(results[f"{along}_unit"].values[labels.index(name)])
-            scale = np.degrees(1.0) if unit.startswith("rad") else 1.0
-            return scale * finite, unit.replace("rad", "deg")
-    known = ", ".join([*results.coordinate.values, *results.velocity.values])
-    raise ValueError(f"no coordinate or velocity is named {name!r}; there are: {known}")
+    names = results.coordinate.values.tolist()
+    (place,) = indices_of("coordinate or velocity", [name], [*names, *results.velocity.values])
+    array = results.q[..., place] if place < len(names) else results.u[..., place - len(names)]
+    finite: Array = array.values[np.isfinite(array.values).any(axis=1)]
+    unit = str(array[f"{'coordinate' if place < len(names) else 'velocity'}_unit"].values)
+    return np.degrees(finite) if unit.startswith("rad") else finite, unit.replace("rad", "deg")

@@ -44,7 +44,6 @@ __all__ = [
     "export",
     "stored",
     "to_table",
-    "to_trajectories",
     "units_of",
     "verify",
     "verify_results",
@@ -200,7 +199,7 @@ _WRITERS = (".csv", ".parquet")
 
 def to_table(results: xr.Dataset) -> pd.DataFrame:
     """One row per sample: the varied values by their names, status and stop, and every final value and summary as
-    '<variable>.<label>'. Trajectories are left to `to_trajectories`; `results.to_dataframe()` is xarray's own.
+    '<variable>.<label>'. Trajectories are `results.q.to_series().unstack()`.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import to_table
@@ -235,27 +234,6 @@ def _columns(results: xr.Dataset) -> Iterator[tuple[str, Array, str]]:
         for label, one, column in zip(results[along].values, own, array.values.T, strict=True):
             written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
             yield f"{prefix}{label}", column, written
-
-
-def to_trajectories(results: xr.Dataset) -> pd.DataFrame:
-    """One row per sample and kept time: every coordinate and velocity by its name.
-
-    >>> import myoquat as mq
-    >>> from myoquat.analysis.studies import to_trajectories
-    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
-    >>> results = mq.Study("two_link", vary, samples=2, duration=0.01, times=2).run(progress=False)
-    >>> to_trajectories(results)["A.Q0"].round(3).to_dict()
-    {(0, 0.005): 0.993, (0, 0.01): 0.993, (1, 0.005): 0.993, (1, 0.01): 0.993}
-    """
-    check_types(results=(results, "xarray.Dataset"))
-    if "q" not in results:
-        raise ValueError("the study kept no times")
-    found: dict[str, object] = {}
-    for name, along in (("q", "coordinate"), ("u", "velocity")):
-        array = results[name].values
-        found |= {str(label): array[:, :, i].reshape(-1) for i, label in enumerate(results[along].values)}
-    index = pd.MultiIndex.from_product([range(results.sizes["sample"]), results.time.values], names=["sample", "time"])
-    return pd.DataFrame(found, index=index)
 
 
 def check_export(path: str | Path, overwrite: bool = False) -> Path:

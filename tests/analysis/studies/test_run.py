@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from myoquat.analysis.studies import Study, recompute, study_of, to_table, to_trajectories
+from myoquat.analysis.studies import Study, recompute, study_of, to_table
 from myoquat.analysis.studies.engine import BY_ACCELERATION
 from myoquat.analysis.studies.store import contents_of
 from myoquat.analysis.studies.study import _block_size
@@ -233,6 +233,4 @@ def test_tables():
     assert np.array_equal(table["muscles.m2.optimal_length"], study.values()[:, 7])
     assert np.array_equal(table["work.m3"], found.work[:, 2])
     assert set(table["status"]) == {"ran to the end"}
-    long = to_trajectories(found)
-    assert np.array_equal(long.loc[(5, found.time.values[2]), "A.Q1"], found.q[5, 2, 1].item())
     assert len(found.to_dataframe())

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from myoquat.analysis.studies import Study, correlation, main_effects, sobol_indices
-from myoquat.analysis.studies.figures import plot_heat_map, plot_spaghetti, plot_tornado
+from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_tornado
 
 # At rest in space, with equal masses, nothing moves but by muscle m1; its peak force at the start is
 # Fmax (active + passive), linear in the strength, and no other strength matters.
@@ -70,9 +70,9 @@ def test_what_cannot_be_analysed(results):
     with pytest.raises(ValueError, match="0 of 320 samples ran to the end"):
         main_effects(failed, "peak_force.m1")
     with pytest.raises(ValueError, match="kept no times"):
-        plot_spaghetti(Figure().subplots(), other, "A.Q0")
-    with pytest.raises(ValueError, match=r"no coordinate or velocity is named 'x'; there are: A.Q0"):
-        plot_spaghetti(Figure().subplots(), results, "x")
+        plot_bands(Figure().subplots(), other, "A.Q0")
+    with pytest.raises(ValueError, match=r"no coordinate or velocity 'x'; nearest: A.Q0"):
+        plot_bands(Figure().subplots(), results, "x")
 
 
 def test_figures_show_the_numbers(results):
@@ -87,7 +87,7 @@ def test_figures_show_the_numbers(results):
     table = correlation(results, ["peak_force.m1", "peak_force.m2"])
     image = plot_heat_map(heat, table)
     assert np.array_equal(image.get_array(), table.to_numpy())
-    plot_spaghetti(spaghetti, results, "A.omega_x", lines=10)
+    plot_bands(spaghetti, results, "A.omega_x", lines=10)
     median = next(line for line in spaghetti.lines if line.get_label() == "median")
     np.testing.assert_allclose(median.get_ydata(), np.degrees(np.median(results.u[:, :, 0], axis=0)), rtol=1e-12)
     assert spaghetti.get_ylabel() == "A.omega_x [deg/s]"
