@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from myoquat.analysis.comparison import ModelComparison
 from myoquat.analysis.comparison.sides import SAME
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
+from myoquat.core.arguments import indices_of
 from myoquat.core.figures import TITLES as TITLES_OF_MOTION
 from myoquat.core.figures import (
     Panel,
@@ -31,12 +32,18 @@ from myoquat.core.figures import (
     small_axes,
 )
 from myoquat.core.labels import figure_label, with_unit
+from myoquat.core.lazy_imports import Library
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_text
 from myoquat.kernels import Outcome
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from myoquat.analysis import studies
+    from myoquat.analysis.studies import results as studied
+else:  # an extra, which reports of other results do without
+    studies, studied = Library("myoquat.analysis.studies"), Library("myoquat.analysis.studies.results")
 
 __all__ = [
     "band_figure",
@@ -52,7 +59,6 @@ __all__ = [
 MAX_DRAWN_COLUMNS = 96  # columns of a table that are drawn; the page names the others
 LAYOUT_DIGITS = 4  # of positions in a figure, as parts of its size
 SHARED = ("N", "N m", "mm")  # units of axes with one scale
-STUDIES = "myoquat.analysis.studies"  # an extra, which reports of other results do without
 NO_AXES: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 TITLES = TITLES_OF_MOTION | {
     "N": "forces",
@@ -195,15 +201,11 @@ MAX_OUTPUTS, MAX_PARAMETERS, MAX_BANDS = 9, 12, 6  # of a figure
 FINAL = ("q_final.", "u_final.")  # columns of final coordinates and velocities
 
 
-def _studies() -> Any:
-    return importlib.import_module(STUDIES)
-
-
 def write_study_report(results: "xr.Dataset", path: Path, title: str) -> None:
     """Write the page: samples by how they ended, parameters and results as tables, main effects, correlations, and
     bands over time where the study kept any."""
-    table = _studies().to_table(results)
-    units = importlib.import_module(f"{STUDIES}.results").units_of(results)
+    table = studies.to_table(results)
+    units = studied.units_of(results)
     good = table[results.status.values == Outcome.COMPLETED]
     names = [str(name) for name in results.parameter.values]
     outputs = [n for n in table.columns if n not in (*names, "status", "stopped_at") and good[n].nunique() > 1]
@@ -232,21 +234,21 @@ def _statistics(table: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
 
 
 def _tornados(results: "xr.Dataset", outputs: list[str]) -> Figure:
-    effects = _studies().main_effects(results, outputs)
+    effects = studies.main_effects(results, outputs)
     figure, axes = small_axes(len(outputs), AXES_PER_ROW, 15, 3.2)
     for axis, name in zip(axes, outputs, strict=True):
         column = effects[name]
         column.attrs["units"] = effects.attrs["units"]
-        _studies().plot_tornado(column, 6, axes=axis)
+        studies.plot_tornado(column, 6, axes=axis)
     return figure
 
 
 def _correlations(results: "xr.Dataset", outputs: list[str], names: list[str]) -> Figure:
-    table = _studies().correlation(results, outputs)
+    table = studies.correlation(results, outputs)
     strongest = table.abs().max(axis=1).sort_values(ascending=False).index[:MAX_PARAMETERS]
     shown = table.loc[[name for name in names if name in strongest]]
     figure = Picture(figsize=(3 + 1.2 * len(outputs), 1.5 + 0.4 * len(shown)), layout="constrained")
-    _studies().plot_heat_map(figure.subplots(), shown)
+    studies.plot_heat_map(figure.subplots(), shown)
     return figure
 
 
@@ -254,7 +256,7 @@ def _bands(results: "xr.Dataset") -> Figure:
     names = [str(name) for name in results.coordinate.values][:MAX_BANDS]
     figure, axes = small_axes(len(names), AXES_PER_ROW, 15, 3.0)
     for k, (axis, name) in enumerate(zip(axes, names, strict=True)):
-        _studies().plot_bands(axis, results, name)
+        studies.plot_bands(axis, results, name)
         axis.get_legend().remove()
         if (k + 1) % AXES_PER_ROW == 0 or k + 1 == len(names):  # one legend per row, beside it
             legend_beside(axis)
@@ -270,18 +272,17 @@ CURVES_PER_ROW, MAX_CURVES = 4, 48  # of the figure of bands
 WHOLE_NUMBERS = ("samples", "seed", "frames")
 
 
-def inputs_named(changes: Iterable[tuple[str, float]]) -> Any:
-    """The uncertain inputs with changes (name, number); BadParameter for an unknown name."""
-    known_inputs = _studies().UncertainInputs
-    known = [field.name for field in fields(known_inputs)]
-    for name, _ in changes:
-        if name not in known:
-            raise click.BadParameter(f"--uncertain is NAME=NUMBER with one of {', '.join(known)}, not {name!r}")
+def inputs_named(changes: Iterable[tuple[str, float]]) -> "studies.UncertainInputs":
+    """The uncertain inputs with changes (name, number); ValueError for an unknown name."""
+    known = [field.name for field in fields(studies.UncertainInputs)]
+    indices_of("deviation for --uncertain:", [name for name, _ in changes], known)
     given: dict[str, Any] = {name: int(x) if name in WHOLE_NUMBERS and x == int(x) else x for name, x in changes}
-    return known_inputs(**given)
+    return studies.UncertainInputs(**given)
 
 
-def uncertain_sections(found: Any, inputs: Any, output: Path, overwrite: bool) -> list[Shown]:
+def uncertain_sections(
+    found: "studies.UncertainCurves", inputs: "studies.UncertainInputs", output: Path, overwrite: bool
+) -> list[Shown]:
     """Bands of the curves, and the share of each source in their variance, written as OUTPUT_bands.csv and
     OUTPUT_shares.csv beside the output too."""
     click.echo(f"uncertainty: {summary_of(found)}")
@@ -301,7 +302,7 @@ def uncertain_sections(found: Any, inputs: Any, output: Path, overwrite: bool) -
     ]
 
 
-def band_figure(found: Any, time: Array | None = None, measured: Array | None = None) -> Figure:
+def band_figure(found: "studies.UncertainCurves", time: Array | None = None, measured: Array | None = None) -> Figure:
     """A small axis for each curve with its band, and with measured values (k, n) at other times (k,) [s]."""
     figure, axes = small_axes(len(found.names), CURVES_PER_ROW, 12.0, 1.9, 0.4)
     for axis, name in zip(axes, found.names, strict=True):

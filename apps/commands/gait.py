@@ -17,7 +17,6 @@ from myoquat.analysis.motion import (
     landmarks,
     load_forces,
     load_markers,
-    load_motion,
 )
 from myoquat.apps.commands import options
 from myoquat.apps.report import Drawn, Numbers, Said, summary_of
@@ -73,7 +72,7 @@ def command(given: Any) -> None:
     heels = {side: pair[0] for side, pair in feet.items()}
     found = gait_parameters(events, seen if len(heels) == 2 else None, heels, direction=given.direction,
                             belt_speed=given.belt_speed)  # fmt: skip
-    cycles = [gait_cycles(_curves(path, given.model, given.degrees), events) for path in given.curves]
+    cycles = [gait_cycles(_curves(given, path), events) for path in given.curves]
     table = found.to_dataframe()
     click.echo(summary_of(events))
     shown = table[["unit", "right", "right_sd", "left", "left_sd"]]
@@ -107,14 +106,14 @@ def _recorded(given: Any, names: Sequence[str]) -> Markers | None:
     return landmarks(model, options.recorded(given, model), names)
 
 
-def _curves(path: Path, model: str | None, degrees: bool | None) -> Any:
+def _curves(given: Any, path: Path) -> Any:
     """A table over time; the motion where the model is known and the table holds its coordinates."""
     table = load_table(path)
-    if model is not None:
-        loaded = load_model(model)
-        names = {*loaded.system.coordinate_names, *(f"{name}_u" for name in loaded.system.coordinate_names)}
+    if given.model is not None:
+        model = load_model(given.model)
+        names = {*model.system.coordinate_names, *(f"{name}_u" for name in model.system.coordinate_names)}
         if {bare_name(str(column), names) for column in table.columns} <= names:
-            return load_motion(path, loaded, in_degrees=degrees, start=loaded.start)
+            return options.recorded(given, model, path)
     return table
 
 
