@@ -12,10 +12,8 @@ from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
 from myoquat.core.arguments import check_type
-from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array
-from myoquat.data.motions import Forces, Motion
-from myoquat.joints.multibody.system import ArticulatedSystem
+from myoquat.data.motions import Motion
 from myoquat.muscle import Model
 from myoquat.muscle.constraints.path_length import solved_surface
 
@@ -27,7 +25,6 @@ __all__ = [
     "check_guessed_motion",
     "check_inside",
     "check_items",
-    "check_loads",
     "check_periodic_ends",
     "check_same_unknowns",
     "check_scales",
@@ -147,24 +144,6 @@ def check_third_derivatives(plant: Plant) -> None:
                 'derivatives, which Ipopt(hessian="limited-memory") takes. Exact Hessians need second ones, which '
                 "fitted paths have: model.with_fitted_paths(fit_paths(model, poses)) replaces the path"
             )
-
-
-def check_loads(loads: Forces | None, system: ArticulatedSystem) -> None:
-    """ValueError for a load on a body that the model does not have, or in such axes."""
-    if loads is None:
-        return
-    known = (system.ground, *system.body_names)
-    for entry, names in (
-        ("bodies", loads.bodies),
-        ("force_frames", loads.force_frames),
-        ("point_frames", loads.point_frames),
-    ):
-        for load, name in zip(loads.names, names, strict=True):
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=3) or known[:8]
-                raise ValueError(
-                    f"loads: {entry} of {load!r}: the model has no body {name!r}; nearest: {', '.join(near)}"
-                )
 
 
 START_TOLERANCE = 1e-6  # [m, rad, m/s, rad/s] by which a fixed start may miss the constraints

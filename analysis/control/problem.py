@@ -18,7 +18,6 @@ from myoquat.analysis.control.checks import (
     check_guessed_motion,
     check_inside,
     check_items,
-    check_loads,
     check_periodic_ends,
     check_same_unknowns,
     check_scales,
@@ -44,6 +43,7 @@ from myoquat.analysis.control.quantities import Ends, Quantities, Unknown
 from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
+from myoquat.analysis.motion.inverse_dynamics import check_frames
 from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -132,8 +132,8 @@ class Problem:
         check_items("constraints", self.constraints, (PathCondition, BoundaryConstraint))
         if not math.isfinite(self.start):
             raise ValueError(f"start must be finite, not {self.start}")
-        if not isinstance(self.model, Equations):
-            check_loads(self.loads, system_of(self.model))
+        if self.loads is not None and not isinstance(self.model, Equations):
+            check_frames(system_of(self.model), self.loads)
         if self.prescribed is not None and self._span[0] != self._span[1]:
             raise ValueError("a prescribed motion needs a fixed duration")
         for goal in self.goals:

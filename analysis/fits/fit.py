@@ -132,7 +132,7 @@ def fit_paths(
     check_types(model=(model, Model))
     settings = FitSettings() if settings is None else settings
     q = given_poses(model, poses)
-    names, chosen = chosen_muscles("fit_paths", model, muscles)
+    names, chosen = chosen_muscles(model, muscles)
     allowed = allowed_motions(model, q)
     solved = inspected_paths(model, q, allowed, settings.near)
     usable = solved.usable

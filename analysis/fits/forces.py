@@ -82,7 +82,7 @@ def fit_joint_forces(
     check_types(model=(model, Model), body=(body, str))
     settings = FitSettings() if settings is None else settings
     q = given_poses(model, poses)
-    names, chosen = chosen_muscles("fit_joint_forces", model, muscles)
+    names, chosen = chosen_muscles(model, muscles)
     force = _in_parent(model, body, q)
     solved, allowed = solved_paths(model, q, settings.near), allowed_motions(model, q)
     usable = solved.usable & np.isfinite(force).all(axis=-1)

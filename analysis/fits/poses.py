@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.dynamics.constraints import assemble, constraints_of
@@ -160,10 +160,7 @@ def given_poses(model: Model, poses: ArrayLike | None) -> Array:
     return found.reshape(-1, model.system.nq)
 
 
-def chosen_muscles(caller: str, model: Model, muscles: Sequence[str] | None) -> tuple[Sequence[str], list[int]]:
-    """Names and numbers of the muscles, all without names; ValueError, with the caller, for names of no muscle."""
+def chosen_muscles(model: Model, muscles: Sequence[str] | None) -> tuple[Sequence[str], list[int]]:
+    """Names and numbers of the muscles, all without names; ValueError for names of no muscle."""
     names = model.muscle_names if muscles is None else muscles
-    unknown = [name for name in names if name not in model.muscle_names]
-    if unknown:
-        raise ValueError(f"{caller}: the model has no muscle {unknown[0]!r}")
-    return names, [model.muscle_names.index(name) for name in names]
+    return names, indices_of("muscle", names, model.muscle_names)

@@ -645,8 +645,7 @@ def plot_cycles(
     cycles = [_cycle_of(table, None if spans is None else spans[k]) for k, table in enumerate(tables)]
     chosen = list(tables[0].columns) if names is None else list(names)
     for table in tables:
-        if unknown := [name for name in chosen if name not in table]:
-            raise ValueError(f"names: {unknown[0]!r} does not exist; known: {', '.join(map(str, table.columns))}")
+        indices_of("curve", chosen, [str(column) for column in table.columns])
     each = np.concatenate([over_cycles(table[chosen], [cycle]) for table, cycle in zip(tables, cycles, strict=True)])
     spread = each.std(axis=0, ddof=1) if len(trials) > 1 else None
     panels = _panels(chosen, tables[0].attrs["units"], each.mean(axis=0), spread, _bands(reference or {}))

@@ -30,6 +30,7 @@ __all__ = [
     "ConstraintForces",
     "JointTorques",
     "Load",
+    "check_frames",
     "external_wrenches",
     "inverse_dynamics_of_motion",
     "load_columns",
@@ -354,7 +355,7 @@ def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> A
     check_types(loads=(loads, Forces))
     motion = motion_of(motion)
     system = system_of(model)
-    _check_frames(system, loads)
+    check_frames(system, loads)
     if not len(motion.time) or not loads.bodies:
         return np.zeros((len(motion.time), len(system.bodies), 6))
     frames = loads.frames
@@ -370,13 +371,13 @@ def external_wrenches(model: SystemLike, motion: MotionLike, loads: Forces) -> A
     return evaluate("external_wrenches", (system.content_key, frames), wrenches, inputs, 2)
 
 
-def _check_frames(system: ArticulatedSystem, loads: Forces) -> None:
+def check_frames(system: ArticulatedSystem, loads: Forces) -> None:
+    """ValueError for a load on no body, or in the axes of a body that the system lacks."""
     known = (system.ground, *system.body_names)
-    for name, body in zip(loads.names, loads.bodies, strict=True):
-        if not body:
+    for name, *frames in zip(loads.names, loads.bodies, loads.force_frames, loads.point_frames, strict=True):
+        if not frames[0]:
             raise ValueError(f"the load {name!r} is on no body yet; loads.applied_to({{{name!r}: ...}}) says on which")
-    for frames in (loads.bodies, loads.force_frames, loads.point_frames):
-        indices_of("body", frames, known)
+        indices_of(f"body for the load {name!r}:", frames, known)
 
 
 def _labelled(name: str, unit: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.analysis.recruitment.moment_arms import moment_arms, starting_at
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types, indices_of, real_array, real_array_with_gaps
 from myoquat.core.figures import MIN_RANGE, Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
@@ -278,15 +278,9 @@ def plot_tensions(
 def _checked(model: Model, muscles: Sequence[str] | None, over: str, q: ArrayLike | None) -> tuple[list[int], Model]:
     """The numbers of the muscles, and the model at the pose of the other coordinates."""
     check_types(model=(model, Model), over=(over, str))
-    known = (*model.system.coordinate_names, *model.system.angle_names)
-    if over not in known:
-        raise ValueError(f"over: coordinate {over!r} does not exist; known: {', '.join(known)}")
+    indices_of("coordinate for over:", [over], (*model.system.coordinate_names, *model.system.angle_names))
     names = model.muscle_names if muscles is None else ([muscles] if isinstance(muscles, str) else muscles)
-    for name in names:
-        if name not in model.muscle_names:
-            raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
-    chosen = [model.muscle_names.index(name) for name in names]
-    return chosen, model if q is None else replace(model, start_q=tuple(map(float, real_array("q", q))))
+    return indices_of("muscle", names, model.muscle_names), starting_at(model, q)
 
 
 def _figure(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.task_coordinates import velocity_of
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
@@ -108,9 +108,7 @@ def moment_arms(
     frame_of_all = pd.DataFrame(table, index=rows, columns=pd.Index(names, name="moment arm"))
     if coordinates is None:
         return frame_of_all
-    unknown = [name for name in coordinates if name not in names]
-    if unknown:
-        raise ValueError(f"no moment arm is called {unknown[0]!r}; there are: {', '.join(names)}")
+    indices_of("moment arm", coordinates, names)
     return frame_of_all[list(coordinates)]
 
 
@@ -250,6 +248,11 @@ def _driven(model: Model, q: Any, name: str, slope: Any, above: tuple[str, ...] 
     return found
 
 
+def starting_at(model: Model, q: ArrayLike | None) -> Model:
+    """The model whose start is the pose q (nq,), its own if None."""
+    return model if q is None else replace(model, start_q=tuple(map(float, real_array("q", q))))
+
+
 def moment_arm_surface(
     model: Model,
     over: Mapping[str, Any],
@@ -282,17 +285,12 @@ def moment_arm_surface(
     system = model.system
     if not 1 <= len(over) <= 2:
         raise ValueError(f"over: one or two coordinates are wanted, not {len(over)}")
-    known = (*system.coordinate_names, *system.angle_names)
-    if unknown := [name for name in over if name not in known]:
-        raise ValueError(f"over: coordinate {unknown[0]!r} does not exist; known: {', '.join(known)}")
+    indices_of("coordinate for over:", over, (*system.coordinate_names, *system.angle_names))
     chosen = list(model.muscle_names if muscles is None else muscles)
-    for name in chosen:
-        if name not in model.muscle_names:
-            raise ValueError(f"muscles: {name!r} does not exist; known: {', '.join(model.muscle_names)}")
+    indices_of("muscle", chosen, model.muscle_names)
     values = {name: np.atleast_1d(real_array(name, x)) for name, x in over.items()}
     grid = np.meshgrid(*values.values(), indexing="ij")
-    base = model if q is None else replace(model, start_q=tuple(map(float, real_array("q", q))))
-    poses = base.pose(dict(zip(values, grid, strict=True)))
+    poses = starting_at(model, q).pose(dict(zip(values, grid, strict=True)))
     wanted = next(iter(over)) if arm is None else arm
     table = moment_arms(model, poses.reshape(-1, system.nq), [wanted], **options)
     shape = (*grid[0].shape, len(model.muscles))

@@ -17,7 +17,7 @@ import numpy as np
 from myoquat.analysis.studies.design import Design, axes_of, parameters_of
 from myoquat.analysis.studies.summaries import check_summaries
 from myoquat.analysis.studies.trial import MuscleTrial
-from myoquat.core.arguments import check_unmasked, real_array
+from myoquat.core.arguments import check_unmasked, indices_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data import load_model
@@ -291,8 +291,7 @@ class Specification:
             raise ValueError(f"limits must be a table of (low, high) by name, not {self.limits!r}")
         known = (*self.model.system.coordinate_names, *self.model.system.velocity_names)
         for name, ends in self.limits.items():
-            if name not in known:
-                raise ValueError(f"limits: no coordinate or velocity is named {name!r}; there are: {', '.join(known)}")
+            indices_of("coordinate or velocity for limits:", [name], known)
             low_high = _numbers(f"limits: {name}", ends)
             if len(low_high) != 2 or not low_high[0] < low_high[1]:
                 raise ValueError(f"limits: {name} needs (low, high) in this order, not {low_high}")

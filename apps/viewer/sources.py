@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from myoquat.apps.viewer.scene import Frame, FrameCache, Look, Scene
-from myoquat.core.arguments import PATH, check_types
+from myoquat.core.arguments import PATH, check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -167,9 +167,7 @@ def installed_geometry() -> list[Path]:
 def check_frames(forces: Forces, system: ArticulatedSystem) -> None:
     """ValueError for loads in the axes of a body that the system lacks."""
     known = (system.ground, "ground", *system.body_names)
-    for name in (*forces.force_frames, *forces.point_frames):
-        if name not in known:
-            raise ValueError(f"the loads are in the axes of {name!r}, which the model lacks")
+    indices_of("body for the axes of loads:", (*forces.force_frames, *forces.point_frames), known)
 
 
 MAX_ARROW = 0.5  # of the figure's size: the arrow of the greatest force of the record

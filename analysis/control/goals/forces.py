@@ -210,9 +210,7 @@ def _checked(plant: Plant, what: str, body: str, pulls: JointForceFits | None) -
     fitted = {} if pulls is None else pulls.functions
     if pulls is not None and plant.system.indices.body(pulls.body) != plant.system.indices.body(body):
         raise ValueError(f"{what}: pulls are fits for the joint of {pulls.body!r}, not {body!r}")
-    unknown = [name for name in fitted if name not in plant.muscle_names]
-    if unknown:
-        raise ValueError(f"{what}: pulls are fits of {unknown[0]!r}, which is no muscle of the model")
+    indices_of(f"muscle for pulls of the {what}:", fitted, plant.muscle_names)
     try:
         if plant.muscle_names:
             paths_on_bones(muscle for muscle in plant.equations.muscled.muscles if muscle.name not in fitted)

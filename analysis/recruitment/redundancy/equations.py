@@ -25,7 +25,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import (
     reserves_of,
 )
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import indices_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -264,9 +264,7 @@ class Effort:
             raise ValueError(f'the effort is that of "activation" or "stress", not of {self.of!r}')
         given = self.weights
         if isinstance(given, Mapping):
-            unknown = [name for name in given if name not in names]
-            if unknown:
-                raise ValueError(f"weights: no muscle {unknown[0]!r}; these are {', '.join(names)}")
+            indices_of("muscle for weights:", given, names)
             given = [float(given.get(name, 1.0)) for name in names]
         weights = real_array("weights", given)
         if not (np.isfinite(weights).all() and (weights >= 0).all()):

@@ -145,8 +145,8 @@ WRONG = [
     (ValueError, of_arm(initial={"q": arm().start, "A": [1.0, 0, 0, 0]}), "'A' is given twice, by its name and by 'q'"),
     (ValueError, of_arm(bounds={"A.Q0": (0, 1)}), "component of a quaternion"),
     (ValueError, of_arm(initial={"A": [1.0, 1.0, 0, 0]}), "unit quaternion"),
-    (ValueError, of_arm(loads=pushed("C")), "loads: bodies of 'push': the model has no body"),
-    (ValueError, of_arm(loads=pushed("B", ("ground",), ("elsewhere",))), "loads: point_frames of 'push': the model"),
+    (ValueError, of_arm(loads=pushed("C")), "no body for the load 'push': 'C'"),
+    (ValueError, of_arm(loads=pushed("B", ("ground",), ("elsewhere",))), "no body for the load 'push': 'elsewhere'"),
     (ValueError, of_arm(parameters={"bodies.A.mass": (2.0, 1.0)}), "parameters: bodies.A.mass': the bounds contradict"),
     (
         ValueError,

@@ -37,7 +37,7 @@ def test_other_arguments_are_rejected():
         plot_cycles([])
     with pytest.raises(ValueError, match="spans: 1 are needed, one for each trial, not 2"):
         plot_cycles([trial(0, 1)], spans=[(0, 1), (0, 1)])
-    with pytest.raises(ValueError, match="names: 'hip' does not exist; known: knee"):
+    with pytest.raises(ValueError, match="no curve 'hip'; nearest: knee"):
         plot_cycles([trial(0, 1)], ["hip"])
     with pytest.raises(ValueError, match="has no length"):
         plot_cycles([trial(0, 1)], spans=[(1, 1)])

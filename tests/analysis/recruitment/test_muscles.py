@@ -124,7 +124,7 @@ def test_couplers_are_followed_along_their_chain(leg, rng):
 
 def test_unknown_things_are_named(leg):
     q = np.array(leg.start_q)
-    with pytest.raises(ValueError, match="no moment arm is called 'elbow'; there are: root_rx"):
+    with pytest.raises(ValueError, match="no moment arm 'elbow'; nearest: root_rx"):
         moment_arms(leg, q, ["elbow"])
     with pytest.raises(ValueError, match="frame is one of child, parent"):
         moment_arms(leg, q, frame="world")

@@ -326,7 +326,8 @@ def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk,
 def test_bad_questions(shoulder, trunk, rng):
     motion, _ = caused(shoulder, rng, 3)
     for arguments, words in (
-        ({"effort": Effort(11.0)}, "power must lie in"), ({"effort": Effort(weights={"m9": 1.0})}, "no muscle 'm9'"),
+        ({"effort": Effort(11.0)}, "power must lie in"),
+        ({"effort": Effort(weights={"m9": 1.0})}, "no muscle for weights: 'm9'"),
         ({"effort": Effort(weights=-1.0)}, "not negative"), ({"effort": Effort(of="power")}, "or"),
         ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
         ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),

@@ -56,7 +56,7 @@ def test_tensions_are_those_at_rest():
 
 
 def test_names_that_do_not_exist_are_rejected():
-    with pytest.raises(ValueError, match="over: coordinate 'elbow' does not exist"):
+    with pytest.raises(ValueError, match="no coordinate for over: 'elbow'"):
         plot_moment_arms(ARM, over="elbow")
-    with pytest.raises(ValueError, match="muscles: 'm9' does not exist"):
+    with pytest.raises(ValueError, match="no muscle 'm9'"):
         plot_lengths(ARM, ["m9"], over="A.p2")
