@@ -138,7 +138,7 @@ def test_changes_without_uncertainty_and_unknown_ones_are_named(model, tmp_path,
     assert "give both" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([*arguments, "--uncertainty", "--uncertain", "mass=0.1"])
-    assert "one of marker_placement" in capsys.readouterr().err
+    assert "nearest: marker_placement" in capsys.readouterr().err
 
 
 def test_proportional_forces_leave_passive_ones_out(model):
