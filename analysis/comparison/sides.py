@@ -209,8 +209,8 @@ def match_names(
     ValueError for a mapping of names that do not exist, or of two names of A to one of B.
     """
     mapping = mapping or {}
-    for side, names, known in (("A", mapping, first), ("B", mapping.values(), second)):
-        indices_of(f"name among the {what} of {side}:", names, known)
+    for side, mapped, known in (("A", list(mapping), first), ("B", list(mapping.values()), second)):
+        indices_of(f"name among the {what} of {side}:", mapped, known)
     if twice := [name for name, count in Counter(mapping.values()).items() if count > 1]:
         raise ValueError(f"{what}: two names are mapped to {twice[0]!r}")
     rules = {name: (other, MAPPED) for name, other in mapping.items()}

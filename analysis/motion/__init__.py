@@ -14,7 +14,7 @@ from myoquat.analysis.motion.gait import (
     landmarks,
 )
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, external_wrenches, inverse_dynamics_of_motion
-from myoquat.analysis.motion.inverse_kinematics import FitOptions, MotionWarning, inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_kinematics
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.kalman import FilteredMotion, FilterNoise, kalman_filter
 from myoquat.analysis.motion.problem import Sensor
@@ -37,7 +37,6 @@ from myoquat.data.motions import (
 __all__ = [
     "FilterNoise",
     "FilteredMotion",
-    "FitOptions",
     "FittedMotion",
     "Forces",
     "GaitCycles",

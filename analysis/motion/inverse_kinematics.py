@@ -22,8 +22,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import by_pattern, check_types, indices_of, options_of, real_array
-from myoquat.core.records import dataclass
+from myoquat.core.arguments import by_pattern, check_types, indices_of, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
@@ -35,7 +34,7 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.model import Model
 
-__all__ = ["FitOptions", "MotionWarning", "inverse_kinematics"]
+__all__ = ["MotionWarning", "inverse_kinematics"]
 
 IN_LOCK = 1e-6  # sine of an angle's distance from its lock
 MAX_CACHED_PROBLEMS = 8  # problems whose names have been checked
@@ -48,29 +47,6 @@ class MotionWarning(UserWarning):
     >>> issubclass(MotionWarning, UserWarning)  # warnings.simplefilter("ignore", MotionWarning) silences it
     True
     """
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How poses are fitted to recorded data; see the arguments of the same names of `inverse_kinematics`.
-
-    ValueError for another method than "batch" and "sequential".
-
-    >>> from myoquat.analysis.motion import FitOptions
-    >>> FitOptions(locked=("knee_angle_r",), ranges=False).method
-    'batch'
-    """
-
-    locked: Collection[str] | None = None
-    ranges: bool = True
-    constraint_weight: float | Mapping[str, float] = np.inf
-    start: ArrayLike | None = None
-    method: str = "batch"
-    ignore: Collection[str] = ()
-
-    def __post_init__(self) -> None:
-        if self.method not in ("batch", "sequential"):
-            raise ValueError(f"method is 'batch' or 'sequential', not {self.method!r}")
 
 
 MAX_NAMED = 6  # names in a message
@@ -105,7 +81,7 @@ def inverse_kinematics(
     weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (),
     coordinates: Mapping[str, ArrayLike] | None = None, locked: Collection[str] | None = None, ranges: bool = True,
     constraint_weight: float | Mapping[str, float] = np.inf, start: ArrayLike | None = None, method: str = "batch",
-    ignore: Collection[str] = (), options: FitOptions | None = None,
+    ignore: Collection[str] = (),
 ) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
@@ -130,7 +106,6 @@ def inverse_kinematics(
     method             "sequential": each frame from the one before. Or "batch": every 32nd frame from the one before,
                        then the others from the nearest known one, side by side.
     ignore             names in the data that may be passed over without a warning.
-    options            `FitOptions`: the options from `locked` to `ignore` in a record instead of singly.
 
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
     converged.
@@ -148,32 +123,31 @@ def inverse_kinematics(
     array([[1.570796]])
     """
     check_types(model=(model, Model), data=(data, (Markers, Orientations, tuple)))
-    single = FitOptions(locked, ranges, constraint_weight, start, method, ignore)
-    options = options_of("options", options, single)
+    if method not in ("batch", "sequential"):
+        raise ValueError(f"method is 'batch' or 'sequential', not {method!r}")
     markers, orientations = _parts(data)
-    pulling = options.constraint_weight
     setting = _setting(
         _Same(model),
         (() if markers is None else markers.names, () if orientations is None else orientations.names),
         tuple((name, float(weight)) for name, weight in (weights or {}).items()),
         tuple(coordinates or ()),
         tuple(sensors),
-        None if options.locked is None else tuple(options.locked),
-        options.ranges,
-        pulling if isinstance(pulling, (int, float)) else tuple(pulling.items()),
+        None if locked is None else tuple(locked),
+        ranges,
+        constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
     )
     for which, strange in setting.strange.items():
-        if unknown := [nearest for name, nearest in strange.items() if name not in options.ignore]:
+        if unknown := [nearest for name, nearest in strange.items() if name not in ignore]:
             message = f"not used, since the model has no such {which}: {', '.join(unknown)}"
             warnings.warn(message, MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
     names = model.system.coordinate_names
     found = {names.index(c.name): c.range for c in model.coordinates if c.range is not None and c.name in names}
-    wanted = found if options.start is None else None
-    first = _start(model, options.start, len(time))
+    wanted = found if start is None else None
+    first = _start(model, start, len(time))
     _warn_of_locked_tasks(setting.problem, coordinates or {}, first)
-    motion = fit_frames(setting.problem, time, frames, first, options.method, wanted)
+    motion = fit_frames(setting.problem, time, frames, first, method, wanted)
     _warn_of_locks(motion, setting.problem)
     return motion
 

@@ -34,11 +34,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.motion.inverse_kinematics import FitOptions, inverse_kinematics
+from myoquat.analysis.motion.inverse_kinematics import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
 from myoquat.analysis.motion.scaling import check_axes
 from myoquat.analysis.motion.structure import Data
-from myoquat.core.arguments import check_types, indices_of, options_of
+from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
@@ -335,7 +335,6 @@ def estimate_scale(
     factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
     mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
-    options: FitOptions | None = None,
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
@@ -353,7 +352,6 @@ def estimate_scale(
     offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
     fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
     mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
-    options           `FitOptions`: locked, ranges, start and ignore in a record instead of singly.
 
     Raises ValueError for bodies, axes, markers and factors that do not exist, and for deviations that are not positive
     and finite. It is raised too for fewer than two frames, and as by `inverse_kinematics`.
@@ -383,8 +381,7 @@ def estimate_scale(
     means = np.array([(expected or {}).get(name, 1.0) for name in wanted], dtype=float)
     if len(trial.time) < 2:
         raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
-    options = options_of("options", options, FitOptions(locked, ranges, start=start, ignore=ignore))
-    fit = inverse_kinematics(model, trial, weights, options=options)
+    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
     seen, poses = ~fit.empty, fit.problem
     if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from myoquat.analysis.motion import (
-    FitOptions,
     FittedMotion,
     JointTorques,
     inverse_dynamics_of_motion,
@@ -240,7 +239,7 @@ class MotionSteps:
 
     weights      of `inverse_kinematics`
     coordinates  wanted ones, of `inverse_kinematics`
-    options      of `inverse_kinematics`
+    options      others of `inverse_kinematics`, by name
     cutoff       [Hz] of `smooth`
     method       of `smooth`
     consistent   whether `consistent_derivatives` follows
@@ -253,7 +252,7 @@ class MotionSteps:
 
     weights: Mapping[str, float] | None = None
     coordinates: Mapping[str, ArrayLike] | None = None
-    options: FitOptions = field(default_factory=FitOptions)
+    options: Mapping[str, Any] = field(default_factory=dict)
     cutoff: float | None = 6.0
     method: Literal["rotations", "angles"] = "rotations"
     consistent: bool = False
@@ -261,8 +260,8 @@ class MotionSteps:
 
     def fitted(self, model: Model, markers: Markers, start: Array | None = None) -> FittedMotion:
         """The motion that fits the markers, near poses start (t, nq)."""
-        options = self.options if start is None else replace(self.options, start=start)
-        return inverse_kinematics(model, markers, self.weights, coordinates=self.coordinates, options=options)
+        options = self.options if start is None else {**self.options, "start": start}
+        return inverse_kinematics(model, markers, self.weights, coordinates=self.coordinates, **options)
 
     def moving(self, model: Model, motion: Motion) -> Motion:
         """The motion with u and udot."""

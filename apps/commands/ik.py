@@ -5,7 +5,6 @@ from typing import Any
 import click
 import numpy as np
 
-from myoquat.analysis.motion import FitOptions
 from myoquat.apps.commands import options
 from myoquat.apps.commands.parsing import fit_markers, markers_between
 from myoquat.apps.opensim_tools.sections import angle_units, marker_errors
@@ -44,7 +43,7 @@ def command(given: Any) -> None:
     options.store(given, given.errors, fit.errors().to_csv)
 
     def varied(studies: Any, inputs: Any) -> Any:
-        steps = studies.MotionSteps(dict(given.weights), options=FitOptions(constraint_weight=given.constraint_weight))
+        steps = studies.MotionSteps(dict(given.weights), options={"constraint_weight": given.constraint_weight})
         return studies.uncertain_angles(model, markers_between(given.markers, given), inputs, steps)
 
     more = options.bands(given, varied)

@@ -8,7 +8,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from myoquat.analysis.motion import FitOptions, FittedMotion, load_forces, smooth
+from myoquat.analysis.motion import FittedMotion, load_forces, smooth
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.analysis.recruitment import JointLoads, consistent_derivatives, joint_loads
 from myoquat.analysis.recruitment.joint_loads import SIDES
@@ -127,7 +127,7 @@ def command(given: Any) -> None:
         if found is None:
             raise click.BadParameter("--uncertainty varies what is found: not with --forces, or without muscles")
         method = "angles" if given.angles else "rotations"
-        steps = studies.MotionSteps(dict(given.weights), None, FitOptions(), given.cutoff, method, given.consistent)
+        steps = studies.MotionSteps(dict(given.weights), None, {}, given.cutoff, method, given.consistent)
         wanted = studies.LoadsWanted(found.reserves, found.cones, None, joints, given.on, given.frame)
         seen = markers_between(given.motion, given) if from_markers else recorded
         return studies.uncertain_loads(found.model, seen, external, inputs, steps, wanted)
