@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from myoquat.analysis.recruitment import moment_posterior
 from myoquat.analysis.studies import UncertainCurves, UncertainInputs
-from myoquat.apps.drawing import band_figure
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
+from myoquat.apps.study_pages import band_figure
 from myoquat.core.records import dataclass
 from validation import belli_shoulder as belli
 from validation import emg_driven_leg as leg

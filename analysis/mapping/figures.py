@@ -80,9 +80,11 @@ def prescribed_path(model: Model, n: int = 401, duration: float = 4.0) -> tuple[
 def plot_mapped(axes: Any, model: Model, time: np.ndarray, q: np.ndarray, what: str, muscle: str | None = None) -> None:
     """A Jacobian of one muscle, by default the second one, as differentiated and as mapped from another one.
 
-    what  "moment_arms": -J_phi, from Euler angles and mapped from J_Q, into axes (balls, 3). "quaternion": -J_Q as
-          differentiated, and mapped back from J_phi, into axes (balls, 4); they differ by the radial part, which no
-          torque sees. "constrained": -J*_Q (Q0 eliminated), and mapped back from J_phi, into axes (balls, 3).
+    what  "moment_arms", "quaternion" or "constrained"
+
+    Moment arms are -J_phi from Euler angles, and mapped from J_Q, in axes (balls, 3). The quaternion has -J_Q as
+    differentiated, and mapped back from J_phi, in axes (balls, 4). They differ by the radial part, which no torque
+    sees. Constrained are -J*_Q (Q0 eliminated), and mapped back from J_phi, in axes (balls, 3).
     """
     shown, pair, number = PLOTS[what], Pair.of(model), muscle_number(model, muscle)
     phi = convert_coordinates(pair.quaternion.system, pair.euler.system, q)

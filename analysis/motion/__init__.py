@@ -18,7 +18,7 @@ from myoquat.analysis.motion.inverse_kinematics import MotionWarning, inverse_ki
 from myoquat.analysis.motion.joint_angles import JointAngles, joint_angles, swing_twist, tilt_torsion
 from myoquat.analysis.motion.kalman import FilteredMotion, FilterNoise, kalman_filter
 from myoquat.analysis.motion.problem import Sensor
-from myoquat.analysis.motion.scale_estimate import ScaleEstimate, estimate_scale
+from myoquat.analysis.motion.scale_estimate import ScaleEstimate, ScalePrior, estimate_scale
 from myoquat.analysis.motion.scaling import Measurement, place_markers, scale_factors, scale_model
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import differentiate, smooth
@@ -52,6 +52,7 @@ __all__ = [
     "MotionWarning",
     "Orientations",
     "ScaleEstimate",
+    "ScalePrior",
     "Segment",
     "Sensor",
     "calibrate_orientations",

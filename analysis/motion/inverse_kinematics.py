@@ -81,7 +81,6 @@ def inverse_kinematics(
     weights: Mapping[str, float] | None = None, *, sensors: Sequence[Sensor] = (),
     coordinates: Mapping[str, ArrayLike] | None = None, locked: Collection[str] | None = None, ranges: bool = True,
     constraint_weight: float | Mapping[str, float] = np.inf, start: ArrayLike | None = None, method: str = "batch",
-    ignore: Collection[str] = (),
 ) -> FittedMotion:  # fmt: skip
     """The motion of a model that fits recorded markers and sensors best, frame by frame, in weighted least squares.
 
@@ -92,9 +91,9 @@ def inverse_kinematics(
     data               markers, sensor orientations, or both at the same times. Names are those of the model's markers,
                        and of `sensors`. A marker or sensor that is missing in a frame (NaN) has no weight there.
     weights            by name of marker, sensor or coordinate task, or by patterns such as "R.*", of which the last
-                       one counts; 1 for those not named, and 0 leaves one out (`load_marker_weights`). Squares of
-                       metres and of radians are added without scaling. A sensor of weight 0.01 counts as much for a
-                       radian as a marker of weight 1 for 0.1 m.
+                       one counts; 1 for those not named, and 0 leaves one out, without a warning
+                       (`load_marker_weights`). Squares of metres and of radians are added without scaling. A sensor of
+                       weight 0.01 counts as much for a radian as a marker of weight 1 for 0.1 m.
     sensors            where the sensors are on their bodies.
     coordinates        wanted values [rad or m] by coordinate, a number or one per frame (t,); named angles that a
                        quaternion has replaced among them.
@@ -105,7 +104,6 @@ def inverse_kinematics(
                        one for each frame. The model's own start if None.
     method             "sequential": each frame from the one before. Or "batch": every 32nd frame from the one before,
                        then the others from the nearest known one, side by side.
-    ignore             names in the data that may be passed over without a warning.
 
     Couplers and holonomic constraints of the model hold exactly. Returns a Motion with its errors and the frames that
     converged.
@@ -137,8 +135,8 @@ def inverse_kinematics(
         constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),
     )
     for which, strange in setting.strange.items():
-        if unknown := [nearest for name, nearest in strange.items() if name not in ignore]:
-            message = f"not used, since the model has no such {which}: {', '.join(unknown)}"
+        if strange:
+            message = f"not used, since the model has no such {which}: {', '.join(strange.values())}"
             warnings.warn(message, MotionWarning, stacklevel=2)
     time = markers.time if markers is not None else orientations.time  # type: ignore[union-attr]
     frames = _frames(setting, markers, orientations, coordinates or {}, time)
@@ -235,7 +233,8 @@ def _setting(
         constraints,
         soft,
     )
-    strange = {"marker": _strange(seen, known), "sensor": _strange(felt, carried)}
+    used = [[name for name in names if weight[name] > 0] for names in recorded]
+    strange = {"marker": _strange(used[0], known), "sensor": _strange(used[1], carried)}
     if not markers and not sensors:
         others = [nearest for names in strange.values() for nearest in names.values()]
         more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""

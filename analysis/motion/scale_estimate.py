@@ -28,7 +28,7 @@ constraints of the new size.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -45,10 +45,11 @@ from myoquat.core.solved import Solved
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Motion
 from myoquat.joints.motion import kinematics, world_poses
+from myoquat.joints.ranges import Positive, check_ranges
 from myoquat.muscle.model import Model
 from myoquat.muscle.scaling import scaled
 
-__all__ = ["ScaleEstimate", "ScaleProblem", "Size", "estimate_scale"]
+__all__ = ["ScaleEstimate", "ScalePrior", "ScaleProblem", "Size", "estimate_scale"]
 
 FRAMES_PER_BLOCK = 128  # whose derivatives are in memory at the same time
 DIFFERENCE_STEP = 1e-4  # of a factor, in finite differences of constraints
@@ -245,6 +246,35 @@ ROUND_OFF = 1e-13  # of what is minimised, by which it may grow in a step
 CONVERGED_STEP = 1e-7  # step of factors, and of offsets [m], in their standard deviations, at which the search ends
 
 
+@dataclass(frozen=True)
+class ScalePrior:
+    """What is known of a person's size, and of the markers, before a trial is seen.
+
+    noise             [m] standard deviation of a marker of weight 1 in each direction; of weight w, noise / sqrt(w).
+    expected          prior means of the factors, 1 for those not named.
+    factor_deviation  standard deviation of the factors.
+    offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
+    fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
+
+    ValueError for deviations and means that are not positive and finite.
+
+    >>> from myoquat.analysis.motion import ScalePrior
+    >>> ScalePrior(noise=0.001).factor_deviation
+    0.1
+    """
+
+    noise: Positive = 0.003
+    expected: Mapping[str, float] = field(default_factory=dict)
+    factor_deviation: Positive = 0.1
+    offset_deviation: Positive = 0.01
+    fixed: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self, None)
+        if not all(np.isfinite(mean) and mean > 0 for mean in self.expected.values()):
+            raise ValueError(f"expected factors must be positive and finite, not {dict(self.expected)}")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaleEstimate(Solved):
     """The estimated size of a person from a moving trial.
@@ -331,10 +361,9 @@ class ScaleEstimate(Solved):
 
 def estimate_scale(
     model: Model, trial: Markers, scaled_axes: Mapping[str, Mapping[str, str]] | None = None,
-    weights: Mapping[str, float] | None = None, *, noise: float = 0.003, expected: Mapping[str, float] | None = None,
-    factor_deviation: float = 0.1, offset_deviation: float = 0.01, fixed: Collection[str] | None = None,
+    weights: Mapping[str, float] | None = None, *, prior: ScalePrior | None = None,
     locked: Collection[str] | None = None, ranges: bool = True, start: ArrayLike | None = None,
-    mass: float | None = None, keep_masses: bool = False, ignore: Collection[str] = (),
+    mass: float | None = None, keep_masses: bool = False,
 ) -> ScaleEstimate:  # fmt: skip
     """Factors of bodies, offsets of markers and poses that fit a moving trial best, all of them at once.
 
@@ -346,15 +375,11 @@ def estimate_scale(
     scaled_axes       the axes of bodies that each factor scales, by factor: {"thighs": {"femur_r": "XYZ", "femur_l":
                       "XYZ"}}. None: one factor for each body with a marker in the trial.
     weights           by marker, 1 for those not named.
-    noise             [m] standard deviation of a marker of weight 1 in each direction; of weight w, noise / sqrt(w).
-    expected          prior means of the factors, 1 for those not named.
-    factor_deviation  standard deviation of the factors before the trial.
-    offset_deviation  [m] the same of the offsets of markers on their bodies, in each direction.
-    fixed             markers whose positions on the scaled body are known; None: those that are fixed in the model.
-    mass, keep_masses as of `scale_model`; locked, ranges, start and ignore as of `inverse_kinematics`.
+    prior             the noise, and what is known before the trial; `ScalePrior()` if None.
+    mass, keep_masses as of `scale_model`; locked, ranges and start as of `inverse_kinematics`.
 
-    Raises ValueError for bodies, axes, markers and factors that do not exist, and for deviations that are not positive
-    and finite. It is raised too for fewer than two frames, and as by `inverse_kinematics`.
+    Raises ValueError for bodies, axes, markers and factors that do not exist, for fewer than two frames, and as by
+    `inverse_kinematics`.
 
     >>> import numpy as np
     >>> import myoquat as mq
@@ -367,31 +392,28 @@ def estimate_scale(
     >>> person = mo.scale_model(model, factors={"arm": 1.1, "hand": 0.9})
     >>> poses = person.system.poses(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
     >>> x = np.stack([poses[m.body][1] + poses[m.body][0] @ m.position for m in person.markers], axis=1)
-    >>> found = mo.estimate_scale(model, mo.Markers(np.arange(20.0), ("m0", "m1", "m2"), x), noise=1e-6)
+    >>> found = mo.estimate_scale(model, mo.Markers(np.arange(20.0), ("m0", "m1", "m2"), x), prior=mo.ScalePrior(1e-6))
     >>> round(found.factors["arm"], 4)
     1.1
     """
-    check_types(model=(model, Model), trial=(trial, Markers))
+    check_types(model=(model, Model), trial=(trial, Markers), prior=(prior, (ScalePrior, type(None))))
     wanted = _scaled_axes(model, trial, scaled_axes)
-    sizes = {"noise": noise, "factor_deviation": factor_deviation, "offset_deviation": offset_deviation}
-    for name, value in (sizes | {f"expected {name}": x for name, x in (expected or {}).items()}).items():
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be positive and finite, not {value}")
-    indices_of("factor", expected or {}, list(wanted))
-    means = np.array([(expected or {}).get(name, 1.0) for name in wanted], dtype=float)
+    prior = ScalePrior() if prior is None else prior
+    indices_of("factor", prior.expected, list(wanted))
+    means = np.array([prior.expected.get(name, 1.0) for name in wanted], dtype=float)
     if len(trial.time) < 2:
         raise ValueError(f"a moving trial has two frames or more, not {len(trial.time)}")
-    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start, ignore=ignore)
+    fit = inverse_kinematics(model, trial, weights, locked=locked, ranges=ranges, start=start)
     seen, poses = ~fit.empty, fit.problem
     if poses is None or seen.sum() < 2:
         raise ValueError("the trial shows markers in fewer than two frames")
-    held = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
+    held = {m.name for m in model.markers if m.fixed} if prior.fixed is None else {*prior.fixed}
     indices_of("marker", held, [m.name for m in model.markers])
     moving = tuple(k for k, m in enumerate(poses.markers) if m.name not in held)
     mean = np.concatenate([means, np.zeros(3 * len(moving))])
-    spread = np.repeat((factor_deviation, offset_deviation), (len(means), 3 * len(moving)))
+    spread = np.repeat((prior.factor_deviation, prior.offset_deviation), (len(means), 3 * len(moving)))
     axes = tuple(wanted.values())
-    problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, noise)
+    problem = ScaleProblem(model, poses, fit.data[seen], axes, moving, mean, spread, prior.noise)
     search = _search(problem, Size(means, np.zeros((len(poses.markers), 3))), fit.q[seen])
     return _result(problem, search, tuple(wanted), fit.time[seen], (mass, keep_masses))
 

@@ -145,7 +145,6 @@ def place_markers(
     *,
     coordinates: Mapping[str, float] | None = None,
     fixed: Collection[str] | None = None,
-    ignore: Collection[str] = (),
 ) -> tuple[Model, FittedMotion]:
     """The model with its markers where they were in a static trial, and the pose in which it stood.
 
@@ -168,7 +167,7 @@ def place_markers(
     keep = {m.name for m in model.markers if m.fixed} if fixed is None else {*fixed}
     indices_of("marker", keep, [m.name for m in model.markers])
     pose = mean_pose(static_trial)
-    fit = inverse_kinematics(model, pose, weights, coordinates=coordinates, ignore=ignore)
+    fit = inverse_kinematics(model, pose, weights, coordinates=coordinates)
     return moved_markers(model, pose, fit.q[0], keep), fit
 
 

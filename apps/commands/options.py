@@ -198,7 +198,7 @@ marker_noise [m], strengths, attachments [m], inertias."""
 def _inputs(ctx: click.Context, param: click.Parameter, changes: Sequence[tuple[str, float]]) -> Any:
     """The inputs that --uncertainty varies; None without it."""
     if ctx.params["uncertainty"]:
-        return imported("apps.drawing").inputs_named(changes)
+        return imported("apps.study_pages").inputs_named(changes)
     if changes:
         raise click.BadParameter("--uncertain changes what --uncertainty varies; give both")
     return None
@@ -261,7 +261,7 @@ def bands(given: Any, vary: Callable[[Any, Any], Any]) -> list[Shown]:
     """
     if given.uncertain is None:
         return []
-    found, make = vary(imported("analysis.studies"), given.uncertain), imported("apps.drawing").uncertain_sections
+    found, make = vary(imported("analysis.studies"), given.uncertain), imported("apps.study_pages").uncertain_sections
     return make(found, given.uncertain, given.output, given.force)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from myoquat.analysis.motion import Measurement, estimate_scale, load_markers, scale_model
+from myoquat.analysis.motion import Measurement, ScalePrior, estimate_scale, load_markers, scale_model
 from myoquat.apps.commands import options
 from myoquat.apps.opensim_tools.sections import scaling_sections
 from myoquat.apps.report import summary_of
@@ -69,11 +69,9 @@ def command(given: Any) -> None:
     generic = load_model(given.model, marker_set=given.marker_set)
     person, converged = scale_model(generic, static, measurements, factors=dict(given.factors), **masses), True
     if given.trial is not None:
-        factor, offset = given.priors
-        found = estimate_scale(
-            person, load_markers(given.trial, given.axes), dict(given.stretch) or None, noise=given.noise,
-            factor_deviation=factor, offset_deviation=offset, **masses,
-        )  # fmt: skip
+        prior = ScalePrior(given.noise, {}, *given.priors)
+        trial = load_markers(given.trial, given.axes)
+        found = estimate_scale(person, trial, dict(given.stretch) or None, prior=prior, **masses)
         click.echo(f"{summary_of(found)}\n{found.to_dataframe().to_string(float_format='%.4g')}")
         person, converged = found.model, found.converged
     total = f"{sum(body.mass for body in person.system.bodies):.6g} kg"

@@ -77,7 +77,7 @@ def command(given: Any) -> None:
             click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
     options.store(given, given.table, lambda path: stored.export(found, path, overwrite=given.force))
-    options.store(given, given.report, lambda path: options.imported("apps.drawing").write_study_report(
+    options.store(given, given.report, lambda path: options.imported("apps.study_pages").write_study_report(
         found, path, f"Study {given.study.name}"))  # fmt: skip
     options.exit_unless(not (status > Outcome.COMPLETED).any())
 

@@ -11,14 +11,15 @@ import numpy as np
 
 from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.sources import MotionSource, Reels, check_frames, opened
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_types, options_of
 from myoquat.core.lazy_imports import NO_ENCODER
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.files import check_output, write_bytes
 from myoquat.data.motions import Forces
 from myoquat.muscle import Model
 
-__all__ = ["RATE", "can_encode", "check_film", "check_picture", "film", "write_film"]
+__all__ = ["RATE", "FilmOptions", "can_encode", "check_film", "check_picture", "film", "write_film"]
 
 RATE = 30  # pictures per second
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
@@ -76,6 +77,29 @@ def _mp4(path: Path, pictures: Iterator[Array], rate: float) -> None:
 _WRITERS: dict[str, Callable[[Path, Iterator[Array], float], None]] = {".gif": _pillow, ".webp": _pillow, ".mp4": _mp4}
 
 
+@dataclass(frozen=True)
+class FilmOptions:
+    """How `film` draws and writes; see its arguments of the same names.
+
+    ValueError for a speed, rate or size that is not positive.
+
+    >>> from myoquat.apps.viewer import FilmOptions
+    >>> FilmOptions(speed=0.5).size
+    (960, 720)
+    """
+
+    color: str = "activation"
+    speed: float = 1.0
+    rate: int = RATE
+    size: tuple[int, int] = (960, 720)
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("speed", self.speed), ("rate", self.rate), ("size", min(self.size))):
+            if not value > 0:
+                raise ValueError(f"{name} must be positive, not {value}")
+
+
 def film(
     model: Model | str | Path,
     motion: MotionSource,
@@ -90,6 +114,7 @@ def film(
     rate: int = RATE,
     size: tuple[int, int] = (960, 720),
     overwrite: bool = False,
+    options: FilmOptions | None = None,
 ) -> Path:
     """Write a motion of a model as a film, .mp4, .gif or .webp, without a browser.
 
@@ -102,6 +127,7 @@ def film(
     rate       pictures per second
     size       width and height in pixels
     overwrite  whether a file that exists is replaced
+    options    `FilmOptions`: the arguments from `color` on in a record, instead of singly
 
     Raises FileExistsError for a file that exists unless `overwrite` is True. Raises ValueError for another ending or a
     speed, rate or size that is not positive, and as `view` does. A warning names geometry files that were not found.
@@ -115,10 +141,8 @@ def film(
     'swing.gif'
     """
     check_types(model=(model, (Model, str, Path)), path=(path, (str, Path)))
-    for name, value in (("speed", speed), ("rate", rate), ("size", min(size))):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, not {value}")
-    path = check_output(path, overwrite)
+    options = options_of("options", options, FilmOptions(color, speed, rate, size, overwrite))
+    path = check_output(path, options.overwrite)
     check_film(path)
     motions = [motion] if compare is None else [motion, compare]
     scene, films, recorded = opened(model, motions, run, None, geometry, loads)
@@ -126,9 +150,9 @@ def film(
         check_frames(recorded, scene.model.system)
     if scene.missing_geometry_message:
         warnings.warn(scene.missing_geometry_message, stacklevel=2)
-    painter = Painter(scene, *size, films[0].q, scene.model.name)
+    painter = Painter(scene, *options.size, films[0].q, scene.model.name)
     reels, clock = Reels(scene, films, recorded), len(films[0].time) > 1  # one pose has no course of time
-    pictures = (painter.picture(reels.look(t, color), f"{t:.2f} s" if clock else "")
-                for t in reels.times(speed / rate))  # fmt: skip
-    write_film(path, pictures, rate)
+    pictures = (painter.picture(reels.look(t, options.color), f"{t:.2f} s" if clock else "")
+                for t in reels.times(options.speed / options.rate))  # fmt: skip
+    write_film(path, pictures, options.rate)
     return path

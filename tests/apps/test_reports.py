@@ -10,9 +10,10 @@ import myoquat as mq
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
 from myoquat.analysis.studies import plot_tornado
-from myoquat.apps.drawing import curves, inline_svg, write_study_report
+from myoquat.apps.drawing import curves, inline_svg
 from myoquat.apps.opensim_tools.sections import angle_units, load_sections, marker_errors, scaling_sections
 from myoquat.apps.report import Numbers, Section, write_report
+from myoquat.apps.study_pages import write_study_report
 from myoquat.core.figures import Picture, small_axes
 from myoquat.joints import FloatingJoint
 from myoquat.muscle.coordinates import Marker

@@ -24,9 +24,9 @@ import myoquat as mq
 from myoquat.analysis import plot_activations, plot_lengths, plot_loads, plot_moment_arms
 from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
-from myoquat.apps.drawing import write_study_report
 from myoquat.apps.opensim_tools.sections import angle_units, load_sections, marker_errors, scaling_sections
 from myoquat.apps.report import Section, write_report
+from myoquat.apps.study_pages import write_study_report
 from myoquat.muscle.coordinates import Marker
 
 SITE = {

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from myoquat.analysis.motion import MotionWarning, Sensor, estimate_scale, inverse_kinematics, place_markers, smooth
+from myoquat.analysis.motion import (
+    MotionWarning,
+    ScalePrior,
+    Sensor,
+    estimate_scale,
+    inverse_kinematics,
+    place_markers,
+    smooth,
+)
 from myoquat.analysis.motion.problem import constrained_step
 from myoquat.analysis.motion.smoothing import smooth_angles
 from myoquat.apps.command import main
@@ -304,11 +312,11 @@ def test_markers_are_placed_and_sizes_found_on_the_constraints():
     markers = shown(model, motion, 0.002)
     _, pose = place_markers(model, markers.between(0.0, 0.05))
     assert violation(model, pose) < 1e-10
-    found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, noise=0.002, offset_deviation=0.001)
+    found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, prior=ScalePrior(0.002, offset_deviation=0.001))
     assert found.converged
     assert violation(found.model, found.motion) < 1e-10
     assert abs(found.factors["lower"] - 1) < 0.1
-    exact = estimate_scale(model, shown(model, motion), {"lower": {"lower": "XYZ"}}, noise=1e-5)
+    exact = estimate_scale(model, shown(model, motion), {"lower": {"lower": "XYZ"}}, prior=ScalePrior(1e-5))
     assert abs(exact.factors["lower"] - 1) < 1e-4
     assert violation(exact.model, exact.motion) < 1e-10
 

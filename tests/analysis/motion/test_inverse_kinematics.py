@@ -248,7 +248,7 @@ def test_wrong_input(leg, ball_leg, recording, rng):
         ({"data": markers, "start": np.zeros((3, leg.system.nq))}, "start has shape"),
         ({"data": markers, "sensors": [Sensor("a", "nose", (1.0, 0, 0, 0))]}, "body 'nose' does not exist"),
         ({"data": markers, "sensors": [Sensor("a", "foot", (1.0, 1.0, 0, 0))]}, "unit quaternion"),
-        ({"data": strangers, "ignore": ["x", "y"]}, "nothing to fit"),
+        ({"data": strangers, "weights": {"x": 0.0, "y": 0.0}}, "all of weight zero"),
         ({"data": Markers(markers.time, ("pelvs0",), markers.positions[:, :1])}, r"'pelvs0' \(nearest: pelvis0"),
     ]  # fmt: skip
     for arguments, message in cases:
@@ -270,6 +270,6 @@ def test_names_that_the_model_lacks_are_reported_with_the_nearest(leg, recording
     with pytest.warns(MotionWarning, match=r"no such marker: 'pelvs0' \(nearest: pelvis0"):
         fit = inverse_kinematics(leg, renamed)
     assert fit.marker_names == markers.names[1:]
-    inverse_kinematics(leg, renamed, ignore=["pelvs0"])
+    inverse_kinematics(leg, renamed, {"pelvs0": 0.0})
     with pytest.warns(MotionWarning, match="no such marker: 'pelvs0'"):  # again, though its names are known by now
         inverse_kinematics(leg, renamed)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import estimate_scale, scale_model
+from myoquat.analysis.motion import ScalePrior, estimate_scale, scale_model
 
 KNOWN = {"pelvis": 1.04, "thigh": 1.1, "shank": 0.93, "foot": 1.07}
 BODY_FACTORS = {name: {name: "XYZ"} for name in KNOWN}
@@ -27,14 +27,18 @@ def study(ball_leg, recording):
     record = recording(person_of(ball_leg, offsets))
     trial = record.markers(record.motion(rng, frames=150), NOISE, rng)
     trial.positions[10:40, 3] = np.nan
-    return offsets, trial, estimate_scale(ball_leg, trial, BODY_FACTORS, noise=NOISE, offset_deviation=OFFSET)
+    return (
+        offsets,
+        trial,
+        estimate_scale(ball_leg, trial, BODY_FACTORS, prior=ScalePrior(NOISE, offset_deviation=OFFSET)),
+    )
 
 
 def test_known_marker_positions(ball_leg, recording, rng):
     """Where the marker positions on the bodies are known, all factors come out within 0.1 % from 1 mm of noise."""
     record = recording(person_of(ball_leg, np.zeros((len(ball_leg.markers), 3))))
     trial = record.markers(record.motion(rng, frames=100), NOISE, rng)
-    found = estimate_scale(ball_leg, trial, BODY_FACTORS, noise=NOISE, fixed=trial.names)
+    found = estimate_scale(ball_leg, trial, BODY_FACTORS, prior=ScalePrior(NOISE, fixed=trial.names))
     assert found.converged
     assert found.factors == pytest.approx(KNOWN, rel=1e-3)
     assert found.names == tuple(KNOWN)
@@ -92,13 +96,17 @@ def test_bad_input(leg, recording, rng):
         ({"scaled_axes": {"a": {"thih": "X"}}}, "no body 'thih'; nearest: thigh"),
         ({"scaled_axes": {"a": {"thigh": "XW"}}}, "the factor 'a': axes of 'thigh' are of X, Y, Z"),
         ({"scaled_axes": {"a": {"thigh": "X"}, "b": {"thigh": "XY"}}}, "stretched along X by both 'a' and 'b'"),
-        ({"expected": {"thih": 1.0}}, "no factor 'thih'"),
-        ({"expected": {"thigh": 0.0}}, "must be positive"),
-        ({"noise": 0.0}, "noise must be positive and finite"),
-        ({"factor_deviation": np.inf}, "factor_deviation must be positive and finite"),
-        ({"fixed": ["absent"]}, "no marker 'absent'"),
+        ({"prior": ScalePrior(expected={"thih": 1.0})}, "no factor 'thih'"),
+        ({"prior": ScalePrior(fixed=["absent"])}, "no marker 'absent'"),
     ):
         with pytest.raises(ValueError, match=words):
             estimate_scale(leg, trial, **arguments)
+    for arguments, words in (
+        ({"expected": {"thigh": 0.0}}, "must be positive"),
+        ({"noise": 0.0}, "noise must be positive"),
+        ({"factor_deviation": np.inf}, "factor_deviation must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ScalePrior(**arguments)
     with pytest.raises(ValueError, match="two frames or more, not 1"):
         estimate_scale(leg, replace(trial, time=trial.time[:1], positions=trial.positions[:1]))
