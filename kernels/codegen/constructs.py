@@ -4,14 +4,16 @@ A construct that is called from the middle of a formula reads and writes slots o
 for each type how it is written; adding a construct adds one row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.records import dataclass
+from myoquat.kernels.codegen import slots
+from myoquat.kernels.codegen.compaction import compact_loop, compaction_bytes
 from myoquat.kernels.codegen.driver import Port
 from myoquat.kernels.codegen.ir import Builder, Module
-from myoquat.kernels.codegen.loops import FormulaPorts, called_behind, shared, suffix, write_lanes, write_loop
 from myoquat.kernels.codegen.lower import is_long, write_rows
 from myoquat.kernels.codegen.parts import (
     NANOSECONDS_PER_OPERATION,
@@ -19,17 +21,18 @@ from myoquat.kernels.codegen.parts import (
     Cost,
     InnerCall,
     WriteFormula,
+    listed,
     slots_of,
     take_ports,
 )
-from myoquat.kernels.codegen.slots import Frame
+from myoquat.kernels.codegen.slots import Behind, Frame
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall
 from myoquat.kernels.control_flow.table_lookup import Lookup
 from myoquat.kernels.control_flow.table_loop import TableLoop
 from myoquat.kernels.control_flow.while_loop import WhileLoop
-from myoquat.kernels.tracing.tape import Construct
+from myoquat.kernels.tracing.tape import Construct, Traced
 
-__all__ = ["Emitter", "emitter_of", "write_group", "write_lookup"]
+__all__ = ["Emitter", "emitter_of", "write_group"]
 
 
 def write_search(
@@ -103,6 +106,234 @@ def write_table_loop(
     b.line("ret void")
     module.define(name, "void", "ptr %frame", b)
     return InnerCall(name, slots[[*loop.known]].tolist(), slots[[*loop.outputs]].tolist(), Cost.total(costs))
+
+
+# ---- loops of solvers ------------------------------------------------------------------------------------------
+# A step is taken until every lane is done. It is a function that is written once for all loops over it. It reads the
+# state and the constants where they are, in the caller's frame, and writes the next state where it belongs. States
+# alternate between two buffers, and nothing is copied while all lanes run. Where some are done, the next state is
+# assembled in the other buffer, from what the step found and the state before. It never shares a buffer with one of
+# them: LLVM would write a masked store, which takes processors without AVX-512 about twenty cycles.
+
+
+_ALIGNMENT_BYTES = 64  # bytes
+
+
+class FormulaPorts(NamedTuple):
+    """Pointers of a function that several others call: what it takes, in the order of its inputs, and what it gives."""
+
+    takes: Sequence[str]
+    gives: str
+
+
+_STEP_PORTS = FormulaPorts(("state", "constants"), "next")
+
+
+def write_lanes(module: Module, name: str, frame: Frame, part: WhileLoop, count: int, write: WriteFormula) -> InnerCall:
+    """Define one loop for `count` loops of a kernel for one state, side by side in the lanes of the registers. What
+    they take and give lies where the lanes are; lanes too many hold what the first one holds, and take no step."""
+    wide = module.widened()
+    loop = write_loop(wide, f"{name}_lanes", frame.widened(wide.lanes), part, write)
+    b = wide.builder()
+    for k in loop.operands[:-1]:
+        address = b.slot("%frame", k)
+        b.store(b.spread(b.load(address), count), address)
+    running = b.slot("%frame", loop.operands[-1])
+    b.store(b.spread(b.load(running), count, 0.0), running)
+    b.line(f"call void @{loop.name}(ptr %frame)")
+    b.line("ret void")
+    module.define(name, "void", "ptr %frame", b)
+    operands, results = (
+        [wide.lanes * k + i for i in range(count) for k in own] for own in (loop.operands, loop.results)
+    )
+    return InnerCall(name, operands, results, loop.cost.times(count))
+
+
+def write_loop(
+    module: Module, name: str, frame: Frame, part: WhileLoop, write: WriteFormula, result: Port | None = None
+) -> InnerCall:
+    """Define a loop on slots of its own, as a call of the one that is written once for all that do the same."""
+    state, constants = part.step.signature.input_sizes
+    lengths = {"start": state, "given": constants, "where": 1, "result": state}
+    own = take_ports(frame, lengths)
+    operands, results = slots_of([own["start"], own["given"], own["where"]]), slots_of([own["result"]])
+    together = frame.blocks > 1 and part.multi_block
+    function, cost, size = (_compact_loop_of if together else _loop_of)(module, part, lengths, write)
+    way = CallForm.TOGETHER_BEHIND if together else CallForm.BEHIND
+    call = InnerCall(function, operands, results, cost.times(part.count), way, (own["start"].slot,))
+    return called_behind(module, name, frame, size, call)
+
+
+def called_behind(module: Module, name: str, frame: Frame, size: int, call: InnerCall) -> InnerCall:
+    """The call of a function on a frame of so many bytes behind the caller's, with the addresses of the call's arrays;
+    by `void name(ptr frame)` where the caller takes one block of states."""
+    if frame.blocks > 1:
+        frame.call(size)
+        return call
+
+    def write(behind: Behind) -> None:
+        b = module.builder()
+        pointers = behind(b), *(b.slot("%frame", slot) for slot in call.arrays)
+        b.line(f"call void @{call.name}({listed(pointers)})")
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame", b)
+
+    frame.call(size, write)
+    return InnerCall(module.expect(name), call.operands, call.results, call.cost)
+
+
+def suffix(module: Module) -> str:
+    """Of functions that stand twice in a kernel for one state: for one, and for as many as registers have lanes."""
+    return "_lanes" if module.lanes > module.home else ""
+
+
+def shared(module: Module, name: str, formula: Traced, ports: FormulaPorts, write: WriteFormula) -> tuple[Cost, int]:
+    """The cost of a function `void name(ptr frame, ptr ..., ptr ...)` that several others call, on a frame of its own,
+    and the bytes of that; written at first use. What it takes and gives lies at the other pointers, named here in the
+    order of the formula's inputs."""
+    if name not in module.shared:
+        frame, signature = Frame(module.blocks if formula.multi_block else 1), formula.signature
+        sizes = dict(zip(signature.inputs, signature.input_sizes, strict=True))
+        inputs = {key: Port(0, sizes[key], f"%{own}") for key, own in zip(signature.inputs, ports.takes, strict=True)}
+        (output,), (length,) = signature.outputs, signature.output_sizes
+        more = [f"%{own}" for own in (*ports.takes, ports.gives)]
+        cost = write(formula, module, name, frame, inputs, {output: Port(0, length, more[-1])}, more)
+        module.shared[name] = cost, frame.finish(module.lanes)
+    known: tuple[Cost, int] = module.shared[name]
+    return known
+
+
+def _compact_loop_of(
+    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
+    """A loop over several blocks, whose arrays lie one after the other; the step's cost, and the bytes of its frame."""
+    step = f"step_{part.step.identity()[:16]}"
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
+    name = f"loop_{part.identity()[:16]}"
+
+    def write() -> None:
+        numbers = lengths["start"], lengths["given"]
+        b = compact_loop(module, step, part.step.multi_block, numbers, part.count)
+        module.define(name, "void", "ptr %frame, i64 %count, ptr %own, i64 %own_stride", b)
+
+    return module.once(name, write), cost, compaction_bytes(module.lanes, lengths["start"], size)
+
+
+def _loop_of(
+    module: Module, part: WhileLoop, lengths: Mapping[str, int], write_formula: WriteFormula
+) -> tuple[str, Cost, int]:
+    """`void name(ptr frame, ptr own)` of a loop whose arrays lie at `own`, one after the other; the cost of its step;
+    and the bytes of its frame. That is the frame of the step, and the arrays of two states behind it (of one, if there
+    is one step)."""
+    step = f"step_{part.step.identity()[:16]}" + suffix(module)
+    cost, size = shared(module, step, part.step, _STEP_PORTS, write_formula)
+    name = f"loop_{part.identity()[:16]}" + suffix(module)
+    own, state_bytes = take_ports(Frame(), lengths), 8 * module.lanes * lengths["start"]
+    first = _ALIGNMENT_BYTES * -(-size // _ALIGNMENT_BYTES)
+
+    def write() -> None:
+        b = module.builder()
+        at = _At(*(b.slot("%own", own[key].slot) for key in lengths))
+        loop, found = _Loop(b, part, step, at, lengths["start"]), b.offset("%frame", first)
+        if part.count == 1:
+            loop.once(found)
+        else:
+            loop.again(found, b.offset("%frame", first + state_bytes))
+        b.line("ret void")
+        module.define(name, "void", "ptr %frame, ptr %own", b)
+
+    return module.once(name, write), cost, first + min(part.count, 2) * state_bytes
+
+
+class _At(NamedTuple):
+    """Where a loop finds its start and its constants, which lanes run, and where its result goes."""
+
+    start: str
+    given: str
+    running: str
+    result: str
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A loop that is being written: the name of the step, where its arrays are, and of how many numbers a state is."""
+
+    b: Builder
+    part: WhileLoop
+    step: str
+    at: _At
+    length: int
+
+    def once(self, found: str) -> None:
+        """One step, if a lane takes it; found: the address of its result."""
+        b, at = self.b, self.at
+        some, none, done = (b.label(stem) for stem in ("some", "none", "done"))
+        b.fork(b.any(self._on()), some, none)
+        b.begin(some)
+        self._taken(at.start, at.result, found)
+        b.jump(done)
+        b.begin(none)
+        self._copied(at.start, at.result)
+        b.jump(done)
+        b.begin(done)
+
+    def again(self, found: str, other: str) -> None:
+        """Steps as long as a lane takes them, alternating between the result's buffer and the other."""
+        b, at = self.b, self.at
+        addresses: dict[str, str] = {}
+
+        def go(turn: str) -> str:
+            odd = b.let(f"icmp ne i64 {b.let(f'and i64 {turn}, 1')}, 0")
+            here = b.let(f"select i1 {odd}, ptr {at.result}, ptr {other}")
+            first = b.let(f"icmp eq i64 {turn}, 0")
+            addresses["here"] = b.let(f"select i1 {first}, ptr {at.start}, ptr {here}")
+            addresses["there"] = b.let(f"select i1 {odd}, ptr {other}, ptr {at.result}")
+            more = b.let(f"icmp slt i64 {turn}, {self.part.count}")
+            return b.let(f"and i1 {more}, {b.any(self._on())}")
+
+        with b.going(go):
+            self._taken(addresses["here"], addresses["there"], found)
+            goes = b.truth(b.load(b.slot(addresses["there"], self.length - 1)))
+            b.store(b.number(b.logic("and", self._on(), goes)), at.running)
+        away, done = b.label("away"), b.label("done")
+        b.fork(b.let(f"icmp eq ptr {addresses['here']}, {at.result}"), done, away)
+        b.begin(away)
+        self._copied(addresses["here"], at.result)
+        b.jump(done)
+        b.begin(done)
+
+    def _on(self) -> str:
+        """Which lanes run."""
+        return self.b.truth(self.b.load(self.at.running))
+
+    def _taken(self, here: str, there: str, found: str) -> None:
+        """The step from the state here to the one there, which stays the same in lanes that do not run."""
+        b = self.b
+        if b.lanes == 1:
+            b.line(self._call(here, there))
+            return
+        whole, partly, taken = (b.label(stem) for stem in ("whole", "partly", "taken"))
+        b.fork(b.all(self._on()), whole, partly)
+        b.begin(whole)
+        b.line(self._call(here, there))
+        b.jump(taken)
+        b.begin(partly)
+        b.line(self._call(here, found))
+        self._put_together(here, there, found)
+        b.jump(taken)
+        b.begin(taken)
+
+    def _call(self, here: str, there: str) -> str:
+        return f"call void @{self.step}(ptr %frame, ptr {here}, ptr {self.at.given}, ptr {there})"
+
+    def _put_together(self, here: str, there: str, found: str) -> None:
+        b, on = self.b, self._on()
+        for at in slots.turns(b, self.length):
+            new, old = (b.load(at(Port(0, self.length), base)) for base in (found, here))
+            b.store(b.select(on, new, old), at(Port(0, self.length), there))
+
+    def _copied(self, source: str, target: str) -> None:
+        slots.copy_port(self.b, Port(0, self.length), Port(0, self.length), (source, target))
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
