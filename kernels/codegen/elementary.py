@@ -5,7 +5,8 @@ neither on the caller nor on the number of lanes.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from myoquat.kernels.codegen.ir import Builder, Value
 from myoquat.kernels.symbolic.operations import MARKS, OPERATIONS
@@ -439,48 +440,28 @@ def _angle(b: Builder, base: str, q: str, small: str) -> str:
     return b.add(head, b.sub(lost, small))
 
 
-FUNCTIONS: dict[str, Callable[..., str]] = {
-    "sin": sin,
-    "cos": cos,
-    "tan": tan,
-    "asin": asin,
-    "acos": acos,
-    "atan": atan,
-    "atan2": atan2,
-}
-
-
 # ---- calls -------------------------------------------------------------------------------------------------
 
 
-_VECTOR: dict[str, Callable[..., str]] = {
-    **FUNCTIONS,
-    "exp": exp,
-    "expm1": expm1,
-    "log": log,
-    "log1p": log1p,
-    "sinh": sinh,
-    "cosh": cosh,
-    "tanh": tanh,
-    "asinh": asinh,
-}
+_VECTOR: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        sin, cos, sincos, tan, asin, acos, atan, atan2, exp, expm1, log, log1p, sinh, cosh, tanh, asinh
+    )
+}  # fmt: skip
 ARITY: dict[str, int] = {row.name: row.arity for row in OPERATIONS.values() if not row.code and row.name not in MARKS}
 
-PACKABLE = frozenset([*_VECTOR, "sincos"])  # those that compute all lanes at the price of one
+PACKABLE = frozenset(_VECTOR)  # those that compute all lanes at the price of one
 
 
 def call(b: Builder, name: str, *arguments: str) -> str:
     """The elementary function `name` (a key of ARITY) of float lanes."""
-    function = b.module.once(_named(b, name), lambda: _write(b, name))
-    listed = ", ".join(f"{b.T} {a}" for a in arguments)
-    return b.let(f"call {b.T} @{function}({listed})")
+    return _called(b, name, b, arguments)[0]
 
 
 def call_sincos(b: Builder, x: str) -> tuple[str, str]:
     """sin and cos of one argument at the price of little more than one; the same bits as the two apart."""
-    function = b.module.once(_named(b, "sincos"), lambda: _write_sincos(b))
-    pair = b.let(f"call {{{b.T}, {b.T}}} @{function}({b.T} {x})")
-    sine, cosine = (b.let(f"extractvalue {{{b.T}, {b.T}}} {pair}, {k}") for k in (0, 1))
+    sine, cosine = _called(b, "sincos", b, [x])
     return sine, cosine
 
 
@@ -488,15 +469,10 @@ def call_packed(b: Builder, name: str, rows: list[list[str]]) -> list[list[str]]
     """A function in PACKABLE of several argument lists of a builder with one lane, up to the module's width: one call
     on a vector. The results of each list; two, sine and cosine, for "sincos". Lanes are independent, so the bits are
     those of single calls."""
-    width = b.module.width
-    vector = f"<{width} x double>"
-    packed = b.module.once(_named(b, name, width), lambda: _write(b, name, width))
-    columns = [_vector(b, vector, [row[k] for row in rows]) for k in range(len(rows[0]))]
-    results = 2 if name == "sincos" else 1
-    llvm_type = f"{{{vector}, {vector}}}" if results == 2 else vector
-    value = b.let(f"call {llvm_type} @{packed}({', '.join(f'{vector} {c}' for c in columns)})")
-    parts = [b.let(f"extractvalue {llvm_type} {value}, {k}") for k in range(2)] if results == 2 else [value]
-    return [[b.let(f"extractelement {vector} {part}, i64 {i}") for part in parts] for i in range(len(rows))]
+    wide = b.module.builder(b.module.width)
+    columns = [_vector(b, wide.T, [row[k] for row in rows]) for k in range(len(rows[0]))]
+    parts = _called(b, name, wide, columns)
+    return [[b.let(f"extractelement {wide.T} {part}, i64 {i}") for part in parts] for i in range(len(rows))]
 
 
 def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
@@ -509,31 +485,24 @@ def _vector(b: Builder, vector: str, scalars: list[str]) -> str:
     return value
 
 
-def _named(b: Builder, name: str, lanes: int | None = None) -> str:
-    """The function's name in the module, for a builder's lanes or others."""
-    wanted = b.lanes if lanes is None else lanes
-    if wanted == b.module.home:
-        return f"lanes_{name}"
-    return f"packed_{name}" if wanted == b.module.width else f"packed{wanted}_{name}"
+def _called(b: Builder, name: str, wide: Builder, arguments: Sequence[str]) -> list[str]:
+    """The results of a function on vectors of as many lanes as `wide` has, which is written at its first use."""
+    T, module = wide.T, b.module
+    start = "lanes" if wide.lanes == module.home else "packed" if wide.lanes == module.width else f"packed{wide.lanes}"
+    pair = f"{{{T}, {T}}}"
+    returned = pair if name == "sincos" else T
 
+    def write() -> None:
+        inside, parameters = module.builder(wide.lanes), [f"%x{k}" for k in range(len(arguments))]
+        function = _VECTOR.get(name)
+        found = function(inside, *parameters) if function else per_lane(inside, name, *parameters)
+        if returned == pair:
+            first = inside.let(f"insertvalue {pair} poison, {T} {found[0]}, 0")
+            found = inside.let(f"insertvalue {pair} {first}, {T} {found[1]}, 1")
+        inside.line(f"ret {returned} {found}")
+        listed = ", ".join(f"{T} {x}" for x in parameters)
+        module.define(f"{start}_{name}", returned, listed, inside, shared=True)
 
-def _write(caller: Builder, name: str, lanes: int | None = None) -> None:
-    if name == "sincos":
-        _write_sincos(caller, lanes)
-        return
-    b = caller.module.builder(caller.lanes if lanes is None else lanes)
-    arguments = [f"%x{k}" for k in range(ARITY[name])]
-    write = _VECTOR.get(name)
-    result = write(b, *arguments) if write else per_lane(b, name, *arguments)
-    b.line(f"ret {b.T} {result}")
-    b.module.define(_named(b, name), b.T, ", ".join(f"{b.T} {a}" for a in arguments), b, shared=True)
-
-
-def _write_sincos(caller: Builder, lanes: int | None = None) -> None:
-    b = caller.module.builder(caller.lanes if lanes is None else lanes)
-    sine, cosine = sincos(b, "%x")
-    pair = f"{{{b.T}, {b.T}}}"
-    first = b.let(f"insertvalue {pair} poison, {b.T} {sine}, 0")
-    both = b.let(f"insertvalue {pair} {first}, {b.T} {cosine}, 1")
-    b.line(f"ret {pair} {both}")
-    b.module.define(_named(b, "sincos"), pair, f"{b.T} %x", b, shared=True)
+    function = module.once(f"{start}_{name}", write)
+    value = b.let(f"call {returned} @{function}({', '.join(f'{T} {x}' for x in arguments)})")
+    return [b.let(f"extractvalue {pair} {value}, {k}") for k in range(2)] if returned == pair else [value]

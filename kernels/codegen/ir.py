@@ -320,12 +320,6 @@ class Builder:
     def abs(self, a: Value) -> str:
         return self.intrinsic("fabs", a)
 
-    def floor(self, a: Value) -> str:
-        return self.intrinsic("floor", a)
-
-    def ceil(self, a: Value) -> str:
-        return self.intrinsic("ceil", a)
-
     def sqrt(self, a: Value) -> str:
         return self.intrinsic("sqrt", a)
 
@@ -379,27 +373,8 @@ class Builder:
         """a where the condition holds, 0 elsewhere."""
         return self.select(condition, a, 0.0)
 
-    def less(self, a: Value, b: Value) -> str:
-        return self.compare("olt", a, b)
-
-    def less_equal(self, a: Value, b: Value) -> str:
-        return self.compare("ole", a, b)
-
-    def equal(self, a: Value, b: Value) -> str:
-        return self.compare("oeq", a, b)
-
-    def not_equal(self, a: Value, b: Value) -> str:
-        return self.compare("une", a, b)
-
-    def minimum(self, a: str, b: str) -> str:
-        """The smaller of two; NaN if one is NaN, as np.minimum."""
-        return self._extreme("olt", a, b)
-
-    def maximum(self, a: str, b: str) -> str:
-        """The larger of two; NaN if one is NaN, as np.maximum."""
-        return self._extreme("ogt", a, b)
-
-    def _extreme(self, predicate: str, a: str, b: str) -> str:
+    def extreme(self, predicate: str, a: str, b: str) -> str:
+        """The smaller (olt) or the larger (ogt) of two; NaN if one is NaN, as np.minimum and np.maximum."""
         chosen = self.select(self.compare(predicate, a, b), a, b)
         return self.select(self.compare("uno", a, a), a, chosen)
 
@@ -450,12 +425,6 @@ class Builder:
     def logic(self, operation: str, a: str, b: str) -> str:
         """and, or, xor of truth lanes."""
         return self.let(f"{operation} {self.B} {a}, {b}")
-
-    def both(self, a: str, b: str) -> str:
-        return self.logic("and", a, b)
-
-    def either(self, a: str, b: str) -> str:
-        return self.logic("or", a, b)
 
     def negate(self, a: str) -> str:
         return self.logic("xor", a, "true" if self.lanes == 1 else "splat (i1 true)")

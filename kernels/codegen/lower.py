@@ -8,7 +8,6 @@ selection and register allocation of one huge block would take more than linear 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +79,11 @@ class _Emitter:
             if is_truth != (place in row.truths):
                 operand = b.number(operand) if is_truth else b.truth(operand)
             operands.append(operand)
-        write = getattr(b, row.code) if row.code else partial(elementary.call, b, operation)
-        values[index] = write(*operands)
+        if row.code:
+            method, *first = row.code.split()
+            values[index] = getattr(b, method)(*first, *operands)
+        else:
+            values[index] = elementary.call(b, operation, *operands)
 
     def write(self, group: list[int]) -> None:
         """Write one operation, or several that go into one call."""

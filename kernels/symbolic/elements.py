@@ -86,10 +86,8 @@ def _recording(*elements: Any) -> Tracer:
 
 
 def _add(a: Any, b: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.add(a, b)
-    if type(b) is Term:
-        return b.tracer.add(a, b)
+    if type(a) is Term or type(b) is Term:
+        return a + b
     if isinstance(a, float) and a == 0.0:
         return b
     if isinstance(b, float) and b == 0.0:
@@ -98,10 +96,8 @@ def _add(a: Any, b: Any) -> Any:
 
 
 def _subtract(a: Any, b: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.subtract(a, b)
-    if type(b) is Term:
-        return b.tracer.subtract(a, b)
+    if type(a) is Term or type(b) is Term:
+        return a - b
     if isinstance(b, float) and b == 0.0:
         return a
     if isinstance(a, float) and a == 0.0:
@@ -110,10 +106,8 @@ def _subtract(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.multiply(a, b)
-    if type(b) is Term:
-        return b.tracer.multiply(a, b)
+    if type(a) is Term or type(b) is Term:
+        return a * b
     for x, y in ((a, b), (b, a)):
         if isinstance(x, float) and not isinstance(y, float):
             if x == 0.0:
@@ -126,10 +120,8 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.divide(a, b)
-    if type(b) is Term:
-        return b.tracer.divide(a, b)
+    if type(a) is Term or type(b) is Term:
+        return a / b
     if isinstance(a, float) and a == 0.0 and not isinstance(b, float):
         return 0.0
     if isinstance(b, float) and b == 1.0:
@@ -138,10 +130,8 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    if type(a) is Term:
-        return a.tracer.power(a, b)
-    if type(b) is Term:
-        return b.tracer.power(a, b)
+    if type(a) is Term or type(b) is Term:
+        return a**b
     if isinstance(b, float) and b.is_integer() and 0 < b <= 4 and not isinstance(a, float):
         return functools.reduce(operator.mul, [a] * int(b))
     return _term(a, b) ** _term(b, a)

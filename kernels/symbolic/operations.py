@@ -42,8 +42,8 @@ class Operation:
                  rewriting makes after all differentiation: differentiating it raises an error
     spellings    ufuncs that are this operation on every element, without rules for structural zeros
     casadi       on CasADi's scalars: a function, or the name of one of CasADi's
-    code         the method of `codegen.ir.Builder` that writes it; none for an elementary function, which is a function
-                 of its own, and for marks, which are gone before
+    code         the method of `codegen.ir.Builder` that writes it, and its first argument where that is the same for
+                 all; none for an elementary function, which is a function of its own, and for marks, which are gone
     arity        the number of arguments
     truths       the arguments that are conditions
     condition    whether the result is a condition
@@ -188,22 +188,22 @@ _ARITHMETIC = (
     ),
     Operation(
         "floor", np.floor, (), (Spelling(np.floor, "floor", "floor"),),
-        code="floor", zero_at_zero=True,
+        code="intrinsic floor", zero_at_zero=True,
     ),
     Operation(
         "ceil", np.ceil, (), (Spelling(np.ceil, "ceiling", "ceil"),),
-        code="ceil", zero_at_zero=True,
+        code="intrinsic ceil", zero_at_zero=True,
     ),
     Operation(
         "sign", np.sign, (), (Spelling(np.sign, "sign", "sign"),), code="sign", zero_at_zero=True
     ),
     Operation(
         "min", np.minimum, _EXTREME, (Spelling(np.minimum, "Min", "fmin"),),
-        arity=2, code="minimum", choice=True,
+        arity=2, code="extreme olt", choice=True,
     ),
     Operation(
         "max", np.maximum, _EXTREME, (Spelling(np.maximum, "Max", "fmax"),),
-        arity=2, code="maximum", choice=True,
+        arity=2, code="extreme ogt", choice=True,
     ),
 )  # fmt: skip
 
@@ -221,14 +221,14 @@ _MARKS = (
 
 _CONDITIONS = (
     _comparison(
-        "lt", np.less, "less", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
+        "lt", np.less, "compare olt", Spelling(np.less, "Lt", "lt"), Spelling(np.greater, "Gt", "gt", turned=True)
     ),
     _comparison(
-        "le", np.less_equal, "less_equal", Spelling(np.less_equal, "Le", "le"),
+        "le", np.less_equal, "compare ole", Spelling(np.less_equal, "Le", "le"),
         Spelling(np.greater_equal, "Ge", "ge", turned=True),
     ),
-    _comparison("eq", np.equal, "equal", Spelling(np.equal, "Eq", "eq")),
-    _comparison("ne", np.not_equal, "not_equal", Spelling(np.not_equal, "Ne", "ne")),
+    _comparison("eq", np.equal, "compare oeq", Spelling(np.equal, "Eq", "eq")),
+    _comparison("ne", np.not_equal, "compare une", Spelling(np.not_equal, "Ne", "ne")),
     Operation(
         "not", np.logical_not, (),
         (
@@ -243,7 +243,7 @@ _CONDITIONS = (
             Spelling(np.logical_and, "And", "logic_and"),
             Spelling(np.bitwise_and, "And", "logic_and", evaluate=np.logical_and),
         ),
-        arity=2, code="both", truths=(0, 1), condition=True,
+        arity=2, code="logic and", truths=(0, 1), condition=True,
     ),
     Operation(
         "or", np.logical_or, (),
@@ -251,7 +251,7 @@ _CONDITIONS = (
             Spelling(np.logical_or, "Or", "logic_or"),
             Spelling(np.bitwise_or, "Or", "logic_or", evaluate=np.logical_or),
         ),
-        arity=2, code="either", truths=(0, 1), condition=True,
+        arity=2, code="logic or", truths=(0, 1), condition=True,
     ),
     Operation(
         "if", lambda condition, a: np.where(np.asarray(condition) != 0, a, 0.0),

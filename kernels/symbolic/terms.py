@@ -226,6 +226,9 @@ class Tracer:
             return self._scaled(a.b, 2.0 * _only(a).number)
         return self.negate(self.twice(_only(a))) if a.operation == "neg" else self._term("twice", a)
 
+    def square(self, a: Scalar) -> Scalar:
+        return self.multiply(a, a)
+
     def invert(self, a: Scalar) -> Scalar:
         """1 / a."""
         if type(a) is not Term:
@@ -282,6 +285,10 @@ class Tracer:
             return self._term("if", *self._both(condition, a))
         return self._term("select", condition, *self._both(a, b))
 
+    def only_if(self, condition: Scalar, a: Scalar) -> Scalar:
+        """a where the condition holds, 0 elsewhere."""
+        return self.select(condition, a, 0.0)
+
     def call(self, operation: str, *values: Scalar) -> Scalar:
         """An operation without rules of its own."""
         if all(type(x) is not Term for x in values):
@@ -311,8 +318,9 @@ class Tracer:
 
     def again(self, operation: str, *values: Scalar) -> Scalar:
         """The operation of a term that is there on other values."""
-        known = _METHODS.get(operation)
-        return self.call(operation, *values) if known is None else known(self, *values)
+        method = _METHODS.get(operation)
+        found: Scalar = getattr(self, method)(*values) if method else self.call(operation, *values)
+        return found
 
 
 class Reciprocals(Tracer):
@@ -335,14 +343,9 @@ class Reciprocals(Tracer):
         return super().twice(a)
 
 
-_METHODS: dict[str, Any] = {
-    "add": lambda tracer, a, b: tracer.add(a, b), "sub": lambda tracer, a, b: tracer.subtract(a, b),
-    "mul": lambda tracer, a, b: tracer.multiply(a, b), "div": lambda tracer, a, b: tracer.divide(a, b),
-    "neg": lambda tracer, a: tracer.negate(a), "inv": lambda tracer, a: tracer.invert(a),
-    "twice": lambda tracer, a: tracer.twice(a), "pow": lambda tracer, a, b: tracer.power(a, b),
-    "sq": lambda tracer, a: tracer.multiply(a, a),
-    "select": lambda tracer, condition, a, b: tracer.select(condition, a, b),
-    "if": lambda tracer, condition, a: tracer.select(condition, a, 0.0),
+_METHODS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negate", "inv": "invert",
+    "sq": "square", "twice": "twice", "pow": "power", "select": "select", "if": "only_if",
 }  # fmt: skip
 
 
