@@ -11,10 +11,10 @@ from .runtime.batch import ConversionWarning as ConversionWarning
 from .runtime.build import info as info
 from .runtime.compiled import Compiled as Compiled
 from .runtime.compiled import calls as calls
-from .runtime.compiled import compile_program as compile_program
 from .runtime.kernel import Kernel as Kernel
 from .runtime.kernel import compile as compile
 from .runtime.program import Program as Program
+from .runtime.program import compile_program as compile_program
 from .runtime.step_loop import METHODS as METHODS
 from .runtime.step_loop import ExplicitMethod as ExplicitMethod
 from .runtime.step_loop import LinearInterpolation as LinearInterpolation

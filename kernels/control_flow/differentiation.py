@@ -120,7 +120,8 @@ class _Opened:
         }
 
 
-def _opened(formula: Traced) -> _Opened:
+def _opened(formula: Traced, of: Names, wrt: Names) -> tuple[_Opened, list[str], list[str]]:
+    """The formula, and the names of the outputs and inputs; ValueError where a derivative passes through a loop."""
     signature, tracer = formula.signature, Reciprocals()
     inputs = {name: tracer.inputs(size) for name, size in zip(signature.inputs, signature.input_sizes, strict=True)}
     loops: list[_Placed] = []
@@ -137,7 +138,10 @@ def _opened(formula: Traced) -> _Opened:
         name: [*itertools.islice(results, size)]
         for name, size in zip(signature.outputs, signature.output_sizes, strict=True)
     }
-    return _Opened(signature, tracer, inputs, outputs, loops)
+    rows, columns = _sides(signature, of, wrt)
+    open_ = _Opened(signature, tracer, inputs, outputs, loops)
+    open_.check(_joined(outputs, rows), columns)
+    return open_, rows, columns
 
 
 def _joined(parts: Flat, names: Any) -> list[Any]:
@@ -187,9 +191,7 @@ def _matrix(
     formula: Traced, of: Names, wrt: Names
 ) -> tuple[_Opened, dict[tuple[str, str], dict[tuple[int, int], Scalar]], Entries]:
     """The formula, the entries that are not structurally zero by output, input and index, and where they are from."""
-    rows, columns = _sides(formula.signature, of, wrt)
-    open_ = _opened(formula)
-    open_.check(_joined(open_.outputs, rows), columns)
+    open_, rows, columns = _opened(formula, of, wrt)
     symmetric = len(rows) == 1 and columns == [formula.gradients.get(rows[0])]
     sides = [open_.outputs[y] for y in rows], [open_.inputs[x] for x in columns]
     entries = entries_of(open_.tracer, *sides, symmetric)
@@ -205,9 +207,7 @@ def _matrix(
 
 def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Directional derivative: more inputs 'x_dot', outputs 'y_dot' of the shapes of y."""
-    rows, columns = _sides(formula.signature, of, wrt)
-    open_ = _opened(formula)
-    open_.check(_joined(open_.outputs, rows), columns)
+    open_, rows, columns = _opened(formula, of, wrt)
     dots = open_.seeds(columns, "dot", formula.signature.inputs)
     moved = iter(open_.along(_joined(open_.outputs, rows), columns, [x for terms, _ in dots.values() for x in terms]))
     outputs = {
@@ -218,9 +218,7 @@ def jvp(formula: Traced, of: Names, wrt: Names) -> Traced:
 
 def vjp(formula: Traced, of: Names, wrt: Names) -> Traced:
     """Gradient of sum_y y_bar . y: more inputs 'y_bar', outputs 'x_bar' of the shapes of x."""
-    rows, columns = _sides(formula.signature, of, wrt)
-    open_ = _opened(formula)
-    open_.check(_joined(open_.outputs, rows), columns)
+    open_, rows, columns = _opened(formula, of, wrt)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     gradient = open_.gradient(rows, columns, [x for terms, _ in bars.values() for x in terms])
     body = open_.body("vjp", bars, open_.split(columns, gradient, "bar"))
@@ -232,9 +230,7 @@ def hvp(formula: Traced, of: Names, wrt: Names) -> Traced:
 
     Where the outputs chosen are more than one number, the Hessian is that of sum_y y_bar . y, with more inputs 'y_bar'.
     """
-    rows, columns = _sides(formula.signature, of, wrt)
-    open_ = _opened(formula)
-    open_.check(_joined(open_.outputs, rows), columns)
+    open_, rows, columns = _opened(formula, of, wrt)
     bars = open_.seeds(rows, "bar", formula.signature.outputs)
     weights: list[Scalar] = [x for terms, _ in bars.values() for x in terms]
     scalar = len(weights) == 1

@@ -209,7 +209,7 @@ def while_loop(
     again = max_steps > 1  # a single step needs no column for the condition
     result = symbols_of(tracer, (sum(map(np.size, arrays)) + again,))
     chosen = np.asarray(np.where(np.logical_and(cond(state), where), 1.0, 0.0)).item()
-    step = partial(_packed_step, cond, body, *shapes) if again else partial(_packed_body, body, *shapes)
+    step = partial(_packed_step, cond if again else None, body, *shapes)
     start, constants = [*_flat(arrays), *[1.0] * again], _flat(given)
     make: Callable[[], tuple[Traced, list[Term]]] = partial(_traced_step, step, len(start), len(constants))
     flat = list(np.asarray(result).flat)
@@ -228,7 +228,7 @@ def _flat(arrays: Sequence[Array]) -> list[Any]:
 
 
 def _unpacked(structure: Structure, columns: Array) -> Any:
-    """The record of columns (n,)."""
+    """The record of columns (n,), of which the first are its own."""
     arrays, first = [], 0
     for leaf in structure.leaves:
         size = math.prod(leaf.shape)
@@ -239,29 +239,16 @@ def _unpacked(structure: Structure, columns: Array) -> Any:
 
 
 def _packed_step(
-    cond: Callable[[Any], Any], body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array,
-    given: Array,
+    cond: Callable[[Any], Any] | None, body: Callable[..., Any], state: Structure, parameters: Structure | None,
+    z: Array, given: Array,
 ) -> Array:  # fmt: skip
-    """(n + 1,) the columns of the next state, and 1 where the condition still holds, from those of a state."""
-    record, new = _stepped_record(body, state, parameters, z[:-1], given)
-    holds = np.reshape(np.where(cond(record), 1.0, 0.0), -1)
-    return np.concatenate([*new, holds])
-
-
-def _packed_body(
-    body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array, given: Array
-) -> Array:
-    """(n,) the columns of the next state of a loop of one step."""
-    return np.concatenate(_stepped_record(body, state, parameters, z, given)[1])
-
-
-def _stepped_record(
-    body: Callable[..., Any], state: Structure, parameters: Structure | None, z: Array, given: Array
-) -> tuple[Any, list[Array]]:
-    """The next state, and its columns array by array."""
+    """The columns of the next state from those of a state, and, with a condition, 1 where it still holds."""
     record = _unpacked(state, z)
     new = body(record) if parameters is None else body(record, _unpacked(parameters, given))
-    return new, [np.reshape(numbers_of(x), -1) for x in _arrays_like(state, new, body)]
+    columns = [np.reshape(numbers_of(x), -1) for x in _arrays_like(state, new, body)]
+    if cond is not None:
+        columns.append(np.reshape(np.where(cond(new), 1.0, 0.0), -1))
+    return np.concatenate(columns)
 
 
 def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:

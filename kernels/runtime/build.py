@@ -24,6 +24,7 @@ from myoquat.kernels.runtime.cache import LIMIT_BYTES, Cache
 from myoquat.kernels.runtime.llvm import Assembler, Loaded, versions
 from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
 from myoquat.kernels.tracing.context import keeps_code
+from myoquat.kernels.tracing.tape import Signature
 
 __all__ = ["Code", "Recipe", "assembly", "build", "info", "stored_code"]
 
@@ -131,38 +132,15 @@ def stored_code(cache: Cache, key: str) -> tuple[Size, dict[str, Any], list[byte
     if entry is None:
         return None
     header, code = entry
-    size, notes = header.get("size"), header.get("notes")
-    if not isinstance(size, dict) or set(size) != {"slots", "operations", "price"} or not isinstance(notes, dict):
+    try:
+        size, notes, lengths = Size(**header["size"]), header["notes"], header["objects"]
+        Signature.of(notes)
+        ends = [*itertools.accumulate(lengths)]
+        if min(lengths) <= 0 or ends[-1] != len(code) or min(size.slots, size.operations, size.price) < 0:
+            return None
+        return size, notes, [code[end - n : end] for n, end in zip(lengths, ends, strict=True)]
+    except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    whole = all(type(size[name]) is int and size[name] >= 0 for name in ("slots", "operations"))
-    if not whole or not isinstance(size["price"], (int, float)) or not _is_signature(notes):
-        return None
-    objects = _parts(code, header.get("objects"))
-    return None if objects is None else (Size(**size), notes, objects)
-
-
-def _parts(code: bytes, lengths: Any) -> list[bytes] | None:
-    """The code in parts of these lengths; None where it is not all of them."""
-    if not isinstance(lengths, list) or not all(type(n) is int and n > 0 for n in lengths) or sum(lengths) != len(code):
-        return None
-    return [code[end - n : end] for n, end in zip(lengths, itertools.accumulate(lengths), strict=True)]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [None]
-
-
-def _is_signature(notes: dict[str, Any]) -> bool:
-    """Whether notes have the form of a signature: a name, inputs and outputs, each with its shape."""
-    ports = [port for key in ("inputs", "outputs") for port in _listed(notes.get(key))]
-    return isinstance(notes.get("name"), str) and all(
-        isinstance(port, list)
-        and len(port) == 2
-        and isinstance(port[0], str)
-        and isinstance(port[1], list)
-        and all(type(n) is int and n >= 0 for n in port[1])
-        for port in ports
-    )
 
 
 def assembly(recipe: Recipe, target: Target, lanes: int) -> str:

@@ -3,27 +3,22 @@
 import ctypes
 import itertools
 import os
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import CALLABLE, check_types, check_unmasked
-from myoquat.core.content import digest
-from myoquat.core.progress import uncollected, waiting
+from myoquat.core.arguments import check_unmasked
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.kernels.codegen.driver import PROTOTYPE
-from myoquat.kernels.codegen.parts import Body
 from myoquat.kernels.runtime import batch as _batch
 from myoquat.kernels.runtime.batch import address
 from myoquat.kernels.runtime.build import Code, Recipe, assembly, build
 from myoquat.kernels.runtime.execution import FramePool, split_and_run
 from myoquat.kernels.runtime.settings import Target, cache_folder, lane_count, target, thread_count
-from myoquat.kernels.tracing.context import sharing_traces
 from myoquat.kernels.tracing.tape import Shape, Signature
 
-__all__ = ["Compiled", "SingleState", "calls", "compile_program", "count_call"]
+__all__ = ["Compiled", "Executable", "SingleState", "calls", "count_call"]
 
 
 # ---- A kernel for one state after another, as solvers of differential equations call it ------------------------
@@ -251,42 +246,3 @@ class Compiled(Executable):
     def __repr__(self) -> str:
         type_name = type(self).__name__
         return f"<{type_name} {self._signature}, {self.instructions} operations, {self.lanes} lanes, {self.source}>"
-
-
-class ProgramLike(Protocol):
-    def body(self, outputs: Sequence[str]) -> Body:
-        """What a kernel with these outputs evaluates."""
-
-
-def compile_program(
-    make: Callable[[], ProgramLike],
-    outputs: Sequence[str],
-    *,
-    name: str,
-    content: str | None = None,
-    lanes: int | None = None,
-    threads: int | None = None,
-    cache: str | os.PathLike[str] | None = None,
-) -> Compiled:
-    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`.
-
-    >>> from myoquat.kernels import Program, compile_program
-    >>> def make():
-    ...     program = Program("double", {"x": 2})
-    ...     program.formula(lambda x: x + x, ["x"], {"twice": 2})
-    ...     return program
-    >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
-    array([2., 4.])
-    """
-    check_types(make=(make, CALLABLE), name=(name, str))
-    start = time.perf_counter()
-
-    def body() -> Body:
-        with sharing_traces(content):
-            return make().body(outputs)
-
-    with waiting(f"compiling {name}"), uncollected():
-        key = None if content is None else digest("program", content, name, str(list(outputs)))
-        kernel = Compiled(Recipe.of_body(body, key), lanes=lanes, threads=threads, cache=cache)
-    kernel.build_seconds = time.perf_counter() - start
-    return kernel

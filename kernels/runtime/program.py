@@ -19,6 +19,7 @@ in order, each seeing what earlier ones stored, so that a table can walk a chain
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
@@ -26,8 +27,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import CALLABLE, check_types, real_array
 from myoquat.core.content import digest
+from myoquat.core.progress import uncollected, waiting
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.codegen import slots
@@ -39,11 +41,11 @@ from myoquat.kernels.codegen.slots import Frame
 from myoquat.kernels.control_flow.table_loop import Block, TracedRows
 from myoquat.kernels.runtime.build import Recipe
 from myoquat.kernels.runtime.compiled import Compiled
-from myoquat.kernels.tracing.context import unrolled_constructs
+from myoquat.kernels.tracing.context import sharing_traces, unrolled_constructs
 from myoquat.kernels.tracing.tape import Shape, Signature, Traced
 from myoquat.kernels.tracing.trace import Formula, shape_of, trace
 
-__all__ = ["Program"]
+__all__ = ["Program", "compile_program"]
 
 Buffers = dict[str, Array]
 Links = Mapping[str, tuple[str, Any]]  # input or output of an element -> (buffer, rows)
@@ -493,3 +495,37 @@ class Program:
         for stage in self._stages:
             stage.advance(buffers)
         return tuple(buffers[key] for key in outputs)
+
+
+def compile_program(
+    make: Callable[[], Program],
+    outputs: Sequence[str],
+    *,
+    name: str,
+    content: str | None = None,
+    lanes: int | None = None,
+    threads: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> Compiled:
+    """The kernel of a program that is made only where the cache has no machine code for it; see `compile`.
+
+    >>> from myoquat.kernels import Program, compile_program
+    >>> def make():
+    ...     program = Program("double", {"x": 2})
+    ...     program.formula(lambda x: x + x, ["x"], {"twice": 2})
+    ...     return program
+    >>> compile_program(make, ["twice"], name="double")([1.0, 2.0])
+    array([2., 4.])
+    """
+    check_types(make=(make, CALLABLE), name=(name, str))
+    start = time.perf_counter()
+
+    def body() -> Staged:
+        with sharing_traces(content):
+            return make().body(outputs)
+
+    with waiting(f"compiling {name}"), uncollected():
+        key = None if content is None else digest("program", content, name, str(list(outputs)))
+        kernel = Compiled(Recipe.of_body(body, key), lanes=lanes, threads=threads, cache=cache)
+    kernel.build_seconds = time.perf_counter() - start
+    return kernel

@@ -42,8 +42,8 @@ class Operation:
                  rewriting makes after all differentiation: differentiating it raises an error
     spellings    ufuncs that are this operation on every element, without rules for structural zeros
     casadi       on CasADi's scalars: a function, or the name of one of CasADi's
-    code         the method of `codegen.ir.Builder` that writes it, and its first argument where that is the same for
-                 all; none for an elementary function, which is a function of its own, and for marks, which are gone
+    code         the method of `codegen.ir.Builder` that writes it, with a predicate or name that it takes first. An
+                 elementary function has none, since it is a function of its own. Nor have marks, which are gone before
     arity        the number of arguments
     truths       the arguments that are conditions
     condition    whether the result is a condition
