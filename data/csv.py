@@ -1,5 +1,6 @@
 """Columns of numbers over time, .csv: read and written."""
 
+import csv
 from functools import partial
 from pathlib import Path
 
@@ -26,11 +27,11 @@ def read_columns(path: str | Path, strict: bool = False) -> "pd.DataFrame":
     raised for a cell that is no number and times that do not increase.
     """
     path = existing(path)
-    lines = ((number, text.replace(",", "\t")) for number, text in read_lines(path, MAX_BYTES, "surrogateescape"))
+    lines = read_lines(path, MAX_BYTES, "surrogateescape")
     head = text_of(next(lines)[1], partial(tell, path, strict, 1))
-    labels = [label.strip().strip('"') for label in head.split("\t")]
+    labels = [label.strip() for label in next(csv.reader([head], skipinitialspace=True))]
     check_labels(path, 1, labels, timed=True)
-    table, rows = parse_rows(path, lines, labels, gaps=True)
+    table, rows = parse_rows(path, ((number, text.replace(",", "\t")) for number, text in lines), labels, gaps=True)
     check_times(path, rows, table[:, 0])
     return pd.DataFrame(table[:, 1:], index=pd.Index(table[:, 0], name="time"), columns=labels[1:])
 

@@ -89,6 +89,9 @@ def _number(path: Path, line: int, label: str, cell: str, gaps: bool) -> float:
 
 def check_labels(path: Path, line: int, labels: Sequence[str], timed: bool = False) -> None:
     """ModelError for an empty label or one that comes twice; if `timed`, for a first label that is not 'time'."""
+    if timed and labels[0].lower() != "time":
+        hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
+        raise ModelError(f"the first column must be 'time', not {labels[0]!r}{hint}", file=path, line=line)
     known: set[str] = set()
     for i, label in enumerate(labels):
         if not label:
@@ -96,9 +99,6 @@ def check_labels(path: Path, line: int, labels: Sequence[str], timed: bool = Fal
         if label in known:
             raise ModelError(f"the label {label!r} comes twice", file=path, line=line)
         known.add(label)
-    if timed and labels[0].lower() != "time":
-        hint = "; commas separate columns, and points decimals" if ";" in labels[0] else ""
-        raise ModelError(f"the first column must be 'time', not {labels[0]!r}{hint}", file=path, line=line)
 
 
 def distinct_labels(labels: Sequence[str], mended: Callable[[str], None]) -> list[str]:

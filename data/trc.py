@@ -98,10 +98,10 @@ def read_markers(path: str | Path, strict: bool = False) -> "pd.DataFrame":
 
 
 def _header(path: Path, keys: str, values: str) -> dict[str, str]:
-    words = values.split()
-    if len(words) < len(keys.split()) and "\t" in values:  # an entry is empty
+    names, words = keys.split(), values.split()
+    if len(words) != len(names) and "\t" in values:  # an entry is empty, or has several words
         words = [word.strip() for word in values.split("\t")]
-    header = dict(zip(keys.split(), words, strict=False))
+    header = dict(zip(names, words, strict=False))
     missing = [key for key in ("DataRate", "NumFrames", "NumMarkers", "Units") if key not in header]
     if missing:
         raise ModelError(f"the header lacks {', '.join(missing)}", file=path, line=3)
@@ -111,7 +111,7 @@ def _header(path: Path, keys: str, values: str) -> dict[str, str]:
 def _number_in(path: Path, header: dict[str, str], key: str) -> float:
     """An entry of the header as a number, also with a decimal comma."""
     try:
-        return float(header[key].replace(",", "."))
+        return float(header[key].replace(",", ".").removesuffix("Hz"))
     except ValueError:
         raise ModelError(f"{key} must be a number, not {header[key]!r}", file=path, line=3) from None
 

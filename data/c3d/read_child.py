@@ -31,6 +31,7 @@ LENGTHS |= {f"{prefix}met{ending}": LENGTHS[unit] for prefix, unit in (("", "m")
             for ending in ("re", "res", "er", "ers")}  # fmt: skip
 MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
 VOLTS = ("V", "mV", "uV")
+WORDS = 2**16  # numbers of 16 bits
 LONGEST_SHOWN = 5  # letters of a unit, in a message: short spellings are enough there
 
 
@@ -87,6 +88,12 @@ def plates(content: Any) -> Found:
             parameter = library.Parameter(key, "")
             parameter.set(values.ravel(order="F"), values.shape)
             content.c3d_swig.parameter("FORCE_PLATFORM", parameter)
+    data, sizes = content["data"], content["data"]["meta_points"]
+    count = data["analogs"].shape[2]
+    if mends(content):  # the library computes from its own numbers: these frames follow them
+        content.c3d_swig.import_numpy_data(
+            data["points"], sizes["residuals"], sizes["camera_masks"], analogs(content), None
+        )
     found = library.ForcePlatforms(content.c3d_swig).forcePlatforms() if used else []
     header = content["header"]
     facts = {
@@ -97,7 +104,7 @@ def plates(content: Any) -> Found:
     keys = ("force", "Tz", "center_of_pressure")
     arrays = []
     for plate, scales in zip(map(content.PlatForm, found), units, strict=True):
-        arrays += [plate[key] * scale for key, scale in zip(keys, scales[:3], strict=True)]
+        arrays += [plate[key][:, -count:] * scale for key, scale in zip(keys, scales[:3], strict=True)]
     return facts, arrays
 
 
@@ -122,6 +129,27 @@ def units_of_plate(content: Any, plate: int) -> tuple[float, float, float, float
         return force, shared(names[5:6], MOMENTS, force * metre), shared(names[3:5], LENGTHS, metre), metre
     moment = force * metre if plate_type == 3 else shared(names[3:6], MOMENTS, force * metre)
     return force, moment, moment / force, metre
+
+
+def mends(content: Any) -> bool:
+    """Whether the library misreads the channels: it subtracts the size of an ANALOG:OFFSET, whatever its sign, and
+    takes numbers of the FORMAT UNSIGNED as signed."""
+    group = content["parameters"].get("ANALOG", {})
+    return "UNSIGNED" in map(str.strip, value_of(group, "FORMAT")) or any(x < 0 for x in value_of(group, "OFFSET"))
+
+
+def analogs(content: Any) -> Any:
+    """Analog channels (1, n, t): (stored number - OFFSET) SCALE GEN_SCALE."""
+    np, data = importlib.import_module("numpy"), content["data"]["analogs"]
+    if not mends(content):
+        return data
+    group, count = content["parameters"]["ANALOG"], data.shape[1]
+    offset, scale = (np.array(value_of(group, key)[:count], dtype=float)[:, None] for key in ("OFFSET", "SCALE"))
+    scale *= next(iter(value_of(group, "GEN_SCALE")), 1.0)
+    stored = np.divide(data[0], scale, out=0.0 * data[0], where=scale != 0) + np.abs(offset)
+    if "UNSIGNED" in map(str.strip, value_of(group, "FORMAT")):
+        stored, offset = np.round(stored, 6) % WORDS, offset % WORDS
+    return ((stored - offset) * scale)[None]
 
 
 def value_of(group: Any, key: str) -> Any:
@@ -150,7 +178,7 @@ def unit_in(known: dict[str, float], name: str, what: str) -> float:
 def channels(content: Any) -> Found:
     """Analog channels (n, t), with their names and units."""
     group = content["parameters"].get("ANALOG", {})
-    data = content["data"]["analogs"][0]
+    data = analogs(content)[0]
     labels, units = (words(group, key) for key in ("LABELS", "UNITS"))
     header = content["header"]
     facts = {

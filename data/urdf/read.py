@@ -2,7 +2,7 @@
 
 Extensions:
 
-- <capsule radius= height=>, height between the centres of its spheres
+- <capsule radius= length=>, also written height=, between the centres of its spheres
 - the joint type 'spherical'
 - on <dynamics>, rotor_inertia (also written 'rotor inertia', or as <rotor inertia=>) and stiffness
 - on <dynamics>, spring_mount: nq numbers, a quaternion, scalar first, for a spherical joint
@@ -49,6 +49,7 @@ from myoquat.muscle.coordinates import Coordinate, Coupler, follow
 __all__ = [
     "CHANGES",
     "MOMENTS",
+    "SIZES",
     "UNLIMITED",
     "Inertial",
     "load_urdf",
@@ -66,7 +67,7 @@ __all__ = [
 Pose = tuple[tuple[float, ...], tuple[float, ...]]
 ZERO = (0.0, 0.0, 0.0)
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-_SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "height")}
+SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
 class Inertial(NamedTuple):
@@ -148,9 +149,10 @@ def _geometry(element: Element) -> tuple[str, tuple[float, ...], str]:
         return "box", _positive(element, xml.numbers(element, "size", 3)), ""
     if element.tag == "mesh":
         return "mesh", xml.numbers(element, "scale", 3, (1.0, 1.0, 1.0)), xml.text_of(element, "filename")
-    if element.tag not in _SIZES:
-        xml.complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(_SIZES)}")
-    sizes = tuple(xml.number(element, key) for key in _SIZES[element.tag])
+    if element.tag not in SIZES:
+        xml.complain(element, f"unknown geometry <{element.tag}>; known: box, mesh, {', '.join(SIZES)}")
+    older = "height" if "height" in element.attrib else "length"
+    sizes = tuple(xml.number(element, older if key == "length" else key) for key in SIZES[element.tag])
     return element.tag, _positive(element, sizes), ""
 
 

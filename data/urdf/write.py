@@ -13,7 +13,7 @@ from myoquat.core.arguments import PATH, check_types
 from myoquat.core.records import dataclass
 from myoquat.data.files import check_output, write_text
 from myoquat.data.reports import UnwrittenParts, UnwrittenWarning
-from myoquat.data.urdf.read import MOMENTS, UNLIMITED
+from myoquat.data.urdf.read import MOMENTS, SIZES, UNLIMITED
 from myoquat.data.xml import Element, add_with, document_text
 from myoquat.joints import (
     ArticulatedSystem,
@@ -28,7 +28,7 @@ from myoquat.joints import (
 )
 from myoquat.joints.errors import shortened
 from myoquat.joints.functions import coefficients_of
-from myoquat.joints.multibody.body import SHAPES, Vector
+from myoquat.joints.multibody.body import Vector
 from myoquat.muscle import Model
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
@@ -251,7 +251,7 @@ def _add_shape(link: Element, shape: Shape) -> None:
             raise ModelError(
                 f"URDF knows no {shape.kind}; it knows {', '.join(sorted(SHAPE_TYPES))}", element=shape.name
             )
-        add_with(geometry, shape.kind, **dict(zip(SHAPES[shape.kind], shape.sizes, strict=True)))
+        add_with(geometry, shape.kind, **dict(zip(SIZES[shape.kind], shape.sizes, strict=True)))
     if shape.material or shape.color:
         material = add_with(element, "material", name=shape.material)
         if shape.color:

@@ -236,6 +236,8 @@ def test_motions_are_read_from_columns_too(tmp_path, system):
     np.testing.assert_array_equal(found.q, load_motion(write(tmp_path, GOOD), system).q)
     with pytest.raises(ModelError, match="--degrees or --radians"):
         load_motion(path, system)
+    path = write(tmp_path, '"time","a, b"\n0,1\n', "y.csv")
+    assert load_table(path)["a, b"].tolist() == [1.0]  # a comma in a quoted label separates no columns
 
 
 @pytest.mark.parametrize(

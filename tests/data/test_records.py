@@ -197,7 +197,7 @@ DataRate\tCameraRate\tNumFrames\tNumMarkers\tUnits
         ("1\t0.00\t1\t2\t3\t4\t5\t6", "   1   0.00   1   2   3\t4  5  6  "),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n\n", ""),
         ("\t\tX1\tY1\tZ1\tX2\tY2\tZ2\n", ""),
-        ("100\t100\t2\t2\t", "100,00\t100,00\t2\t2\t"),
+        ("100\t100\t2\t2\t", "100,00\t100,00\t2\t2\t"), ("100\t100\t2\t2\t", "100 Hz\t100 Hz\t2\t2\t"),
         ("100\t100\t2\t2\t", "1e2\t100.0\t2.0\t2.00\t"),
         ("\n", "\r\n"), ("\n", "\r\r\n"), ("\n", "\n\n"),
     ],
@@ -341,6 +341,23 @@ def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
     np.testing.assert_allclose(torque[:2], 0, atol=1e-9)
     for unloaded in (forces.force, forces.point, forces.torque):
         assert not unloaded[25:].any()
+
+
+@pytest.mark.parametrize(("form", "expected"), [("SIGNED", [27, -5, -100]), ("UNSIGNED", [20 - 65529, -5, -100])])
+def test_offsets_of_channels_have_the_sign_that_the_file_says(tmp_path, form, expected):
+    """(number - OFFSET) SCALE GEN_SCALE, as C3D's manual has it, of 16 bits; ezc3d 1.7 subtracts the sizes."""
+    ezc3d, path = pytest.importorskip("ezc3d", reason="needs the extra mocap"), tmp_path / "x.c3d"
+    write_c3d(path)
+    content = ezc3d.c3d(str(path))
+    content.add_parameter("ANALOG", "FORMAT", [form])
+    content.write(str(path))
+    data = bytearray(path.read_bytes())
+    at = data.index(b"OFFSET") + 11  # behind the name: the place of the next record, the type, a dimension of 6
+    data[at : at + 12] = np.array([-7, 5, -600, 0, 0, 0], "<i2").tobytes()
+    path.write_bytes(bytes(data))
+    force = load_forces(path).force[3, 0]
+    np.testing.assert_allclose(np.diag([1.0, -1.0, -1.0]) @ force, expected, rtol=1e-6)
+    assert load_emg(path, ["Fx"]).signal[3, 0] == pytest.approx(expected[0])
 
 
 @pytest.mark.parametrize("length", ["mm", "cm", "m"])

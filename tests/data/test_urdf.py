@@ -56,13 +56,17 @@ def test_numbers_of_the_file(arm):
     np.testing.assert_allclose(R_elbow, axis_angle_matrix((0, 0, 1), 0.5), atol=1e-15)
 
 
-def test_shapes_are_kept_as_data(arm):
+def test_shapes_are_kept_as_data(arm, tmp_path):
+    """The height of a capsule is its length, as urdfdom and MuJoCo call it, which is written."""
     bone, box = arm.bodies[arm.indices.body("upper")].shapes
     assert (bone.kind, bone.sizes, bone.purpose, bone.name) == ("capsule", (0.03, 0.24), "visual", "bone")
     assert (bone.material, bone.color, bone.position) == ("blue", (0.0, 0.0, 0.8, 1.0), (0.0, 0.0, -0.15))
     assert (box.kind, box.purpose) == ("box", "collision")
     mesh = arm.bodies[arm.indices.body("lower")].shapes[0]
     assert (mesh.file, mesh.sizes) == ("package://arm/lower.stl", (0.001, 0.001, 0.001))
+    write_urdf(arm, tmp_path / "arm.urdf")
+    assert '<capsule radius="0.03" length="0.24"/>' in (tmp_path / "arm.urdf").read_text()
+    assert load_urdf(tmp_path / "arm.urdf").bodies[arm.indices.body("upper")].shapes[0].sizes == bone.sizes
 
 
 def test_base(arm):
