@@ -7,8 +7,10 @@ Q_ref exp(z), or exp(z) Q_ref where the model's velocities are in the parent's f
 is regular for |z| < 2 pi. Formulas on arrays with leading batch axes, floats or symbols.
 """
 
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
+from typing import Literal
 
 import numpy as np
 
@@ -154,46 +156,44 @@ class Point:
 
 def chart_pose(layout: Layout, reference: Array, z: Array) -> Array:
     """(..., nq) q at the chart coordinates z (..., nu) about a reference pose (..., nq)."""
-    parts = []
-    for flat, ball, iq, iu in _parts(layout):
-        own, start = z[..., iu], reference[..., iq]
-        parts.append(own[..., :flat])
-        if ball is not None:
-            parts.append(ball.integrate(start[..., flat:], own[..., flat:]))
-    return joined(parts) if parts else z
+    return _each(layout, reference, z, _second, "integrate")
 
 
 def chart_coordinates(layout: Layout, reference: Array, q: Array) -> Array:
     """(..., nu) z with `chart_pose(reference, z)` = q, the shortest rotation of each quaternion."""
-    parts = []
-    for flat, ball, iq, _ in _parts(layout):
-        own, start = q[..., iq], reference[..., iq]
-        parts.append(own[..., :flat])
-        if ball is not None:
-            parts.append(ball.difference(start[..., flat:], own[..., flat:]))
-    return joined(parts) if parts else q
+    return _each(layout, reference, q, _second, "difference")
 
 
 def displacement(layout: Layout, q0: Array, q1: Array) -> Array:
     """(..., nu) from the pose q0 to q1: q1 - q0 of plain coordinates, the rotation vector of each quaternion."""
-    parts = []
-    for flat, ball, iq, _ in _parts(layout):
-        a, b = q0[..., iq], q1[..., iq]
-        parts.append(b[..., :flat] - a[..., :flat])
-        if ball is not None:
-            parts.append(ball.difference(a[..., flat:], b[..., flat:]))
-    return joined(parts) if parts else q1 - q0
+    return _each(layout, q0, q1, lambda a, b: b - a, "difference")
 
 
 def displaced(layout: Layout, q: Array, theta: Array) -> Array:
     """(..., nq) the pose to which the displacement theta (..., nu) leads from q (..., nq)."""
+    return _each(layout, q, theta, operator.add, "integrate")
+
+
+def _second(_: Array, b: Array) -> Array:
+    return b
+
+
+def _each(
+    layout: Layout,
+    q: Array,
+    other: Array,
+    plain: Callable[[Array, Array], Array],
+    turn: Literal["integrate", "difference"],
+) -> Array:
+    """`plain` of the plain coordinates of every joint, and a rotation vector added to its quaternion, or that between
+    two of them."""
     parts = []
     for flat, ball, iq, iu in _parts(layout):
-        start, own = q[..., iq], theta[..., iu]
-        parts.append(start[..., :flat] + own[..., :flat])
+        a, b = q[..., iq], other[..., iu if turn == "integrate" else iq]
+        parts.append(plain(a[..., :flat], b[..., :flat]))
         if ball is not None:
-            parts.append(ball.integrate(start[..., flat:], own[..., flat:]))
-    return joined(parts) if parts else q + theta
+            parts.append(getattr(ball, turn)(a[..., flat:], b[..., flat:]))
+    return joined(parts) if parts else plain(q, other)
 
 
 def displacement_rate(layout: Layout, theta: Array, q: Array, u: Array) -> Array:

@@ -743,10 +743,9 @@ class GaitParameters:
         figures = importlib.import_module(FIGURES)
         names = self.names
         across = min(4, max(len(names), 1))
-        rows = max(-(-len(names) // across), 1)
-        figure: Figure = figures.Picture(figsize=(2.3 * across, 2.0 * rows), layout="constrained")
-        axes = np.ravel(figure.subplots(rows, across, squeeze=False))
-        for axis, name in zip(axes, names, strict=False):
+        figure: Figure
+        figure, axes = figures.small_axes(len(names), across, 2.3 * across, 2.0)
+        for axis, name in zip(axes, names, strict=True):
             for place, (side, style) in enumerate(zip(SIDES, figures.curve_styles(2), strict=True)):
                 values = self.table[name][self.table["side"] == side].dropna().to_numpy(dtype=float)
                 offsets = np.linspace(-0.15, 0.15, len(values)) if len(values) > 1 else np.zeros(len(values))
@@ -760,8 +759,6 @@ class GaitParameters:
             axis.set_xticks(range(len(SIDES)), SIDES)
             axis.set_xlim(-0.5, 1.5)
             axis.set_title(f"{name.replace('_', ' ')} [{UNITS[name]}]", fontsize=8, loc="left")
-        for axis in axes[len(names) :]:
-            axis.set_visible(False)
         return figure
 
 

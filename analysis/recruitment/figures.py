@@ -11,7 +11,17 @@ from matplotlib.ticker import MaxNLocator
 from myoquat.analysis.recruitment.moment_arms import moment_arms, starting_at
 from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.core.arguments import check_types, indices_of, real_array, real_array_with_gaps
-from myoquat.core.figures import MIN_RANGE, Panel, Picture, curve_styles, draw_panels, legend_beside, plain_axis
+from myoquat.core.figures import (
+    MIN_RANGE,
+    Panel,
+    Picture,
+    curve_styles,
+    draw_panels,
+    legend_above,
+    legend_beside,
+    plain_axis,
+    small_axes,
+)
 from myoquat.core.labels import figure_label, with_unit
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Emg, Motion
@@ -172,12 +182,9 @@ def _shown_values(surface: Any, name: str) -> Array:
 def _maps(surface: Any, variable: str, names: list[str], label: str) -> Figure:
     count = len(surface.muscle)
     columns = min(count, 3)
-    figure = Picture(figsize=(4.2 * columns, 3.6 * -(-count // columns)), layout="constrained")
-    axes = figure.subplots(-(-count // columns), columns, squeeze=False, sharex=True, sharey=True)
-    for axis in axes.ravel()[count:]:
-        axis.set_visible(False)
+    figure, axes = small_axes(count, columns, 4.2 * columns, 3.6, shared=True)
     x, y = (_shown_values(surface, name) for name in names)
-    for axis, muscle in zip(axes.ravel(), surface.muscle.values, strict=False):
+    for axis, muscle in zip(axes, surface.muscle.values, strict=True):
         values = surface[variable].sel(muscle=muscle).transpose(names[1], names[0])
         drawn = axis.contourf(x, y, values, levels=12, cmap="cividis")
         lines = axis.contour(x, y, values, levels=12, colors="white", linewidths=0.4)
@@ -371,11 +378,8 @@ def plot_activations(
     shown = {label: found, **(others or {})}
     rows = -(-len(names) // COLUMNS)
     columns = -(-len(names) // rows)
-    figure = Picture(figsize=(2.4 * columns, 1.7 * rows + 0.5), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-    for axis in axes.ravel()[len(names) :]:
-        axis.remove()
-    for axis, name in zip(axes.ravel(), names, strict=False):
+    figure, axes = small_axes(len(names), columns, 2.4 * columns, 1.7, 0.5, shared=True)
+    for axis, name in zip(axes, names, strict=True):
         if recorded is not None and name in recorded.names:
             signal = recorded.signal[:, recorded.names.index(name)]
             axis.fill_between(recorded.time, signal, color="0.8", label="EMG")
@@ -384,24 +388,17 @@ def plot_activations(
             axis.plot(one.motion.time, one.activation[:, column], label=label, **style)
         plain_axis(axis)
         axis.set_title(figure_label(name), fontsize=9, loc="left")
-    for axis in axes.ravel()[max(len(names) - columns, 0) : len(names)]:  # the lowest of each column
+    for axis in axes[-columns:]:  # the lowest of each column
         axis.tick_params(labelbottom=True)
     most = max([float(one.activation.max(initial=0.0)) for one in shown.values()])
     if recorded is not None and recorded.signal.size:
         most = max(most, float(np.nanmax(recorded.signal)))
-    axes[0, 0].set_ylim(0, min(1.0, 1.1 * most) or 1.0)
+    axes[0].set_ylim(0, min(1.0, 1.1 * most) or 1.0)
     figure.supxlabel("time [s]", fontsize=9)
     figure.supylabel("activation", fontsize=9)
     if len(shown) > 1 or recorded is not None:
-        _legend_above(figure)
+        legend_above(figure)
     return figure
-
-
-def _legend_above(figure: Figure) -> None:
-    """One legend for all axes, above them."""
-    handles = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
-    options: dict[str, Any] = {"ncols": len(handles), "fontsize": 7, "frameon": False}
-    figure.legend(list(handles.values()), list(handles), loc="outside upper right", **options)
 
 
 def plot_loads(

@@ -132,20 +132,23 @@ def draw_panels(
     return figure
 
 
-def small_axes(count: int, per_row: int, width: float, height: float, above: float = 0.0) -> tuple[Figure, list[Any]]:
-    """A figure of equal axes in rows that are `height` high [inch], with more space `above`, and these axes."""
-    rows = -(-count // per_row)
+def small_axes(
+    count: int, per_row: int, width: float, height: float, above: float = 0.0, shared: bool = False
+) -> tuple[Figure, list[Any]]:
+    """A figure of equal axes in rows that are `height` high [inch], with more space `above`, and these axes. shared:
+    they have the same ranges."""
+    rows = max(-(-count // per_row), 1)
     figure = Picture(figsize=(width, above + height * rows), layout="constrained")
-    axes = list(figure.subplots(max(rows, 1), per_row, squeeze=False).ravel())
+    axes = list(figure.subplots(rows, per_row, squeeze=False, sharex=shared, sharey=shared).ravel())
     for axis in axes[count:]:
         axis.set_visible(False)
     return figure, axes[:count]
 
 
 def legend_above(figure: Figure) -> None:
-    """One legend for all axes, which show the same curves."""
-    shown = figure.axes[0].get_legend_handles_labels()
-    figure.legend(*shown, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
+    """One legend for the curves of all axes, by name."""
+    curves = {label: h for a in figure.axes for h, label in zip(*a.get_legend_handles_labels(), strict=True)}
+    figure.legend(curves.values(), curves, loc="outside upper right", ncols=3, frameon=False, fontsize=9)
 
 
 def plain_axis(axis: Any) -> None:

@@ -58,9 +58,9 @@ def test_pictures(euler, tmp_path, count):
 def test_mistakes(euler):
     with pytest.raises(ValueError, match="one or two coordinates"):
         moment_arm_surface(euler, {})
-    with pytest.raises(ValueError, match="coordinate 'knee' does not exist"):
+    with pytest.raises(ValueError, match="no coordinate for over: 'knee'"):
         moment_arm_surface(euler, {"knee": VALUES})
-    with pytest.raises(ValueError, match="'gastroc' does not exist"):
+    with pytest.raises(ValueError, match="no muscle 'gastroc'"):
         moment_arm_surface(euler, {euler.system.coordinate_names[0]: VALUES}, muscles=["gastroc"])
 
 
