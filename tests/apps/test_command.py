@@ -161,7 +161,7 @@ def test_info(capsys):
         (["ik", LEG, LEG, "a.txt"], "OUTPUT': output must end in .mot, .sto, .bvh, not .txt"),
         (["loads", LEG, LEG, "a.sto", "--joint", "hipp"], "there is no joint 'hipp'; nearest"),
         (["loads", LEG, LEG, "a.sto", "--frame", "thigh_r"], "there is no body 'thigh_r'; nearest: thigh"),
-        (["id", "two_link", LEG, "a.sto", "--uncertainty", "--uncertain", "noise=1"], "no deviation for --uncertain: 'noise'"),
+        (["id", "two_link", LEG, "a.sto", "--uncertainty", "--uncertain", "noise=1"], "no deviation for --uncertain"),
         (["scale", LEG, "a.osim", "--factor", "thigh=long"], "--factor is BODY=S, not 'thigh=long'"),
         (["run", LEG], "<Model> is no tool that is known here"),
     ],
