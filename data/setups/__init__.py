@@ -1,24 +1,18 @@
 """Setup files of OpenSim's tools, .xml, as records: what they name, each with its line, and nothing run."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from myoquat.data.setups.analyses import AnalyzeSetup, read_analyze
-from myoquat.data.setups.control import CmcSetup, RraSetup, Task, read_cmc, read_rra
-from myoquat.data.setups.document import SetupDocument, open_setup
+from myoquat.data.setups.analyses import AnalyzeSetup
+from myoquat.data.setups.control import CmcSetup, RraSetup, Task
+from myoquat.data.setups.document import Setup, open_setup, read_record
 from myoquat.data.setups.motion import (
     ForwardSetup,
     InverseDynamicsSetup,
     InverseKinematicsSetup,
     SensorPlacerSetup,
     SensorTrackingSetup,
-    read_forward,
-    read_inverse_dynamics,
-    read_inverse_kinematics,
-    read_sensor_placer,
-    read_sensor_tracking,
 )
-from myoquat.data.setups.scale import ScaleSetup, read_scale
+from myoquat.data.setups.scale import ScaleSetup
 from myoquat.joints.errors import ModelError, errors_in
 
 __all__ = [
@@ -37,29 +31,17 @@ __all__ = [
     "read_setup",
 ]
 
-Setup = (
-    ScaleSetup
-    | InverseKinematicsSetup
-    | InverseDynamicsSetup
-    | AnalyzeSetup
-    | CmcSetup
-    | RraSetup
-    | ForwardSetup
-    | SensorPlacerSetup
-    | SensorTrackingSetup
-)
-
-SETUPS: dict[str, Callable[[SetupDocument], Setup]] = {
-    "ScaleTool": read_scale,
-    "InverseKinematicsTool": read_inverse_kinematics,
-    "InverseKinemtaticsTool": read_inverse_kinematics,  # spelt so in examples of OpenSim
-    "InverseDynamicsTool": read_inverse_dynamics,
-    "AnalyzeTool": read_analyze,
-    "CMCTool": read_cmc,
-    "RRATool": read_rra,
-    "ForwardTool": read_forward,
-    "IMUPlacer": read_sensor_placer,
-    "IMUInverseKinematicsTool": read_sensor_tracking,
+SETUPS: dict[str, type[Setup]] = {
+    "ScaleTool": ScaleSetup,
+    "InverseKinematicsTool": InverseKinematicsSetup,
+    "InverseKinemtaticsTool": InverseKinematicsSetup,  # spelt so in examples of OpenSim
+    "InverseDynamicsTool": InverseDynamicsSetup,
+    "AnalyzeTool": AnalyzeSetup,
+    "CMCTool": CmcSetup,
+    "RRATool": RraSetup,
+    "ForwardTool": ForwardSetup,
+    "IMUPlacer": SensorPlacerSetup,
+    "IMUInverseKinematicsTool": SensorTrackingSetup,
 }
 
 
@@ -76,8 +58,8 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
     raised too for a file that does not exist and an output elsewhere.
     """
     document = open_setup(Path(path), anywhere, None if model is None else Path(model))
-    read = SETUPS.get(document.root.tag)
-    if read is None:
+    setup_type = SETUPS.get(document.root.tag)
+    if setup_type is None:
         known = ", ".join(name for name in SETUPS if "Kinemt" not in name)
         raise ModelError(
             f"<{document.root.tag}> is no tool that is known here; known: {known}",
@@ -85,4 +67,4 @@ def read_setup(path: str | Path, anywhere: bool = False, model: str | Path | Non
             line=document.root.sourceline,
         )
     with errors_in(path):
-        return read(document)
+        return read_record(setup_type, document, document.root)

@@ -18,10 +18,21 @@ from myoquat.data.setups.analyses import (
     KinematicsSetup,
     analyses_of,
     described,
-    force_sets,
+    force_set_files,
     times_of,
 )
-from myoquat.data.setups.document import NOTHING, SetupDocument, members, open_setup, set_in
+from myoquat.data.setups.document import (
+    NOTHING,
+    Setup,
+    SetupDocument,
+    cutoff,
+    entry,
+    members,
+    open_setup,
+    results,
+    set_in,
+    value,
+)
 from myoquat.data.xml import (
     Element,
     add,
@@ -46,9 +57,7 @@ __all__ = [
     "Task",
     "control_set_text",
     "load_marker_weights",
-    "read_cmc",
     "read_controls",
-    "read_rra",
     "read_tasks",
 ]
 
@@ -169,10 +178,10 @@ def control_set_text(table: "pd.DataFrame") -> str:
         control = add(holder, "ControlLinear", name=f"{name}{ENDING}")
         add(control, "use_steps", False)
         nodes = add(control, "x_nodes")
-        for time, value in table[name].items():
+        for time, x in table[name].items():
             node = add(nodes, "ControlLinearNode")
             add(node, "t", time)
-            add(node, "value", value)
+            add(node, "value", x)
     return document_text(root)
 
 
@@ -197,72 +206,15 @@ def _nodes(element: Element) -> Control:
     return Control(pairs[:, 0], pairs[:, 1], boolean(element, "use_steps"))
 
 
+# ---- CMCTool and RRATool: a motion, tasks that follow it, and analyses --------------------------------------------
+
+
 CRITICAL_DAMPING_TOLERANCE = 1e-6  # relative: a gain kv that is nearer to 2 sqrt(kp) damps critically
 
 
-@dataclass(frozen=True)
-class CmcSetup:
-    """Files and times of a CMCTool, and:
-
-    cutoff    [Hz]
-    window    [s]
-    tracked   the coordinates of tasks that are on, active and of weight above 0, each with the bandwidth sqrt(kp)
-              [rad/s] of its feedback
-    left_out  what is named and not known
-    results   the folder of results
-    analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
-    """
-
-    name: str
-    path: Path
-    model: Path
-    force_sets: tuple[Path, ...]
-    coordinates: Path
-    loads: Path | None
-    cutoff: float | None
-    times: tuple[float, float]
-    window: float
-    tracked: dict[str, float]
-    left_out: tuple[str, ...]
-    results: Path
-    analyses: tuple[Analysis, ...]
-
-
-def read_cmc(document: SetupDocument) -> CmcSetup:
-    """The setup of a <CMCTool>; ModelError for tasks of other things than coordinates, two of one, or gains that do not
-    damp critically."""
-    root = document.root
-    forces = force_sets(document, root)
-    window = positive(root, "cmc_time_window", 0.01)
-    analyses, unknown = _analyses(document, root)
-    cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
-    return CmcSetup(
-        document.name,
-        document.path,
-        document.model_file(root),
-        forces,
-        document.needed_file(root, "desired_kinematics_file"),
-        document.file(root, "external_loads_file"),
-        None if cutoff < 0 else cutoff,
-        times_of(document),
-        window,
-        _tasks(document.needed_file(root, "task_set_file"), _bandwidth),
-        _left_out(document, root, unknown),
-        document.results,
-        analyses,
-    )
-
-
-def _analyses(document: SetupDocument, root: Element) -> tuple[tuple[Analysis, ...], list[Element]]:
-    """The analyses of a tool that adds Kinematics and Actuation, and the elements of those that are not known."""
-    known, unknown = analyses_of(document, root)
-    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
-    return (*known, *(own for own in added if not any(isinstance(one, type(own)) for one in known))), unknown
-
-
-def _tasks(path: Path, number_of: Callable[[Element], float]) -> dict[str, float]:
+def _tasks(document: SetupDocument, root: Element, number_of: Callable[[Element], float]) -> dict[str, float]:
     """The coordinates of the tasks that are on, each with a number of its task."""
-    elements, where = set_in(path, "CMC_TaskSet", "rdCMC_TaskSet")
+    elements, where = set_in(document.needed_file(root, "task_set_file"), "CMC_TaskSet", "rdCMC_TaskSet")
     found: dict[str, float] = {}
     with errors_in(where.path):
         for element in elements:
@@ -308,76 +260,90 @@ def _gain(element: Element, tag: str, default: float) -> float:
     return found[0]
 
 
-def _left_out(document: SetupDocument, root: Element, analyses: Sequence[Element]) -> tuple[str, ...]:
+def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
     """Analyses, controllers that are on, and files of a tool that does not use them."""
     controllers = [e for e in document.set_of(root, "ControllerSet")[0] if boolean(e, "on", True)]
     files = ("constraints_file", "rra_controls_file", "desired_points_file")
-    return (*described([*analyses, *controllers]), *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
+    unknown = described([*analyses_of(document, root)[1], *controllers])
+    return (*unknown, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
 
 
-# ---- RRATool: a motion that is consistent with its ground reactions -----------------------------------------------
+def _analyses(document: SetupDocument, root: Element) -> tuple[Analysis, ...]:
+    known, _ = analyses_of(document, root)
+    added = (KinematicsSetup("Kinematics", 1, True, ("all",)), ActuationSetup("Actuation", 1, False))
+    return (*known, *(own for own in added if not any(isinstance(one, type(own)) for one in known)))
 
 
 @dataclass(frozen=True)
-class RraSetup:
-    """Files and times of an RRATool, and:
+class FollowingSetup(Setup):
+    """Files and times of a tool whose model follows a motion, and:
 
     cutoff    [Hz]
-    weights   of the tasks that are on, active and of weight above 0, by coordinate, in their order
-    body      whose center of mass is shifted, None for none
-    output    the file of the adjusted model, None for none
     left_out  what is named and not known
     results   the folder of results
     analyses  those of the setup, and Kinematics and Actuation, which the tool adds where there is none
+
+    ModelError for tasks of other things than coordinates, and two of one.
     """
 
-    name: str
-    path: Path
-    model: Path
-    force_sets: tuple[Path, ...]
-    coordinates: Path
-    loads: Path | None
-    cutoff: float | None
-    times: tuple[float, float]
-    weights: dict[str, float]
-    body: str | None
-    output: Path | None
-    left_out: tuple[str, ...]
-    results: Path
-    analyses: tuple[Analysis, ...]
-    controls: tuple[Path, ...] = ()
+    coordinates: Path = entry(SetupDocument.needed_file, "desired_kinematics_file")
+    loads: Path | None = entry(SetupDocument.file, "external_loads_file")
+    cutoff: float | None = value(cutoff, "lowpass_cutoff_frequency")
+    times: tuple[float, float] = entry(times_of)
+    left_out: tuple[str, ...] = entry(_left_out)
+    results: Path = entry(results)
+    analyses: tuple[Analysis, ...] = entry(_analyses)
 
 
-def read_rra(document: SetupDocument) -> RraSetup:
-    """The setup of an <RRATool>; ModelError where the model's own forces would act too, for tasks of other things than
-    coordinates, and two of one."""
-    root = document.root
+@dataclass(frozen=True)
+class CmcSetup(FollowingSetup):
+    """A CMCTool:
+
+    window    [s]
+    tracked   the coordinates of tasks that are on, active and of weight above 0, each with the bandwidth sqrt(kp)
+              [rad/s] of its feedback; ModelError for gains that do not damp critically
+    """
+
+    force_sets: tuple[Path, ...] = entry(force_set_files)
+    window: float = value(positive, "cmc_time_window", 0.01)
+    tracked: dict[str, float] = entry(_tasks, _bandwidth)
+
+
+def _replacing(document: SetupDocument, root: Element) -> tuple[Path, ...]:
+    """The files of forces in place of the model's own."""
     if not boolean(root, "replace_force_set"):
         complain(
             root.find("replace_force_set"), "<replace_force_set> must be true: residuals are those without muscles"
         )
-    names = [name for name in text(root, "force_set_files", "").split() if name not in NOTHING]
-    cutoff = number(root, "lowpass_cutoff_frequency", -1.0)
-    adjusts = boolean(root, "adjust_com_to_reduce_residuals")
-    analyses, unknown = _analyses(document, root)
-    body = text(root, "adjusted_com_body", "") if adjusts else ""
-    if adjusts and body in NOTHING:
+    return document.named_files(root, "force_set_files")
+
+
+def _adjusted_body(root: Element) -> str | None:
+    if not boolean(root, "adjust_com_to_reduce_residuals"):
+        return None
+    body = text(root, "adjusted_com_body", "")
+    if body in NOTHING:
         complain(root, "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>")
-    return RraSetup(
-        document.name,
-        document.path,
-        document.model_file(root),
-        tuple(document.named(root, "force_set_files", name) for name in names),
-        document.needed_file(root, "desired_kinematics_file"),
-        document.file(root, "external_loads_file"),
-        None if cutoff < 0 else cutoff,
-        times_of(document),
-        _tasks(document.needed_file(root, "task_set_file"), _weight),
-        body or None,
-        (document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim")
-        if adjusts
-        else None,
-        _left_out(document, root, unknown),
-        document.results,
-        analyses,
-    )
+    return body
+
+
+def _adjusted_model(document: SetupDocument, root: Element) -> Path | None:
+    if not boolean(root, "adjust_com_to_reduce_residuals"):
+        return None
+    return document.output(root, "output_model_file") or document.path.parent / "adjusted_model.osim"
+
+
+@dataclass(frozen=True)
+class RraSetup(FollowingSetup):
+    """An RRATool; ModelError where the model's own forces would act too.
+
+    weights   of the tasks that are on, active and of weight above 0, by coordinate, in their order
+    body      whose center of mass is shifted, None for none
+    output    the file of the adjusted model, None for none
+    """
+
+    force_sets: tuple[Path, ...] = entry(_replacing)
+    weights: dict[str, float] = entry(_tasks, _weight)
+    body: str | None = value(_adjusted_body)
+    output: Path | None = entry(_adjusted_model)
+    controls: tuple[Path, ...] = value(lambda _: ())

@@ -1,7 +1,10 @@
 """The document of a setup: its entries, files named from its folder, and sets that stand in files of their own."""
 
 import os
+from collections.abc import Callable
+from dataclasses import field, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside, existing, file_name, missing_file
@@ -9,7 +12,22 @@ from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints import ModelError
 
-__all__ = ["SetupDocument", "checked_name", "members", "open_setup"]
+__all__ = [
+    "Setup",
+    "SetupDocument",
+    "checked_name",
+    "cutoff",
+    "entry",
+    "members",
+    "named",
+    "open_setup",
+    "read_record",
+    "results",
+    "value",
+    "words",
+]
+
+RecordT = TypeVar("RecordT")
 
 NOTHING = ("", "Unassigned")
 
@@ -89,10 +107,10 @@ class SetupDocument:
             complain(parent.find("time_range"), f"<time_range> ends before it begins: {given[0]:g} > {given[1]:g}")
         return given[0], given[1]
 
-    def cutoff(self) -> float | None:
-        """<lowpass_cutoff_frequency_for_coordinates> [Hz], None if negative."""
-        value = number(self.root, "lowpass_cutoff_frequency_for_coordinates", -1.0)
-        return None if value < 0 else value
+    def named_files(self, parent: Element, tag: str) -> tuple[Path, ...]:
+        """The files that the words of an entry name."""
+        names = text(parent, tag, "").split()
+        return tuple(self.named(parent, tag, name) for name in names if name not in NOTHING)
 
     def set_of(self, parent: Element, tag: str) -> "tuple[list[Element], SetupDocument]":
         """The elements of a set in the setup or in a file that it names, and the document that they stand in."""
@@ -144,3 +162,55 @@ def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) ->
     if model is not None and not os.path.isfile(model):
         raise ModelError("no such model file", file=model)
     return SetupDocument(root, path, anywhere, model)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Records of elements as tables: every field says how it is read from the document and the record's element.
+
+
+def entry(read: Callable[..., Any], *arguments: Any) -> Any:
+    """A field whose value is read(document, element, *arguments)."""
+    return field(metadata={"read": lambda document, element: read(document, element, *arguments)})
+
+
+def value(read: Callable[..., Any], *arguments: Any) -> Any:
+    """A field whose value is read(element, *arguments)."""
+    return entry(lambda _, element: read(element, *arguments))
+
+
+def named(element: Element, tag: str) -> str | None:
+    """A name, None for none."""
+    name = text(element, tag, "")
+    return None if name in NOTHING else name
+
+
+def results(document: SetupDocument, _: Element) -> Path:
+    """The folder of results."""
+    return document.results
+
+
+def words(element: Element, tag: str) -> tuple[str, ...]:
+    """The words of an entry."""
+    return tuple(text(element, tag, "").split())
+
+
+def cutoff(element: Element, tag: str) -> float | None:
+    """A frequency [Hz], None if negative."""
+    frequency = number(element, tag, -1.0)
+    return None if frequency < 0 else frequency
+
+
+def read_record(record_type: type[RecordT], document: SetupDocument, element: Element) -> RecordT:
+    """The record of an element."""
+    found = {f.name: f.metadata["read"](document, element) for f in fields(record_type)}  # type: ignore[arg-type]
+    return record_type(**found)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The setup of a tool: its name, its file, and the file of the model."""
+
+    name: str = entry(lambda document, _: document.name)
+    path: Path = entry(lambda document, _: document.path)
+    model: Path = entry(SetupDocument.model_file)

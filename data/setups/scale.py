@@ -1,16 +1,25 @@
 """ScaleTool: measurements and factors, mass, and the placement of markers."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from myoquat.core.records import dataclass
 from myoquat.data.osim import read_marker_set
 from myoquat.data.setups.control import Task, read_tasks
-from myoquat.data.setups.document import SetupDocument, members
+from myoquat.data.setups.document import (
+    Setup,
+    SetupDocument,
+    entry,
+    members,
+    read_record,
+    value,
+)
 from myoquat.data.xml import Element, boolean, complain, number, numbers, text
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
 
-__all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup", "read_scale"]
+__all__ = ["PlacerSetup", "ScaleSetup", "ScalerSetup"]
 
 Triple = tuple[float, ...]
 ORDERS = {"measurements": "measurements", "manualScale": "factors"}
@@ -25,94 +34,19 @@ class MeasurementEntry:
     bodies: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class ScalerSetup:
-    """How sizes are found: the order of "measurements" and "factors", both, the trial and its times, whether masses
-    keep their proportions, and what is written."""
-
-    order: tuple[str, ...]
-    measurements: tuple[MeasurementEntry, ...]
-    factors: tuple[tuple[str, Triple], ...]
-    trial: Path | None
-    times: tuple[float, float]
-    keep_masses: bool
-    model: Path | None
-    factor_file: Path | None
-
-
-@dataclass(frozen=True)
-class PlacerSetup:
-    """How markers are placed, and what is written."""
-
-    tasks: tuple[Task, ...]
-    trial: Path
-    coordinates: Path | None
-    times: tuple[float, float]
-    move: bool
-    model: Path | None
-    marker_file: Path | None
-    motion: Path | None
-
-
-@dataclass(frozen=True)
-class ScaleSetup:
-    """A ScaleTool: the model, and the two steps, either of which may be left out.
-
-    mass     [kg], None where it follows from the sizes
-    markers  those that the model gets
-    """
-
-    name: str
-    path: Path
-    model: Path
-    mass: float | None
-    markers: tuple[Marker, ...]
-    scaler: ScalerSetup | None
-    placer: PlacerSetup | None
-
-
-def read_scale(document: SetupDocument) -> ScaleSetup:
-    """The setup of a <ScaleTool>."""
-    root = document.root
-    maker = root.find("GenericModelMaker")
-    if maker is None:
-        complain(root, "<ScaleTool> needs <GenericModelMaker>")
-    model = document.model_file(maker)
-    marker_file = document.file(maker, "marker_set_file")
-    mass = number(root, "mass", -1.0)
-    scaler, placer = root.find("ModelScaler"), root.find("MarkerPlacer")
-    return ScaleSetup(
-        document.name,
-        document.path,
-        model,
-        mass if mass > 0 else None,
-        () if marker_file is None else read_marker_set(marker_file),
-        _scaler(document, scaler) if scaler is not None and boolean(scaler, "apply", True) else None,
-        _placer(document, placer) if placer is not None and boolean(placer, "apply", True) else None,
-    )
-
-
-def _scaler(document: SetupDocument, element: Element) -> ScalerSetup:
+def _order(element: Element) -> tuple[str, ...]:
     words = text(element, "scaling_order", "measurements").split()
     for word in words:
         if word not in ORDERS:
             complain(element.find("scaling_order"), f"<scaling_order> is of {', '.join(ORDERS)}, not {word!r}")
-    measurements, where = document.set_of(element, "MeasurementSet")
-    factors, there = document.set_of(element, "ScaleSet")
+    return tuple(ORDERS[word] for word in words)
+
+
+def _applied(document: SetupDocument, element: Element, tag: str, read: Callable[[Element], Any]) -> tuple[Any, ...]:
+    """The parts of a set that apply."""
+    parts, where = document.set_of(element, tag)
     with errors_in(where.path):
-        found = tuple(_measurement(e) for e in measurements if boolean(e, "apply", True))
-    with errors_in(there.path):
-        given = tuple((text(e, "segment"), numbers(e, "scales", 3)) for e in factors if boolean(e, "apply", True))
-    return ScalerSetup(
-        tuple(ORDERS[word] for word in words),
-        found,
-        given,
-        document.file(element, "marker_file"),
-        document.times(element),
-        boolean(element, "preserve_mass_distribution"),
-        document.output(element, "output_model_file"),
-        document.output(element, "output_scale_file"),
-    )
+        return tuple(read(part) for part in parts if boolean(part, "apply", True))
 
 
 def _measurement(element: Element) -> MeasurementEntry:
@@ -127,20 +61,74 @@ def _measurement(element: Element) -> MeasurementEntry:
     return MeasurementEntry(element.get("name") or "", tuple(pairs), tuple(bodies))
 
 
+def _factors(element: Element) -> tuple[str, Triple]:
+    return text(element, "segment"), numbers(element, "scales", 3)
+
+
 def _inside(element: Element, tag: str) -> list[Element]:
     holder = element.find(tag)
     return [] if holder is None else members(holder)
 
 
-def _placer(document: SetupDocument, element: Element) -> PlacerSetup:
-    trial = document.needed_file(element, "marker_file")
-    return PlacerSetup(
-        read_tasks(document, element),
-        trial,
-        document.file(element, "coordinate_file"),
-        document.times(element),
-        boolean(element, "move_model_markers", True),
-        document.output(element, "output_model_file"),
-        document.output(element, "output_marker_file"),
-        document.output(element, "output_motion_file"),
+@dataclass(frozen=True)
+class ScalerSetup:
+    """How sizes are found: the order of "measurements" and "factors", both, the trial and its times, whether masses
+    keep their proportions, and what is written."""
+
+    order: tuple[str, ...] = value(_order)
+    measurements: tuple[MeasurementEntry, ...] = entry(_applied, "MeasurementSet", _measurement)
+    factors: tuple[tuple[str, Triple], ...] = entry(_applied, "ScaleSet", _factors)
+    trial: Path | None = entry(SetupDocument.file, "marker_file")
+    times: tuple[float, float] = entry(SetupDocument.times)
+    keep_masses: bool = value(boolean, "preserve_mass_distribution")
+    model: Path | None = entry(SetupDocument.output, "output_model_file")
+    factor_file: Path | None = entry(SetupDocument.output, "output_scale_file")
+
+
+@dataclass(frozen=True)
+class PlacerSetup:
+    """How markers are placed, and what is written."""
+
+    tasks: tuple[Task, ...] = entry(read_tasks)
+    trial: Path = entry(SetupDocument.needed_file, "marker_file")
+    coordinates: Path | None = entry(SetupDocument.file, "coordinate_file")
+    times: tuple[float, float] = entry(SetupDocument.times)
+    move: bool = value(boolean, "move_model_markers", True)
+    model: Path | None = entry(SetupDocument.output, "output_model_file")
+    marker_file: Path | None = entry(SetupDocument.output, "output_marker_file")
+    motion: Path | None = entry(SetupDocument.output, "output_motion_file")
+
+
+def _maker(root: Element) -> Element:
+    maker = root.find("GenericModelMaker")
+    if maker is None:
+        complain(root, "<ScaleTool> needs <GenericModelMaker>")
+    return maker
+
+
+def _markers(document: SetupDocument, root: Element) -> tuple[Marker, ...]:
+    file = document.file(_maker(root), "marker_set_file")
+    return () if file is None else read_marker_set(file)
+
+
+def _step(document: SetupDocument, root: Element, tag: str, record_type: type) -> Any:
+    """A step of the tool, None where it is missing or does not apply."""
+    element = root.find(tag)
+    return (
+        None if element is None or not boolean(element, "apply", True) else read_record(record_type, document, element)
     )
+
+
+@dataclass(frozen=True)
+class ScaleSetup(Setup):
+    """A ScaleTool: the model, and the two steps, either of which may be left out.
+
+    mass     [kg], None where it follows from the sizes
+    markers  those that the model gets
+    """
+
+    model: Path = entry(lambda document, root: document.model_file(_maker(root)))
+    mass: float | None = value(lambda root: mass if (mass := number(root, "mass", -1.0)) > 0 else None)
+    markers: tuple[Marker, ...] = entry(_markers)
+    scaler: ScalerSetup | None = entry(_step, "ModelScaler", ScalerSetup)
+    placer: PlacerSetup | None = entry(_step, "MarkerPlacer", PlacerSetup)
