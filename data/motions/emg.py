@@ -14,13 +14,11 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.motions.formats import load_table, save_table
-from myoquat.data.motions.series import Recording, check_time, interpolated
+from myoquat.data.motions.series import Recording, check_cutoff, check_time, even_times, interpolated
 from myoquat.joints import ModelError
 from myoquat.joints.errors import errors_in
 
 __all__ = ["Emg", "load_emg"]
-
-STEP_TOLERANCE = 0.05  # of a step: times that are even to that are taken as even
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,9 +64,9 @@ class Emg(Recording):
         ValueError for times that are not even, and for a signal with gaps or too short. It is raised too for
         frequencies outside of (0, half the sampling rate) or in the wrong order.
         """
-        rate = self._rate()
-        if not 0 < low < high < rate / 2:
-            raise ValueError(f"0 < low < high < half the sampling rate, {rate / 2:g} Hz, is needed, not {low}, {high}")
+        rate = check_cutoff(even_times(self.time, 2), high, "high")
+        if not 0 < low < high:
+            raise ValueError(f"0 < low < high is needed, not {low}, {high}")
         return self._filtered(np.asarray(scipy.signal.butter(order, [low, high], "bandpass", fs=rate, output="sos")))
 
     def rectified(self) -> "Emg":
@@ -80,9 +78,7 @@ class Emg(Recording):
     def low_passed(self, cutoff: float = 6.0, order: int = 4) -> "Emg":
         """The signal below a frequency [Hz], without delay, as `band_passed` filters. Of a rectified one it is the
         envelope, whose undershoots are set to 0 where the signal has nothing below 0."""
-        rate = self._rate()
-        if not 0 < cutoff < rate / 2:
-            raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+        rate = check_cutoff(even_times(self.time, 2), cutoff)
         found = self._filtered(np.asarray(scipy.signal.butter(order, cutoff, fs=rate, output="sos")))
         return found if (self.signal < 0).any() else replace(found, signal=np.maximum(found.signal, 0.0))
 
@@ -105,17 +101,6 @@ class Emg(Recording):
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"the greatest value of {name!r} must be positive, not {value:g}")
         return replace(self, signal=self.signal / most, units="1")
-
-    def _rate(self) -> float:
-        """The sampling rate [Hz] of even times."""
-        if len(self.time) < 2:
-            raise ValueError(f"at least 2 frames are needed, not {len(self.time)}")
-        even = np.linspace(self.time[0], self.time[-1], len(self.time))
-        away = np.abs(self.time - even)
-        if away.max() > STEP_TOLERANCE * (even[1] - even[0]):
-            row = int(np.argmax(away))
-            raise ValueError(f"the times are not even: time[{row}] is {self.time[row]:.6g}; resample the signal first")
-        return float(1 / (even[1] - even[0]))
 
     def _filtered(self, sections: Array) -> "Emg":
         gaps = np.isnan(self.signal).any(axis=0)

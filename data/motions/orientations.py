@@ -14,6 +14,7 @@ from myoquat.data.files import check_output, existing, read_lines, write_text
 from myoquat.data.motions.series import (
     SpatialRecording,
     axes_rotation,
+    between_rows,
     check_time,
 )
 from myoquat.data.mvnx import MvnxContent, read_mvnx
@@ -188,11 +189,8 @@ def _resampled(time: Array, Q: Array, at: Array, longest: float) -> Array:
     if not len(known):
         return result
     t, Q = time[known], Q[known]
-    right = np.clip(np.searchsorted(t, at), 0, len(t) - 1)
-    left = np.where(t[right] == at, right, np.clip(right - 1, 0, len(t) - 1))
-    inside = (at >= t[0]) & (at <= t[-1]) & (t[right] - t[left] <= longest)
-    left, right, at = left[inside], right[inside], at[inside]
-    share = (at - t[left]) / np.where(right > left, t[right] - t[left], 1.0)
+    inside, left, right = between_rows(t, at, longest)
+    share = (at[inside] - t[left]) / np.where(right > left, t[right] - t[left], 1.0)
     step = quaternion_multiply(conjugate(Q[left]), Q[right])
     step = quaternion_log(np.where(step[:, :1] < 0, -step, step))
     result[inside] = quaternion_multiply(Q[left], quaternion_exp(share[:, None] * step))

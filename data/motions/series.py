@@ -19,6 +19,7 @@ __all__ = [
     "Recording",
     "SpatialRecording",
     "axes_rotation",
+    "between_rows",
     "check_cutoff",
     "check_names",
     "check_run",
@@ -248,19 +249,24 @@ def interpolated(time: Array, values: Array, at: Array, longest: float) -> Array
         known = np.flatnonzero(~np.isnan(values[:, k]))
         if not len(known):
             continue
-        t, x = time[known], values[known, k]
-        right = np.clip(np.searchsorted(t, at - TIME_TOLERANCE_S), 0, len(t) - 1)
-        left = np.clip(right - 1, 0, len(t) - 1)
-        exact = np.abs(t[right] - at) <= TIME_TOLERANCE_S
-        inside = rows_within(at, t[0], t[-1]) & ((t[right] - t[left] <= longest) | exact)
-        result[inside, k] = np.interp(at[inside], t, x)
+        inside, _, _ = between_rows(time[known], at, longest)
+        result[inside, k] = np.interp(at[inside], time[known], values[known, k])
     return result
 
 
-def even_times(time: Array) -> Array:
-    """Evenly spaced times; ValueError if the given ones are not near them."""
-    if len(time) < 16:
-        raise ValueError(f"at least 16 frames are needed, not {len(time)}")
+def between_rows(time: Array, at: Array, longest: float) -> tuple[Array, Array, Array]:
+    """(s,) whether times lie between rows of a record (t,) that are at most `longest` [s] apart, and the rows before
+    and after those that do. A time at a row lies between this row and itself."""
+    after = np.clip(np.searchsorted(time, at - TIME_TOLERANCE_S), 0, len(time) - 1)
+    before = np.where(np.abs(time[after] - at) <= TIME_TOLERANCE_S, after, np.maximum(after - 1, 0))
+    inside = rows_within(at, time[0], time[-1]) & (time[after] - time[before] <= longest)
+    return inside, before[inside], after[inside]
+
+
+def even_times(time: Array, least: int = 16) -> Array:
+    """Evenly spaced times; ValueError if the given ones are not near them, or fewer than `least`."""
+    if len(time) < least:
+        raise ValueError(f"at least {least} frames are needed, not {len(time)}")
     even = np.linspace(time[0], time[-1], len(time))
     away = np.abs(time - even)
     if away.max() > TIME_JITTER * (even[1] - even[0]):
@@ -269,9 +275,9 @@ def even_times(time: Array) -> Array:
     return even
 
 
-def check_cutoff(time: Array, cutoff: float) -> float:
+def check_cutoff(time: Array, cutoff: float, name: str = "cutoff") -> float:
     """The sampling rate [Hz] of even times; ValueError for a cutoff that is not below half of it."""
     rate = float((len(time) - 1) / (time[-1] - time[0]))
     if not 0 < cutoff < rate / 2:
-        raise ValueError(f"cutoff must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
+        raise ValueError(f"{name} must lie between 0 and half the sampling rate, {rate / 2:g} Hz, not {cutoff}")
     return rate

@@ -85,7 +85,7 @@ def test_channels_of_a_capture(tmp_path):
 
 def test_bad_input(emg, tmp_path):
     for call, words in (
-        (lambda: emg.band_passed(20.0, 600.0), "half the sampling rate, 500 Hz"),
+        (lambda: emg.band_passed(20.0, 600.0), "high must lie between 0 and half the sampling rate, 500 Hz"),
         (lambda: emg.low_passed(-1.0), "cutoff must lie between 0"),
         (lambda: emg.select(["solus"]), "no channel 'solus'"),
         (lambda: Emg(TIME[[0, 1, 5]], ("a",), np.zeros((3, 1))).low_passed(), "the times are not even"),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from myoquat.apps.opensim_tools.moving import rows_between
-from myoquat.data import Forces, Markers, Motion, load_marker_weights, load_model
+from myoquat.data import Forces, Markers, Motion, Orientations, load_marker_weights, load_model
 from myoquat.data.motions import (
     load_markers,
     load_motion,
@@ -21,7 +21,7 @@ from myoquat.data.motions.series import rows_within
 from myoquat.data.reports import ImplausibleWarning
 from myoquat.data.storage import read_motion, write_motion
 from myoquat.data.trc import read_markers, write_markers
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
@@ -456,6 +456,9 @@ def test_times_that_differ_by_round_off_are_equal():
     np.testing.assert_allclose(Markers(exact, ("heel",), points).resampled(filtered, 1e-3).positions, points)
     forces = Forces(exact, ("plate",), ("",), points, points, points)
     np.testing.assert_allclose(forces.resampled(filtered).force, points)
+    Q = random_quaternions(3, np.random.default_rng(3))[:, None]
+    turns = Orientations(exact, ("foot",), Q)
+    np.testing.assert_allclose(turns.resampled(filtered, 1e-3).quaternions, turns.quaternions)
 
 
 def test_low_passed_markers_keep_slow_waves_and_gaps():
