@@ -17,7 +17,7 @@ nbclient, nbformat = map(lazy_loader.load, ("nbclient", "nbformat"))  # what mos
 
 HANGS = 1800  # seconds for one cell: far beyond what a busy machine needs
 FOLDER = Path(__file__).parents[1] / "notebooks"
-# Between two notebooks in one kernel: no names, and each figure drawn for its picture alone, not also for a window
+# Between two notebooks in one kernel: no names of the other, and figures that are laid out and drawn without pixels
 BETWEEN = """
 %reset -f
 import gc, sys
@@ -25,7 +25,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 gc.set_threshold(100_000, 50, 100)  # and no grammars of URIs, both as in tests/conftest.py
 sys.modules["rfc3987_syntax"] = None
 FigureCanvasBase.draw_idle = lambda canvas: None
-%config InlineBackend.print_figure_kwargs = {}
+FigureCanvasBase.print_figure = lambda canvas, *file, **options: canvas.figure.draw_without_rendering()
 """
 COMPILING = re.compile(r"((compiling|differentiating) \S+ \.\.\.)?( [\d.]+ m?s\n)?")  # of kernels
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

@@ -243,8 +243,7 @@ def along_motion(model, q, u, parameters):
     ],
     ids=lambda x: x.__name__,
 )
-def test_every_consumer_has_the_model_built_with_all_names(consumer, build, monkeypatch):
-    monkeypatch.setenv("MYOQUAT_OPTIMIZATION", "0")
+def test_every_consumer_has_the_model_built_with_all_names(consumer, build):
     model = build()
     names, own, rows = varied(model, "" if consumer in (in_trial, along_motion) else MODELS[build])
     values = normalized(names, own + (rows - own).sum(axis=0) / 2)

@@ -20,11 +20,6 @@ TORQUE = np.array([0.7, -0.4])  # [N m] on qa and qb
 FORCE_FRAMES, POINT_FRAMES = ("a", "ground"), ("b", "b")
 
 
-@pytest.fixture(autouse=True)
-def quick_kernels(monkeypatch):
-    monkeypatch.setenv("MYOQUAT_OPTIMIZATION", "0")
-
-
 def constant(*values):
     return tuple(map(fn.Constant, values))
 

@@ -200,8 +200,8 @@ def _energy(study, values, q, u):
 
 
 def test_joint_reaction_counts_all_that_acts():
-    """A force over time, a spring and a delayed actuator: against `Trajectory.reactions`, which Newton's and Euler's
-    equations of every body confirm in tests/dynamics/test_everything_acts.py."""
+    """A force over time, a spring and a delayed actuator: against `Trajectory.reactions`, which are the loads of joints
+    in tests/dynamics/test_everything_acts.py."""
     push = PrescribedForce("push", "B", forces=(Linear(30.0, 5.0), Constant(), Constant(-4.0)))
     spring = PointSpring("spring", "ground", "B", (0.1, 0, 0), (0, 0.1, -0.4), 100.0, 0.3)
     base = replace(load_model("two_link").with_rotations("sequence"), forces=(push, spring),

@@ -177,8 +177,9 @@ def test_latex_shows_every_entry_where_asked():
 
 
 def test_the_same_derivation_is_written_the_same():
-    d = derivation("two_link", "sequence")
-    again = derive(load_model("two_link"), "sequence")
+    model = load_model("two_link")
+    model = replace(model, muscles=model.muscles[:2])
+    d, again = (derive(model, "sequence") for _ in range(2))
     for language in LANGUAGES:
         assert source(d, language, "f") == source(again, language, "f")
 
