@@ -5,13 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from myoquat.analysis.motion import inverse_kinematics
 from myoquat.analysis.motion.problem import PoseProblem
-from myoquat.data import Markers
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import OnSurface, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.multibody import state
 from myoquat.joints.types import (
     Axis,
     ConstantCurvatureJoint,
@@ -25,7 +22,6 @@ from myoquat.joints.types import (
     UniversalJoint,
 )
 from myoquat.kernels import compile
-from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, Marker
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
@@ -129,22 +125,3 @@ def test_the_curvature_of_constraints(joint, name, rng):
 
     found = differences(problem, pulled, q)
     np.testing.assert_allclose(kernel(q, forces), found, atol=1e-7 * np.abs(found).max())
-
-
-def test_a_search_ends_in_few_steps_where_residuals_are_large(rng):
-    """Newton's method squares the error of each step; those of Gauss and Newton shrink it by a constant factor."""
-    problem = chain(JOINTS["ball"])
-    q = problem.system.random(20, rng)
-    poses = problem.system.poses(q)
-    seen = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in problem.markers]
-    positions = np.stack(seen, axis=1) + 0.03 * rng.normal(size=(20, 6, 3))
-    trial = Markers(np.arange(20.0), tuple(m.name for m in problem.markers), positions)
-    fit = inverse_kinematics(Model(problem.system, markers=problem.markers), trial, start=q)
-    assert fit.converged.all()
-    assert fit.marker_rms.min() > 0.01
-    search, count = problem.search(problem.start(problem.moved(fit.q, 0.01 * rng.normal(size=(20, 5))), 1e-7)), 0
-    while search.left.any():
-        search, count = problem.step(search, fit.data), count + 1
-    assert count <= 6
-    off = state.difference(problem.system, fit.q, search.q)
-    assert np.abs(off).max() < 1e-8

@@ -1,7 +1,5 @@
 """What the viewer draws: lines against path lengths, limbs, geometry files, motions, sliders."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -203,19 +201,6 @@ def test_bodies_take_their_files_and_limbs_where_these_are_missing(tmp_path):
     assert len(second.mesh.faces) > 100
 
 
-def test_opensim_meshes_come_and_go(tmp_path):
-    text = SHOULDER.read_text()
-    name = load_model(SHOULDER).system.body_names[-1]
-    mesh = '<attached_geometry><Mesh name="m"><scale_factors>1 1 2</scale_factors><mesh_file>b.vtp</mesh_file></Mesh>'
-    where = text.index(f'<Body name="{name}">') + len(f'<Body name="{name}">')
-    (tmp_path / "a.osim").write_text(text[:where] + mesh + "</attached_geometry>" + text[where:])
-    model = load_model(tmp_path / "a.osim")
-    body = model.system.bodies[-1]
-    assert body.shapes == (Shape("mesh", (1.0, 1.0, 2.0), file="b.vtp", name="m"),)
-    model.save(tmp_path / "b.osim")
-    assert load_model(tmp_path / "b.osim").system == model.system
-
-
 def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
     t = np.linspace(0, 1, 100)
     q = shoulder.start + np.zeros((100, 1))
@@ -274,17 +259,6 @@ def test_loads_are_arrows_where_they_act():
         view(model, loads=loads, browser=False, port=0)
     with pytest.raises(ValueError, match="axes of loads: 'foot'"):
         view(model, Motion(model, [0.0], turned[:1]), loads=replace(loads, point_frames=("ground", "foot")), port=0)
-
-
-def test_what_reads_motions_is_imported_when_there_is_one():
-    """Half a second before the first picture of a model alone."""
-    script = """
-import sys
-import myoquat.apps.viewer.window
-print('pandas' in sys.modules, 'xarray' in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
 
 
 def without_shapes(model):

@@ -5,10 +5,8 @@ import pytest
 from scipy.optimize import elementwise
 
 from myoquat import kernels
-from myoquat.kernels import root
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Schutte1993, Thelen2003
-from myoquat.muscle.laws.bracketing import Bracket, searched
 from myoquat.muscle.laws.equilibrium import law_type_of, numbers_of
 from myoquat.muscle.laws.stretched import tendon_forces, tendon_strain, tendon_strains
 
@@ -51,28 +49,3 @@ def test_strain_has_the_derivative_of_the_inverse_curve(law, rng):
     expected = np.stack([1 / slope, 0 * slope], axis=-1)
     np.testing.assert_allclose(kernel.jacobian()(rows), expected, rtol=1e-9)
     np.testing.assert_allclose(jacobian_at(lambda x: formula(x)[..., None], rows)[:, 0], expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("law", [Millard2012, DeGrooteFregly2016])
-def test_fiber_at_equilibrium_has_the_derivative_of_the_implicit_function(law, rng):
-    """Of the fiber length that balances an elastic tendon by path length and activation, found as `searched` does."""
-    own = law(1000.0, 0.1, 0.2, tendon="elastic")
-
-    def excess(fiber, x):
-        return own.state_residual(x[..., 0], 0.0, x[..., 1], fiber, 0.0 * fiber)
-
-    def balanced(fiber, x):
-        f = lambda fiber, x: excess(fiber[..., None], x)[..., 0]  # noqa: E731
-        low, high = 0.05 + 0.0 * x[..., 0], x[..., 0] - 0.2
-        start = Bracket.of(high, low, f(high, x), f(low, x))
-        return searched(f, start, x, 1e-12, 100, start.fa > 0).best[..., None]
-
-    formula = lambda x: root(excess, balanced, 0.0 * x[..., :1], x)  # noqa: E731
-    x = np.stack([rng.uniform(0.29, 0.33, 30), rng.uniform(0.1, 1.0, 30)], axis=-1)
-    kernel = kernels.compile(formula, {"x": 2}, ["fiber"])
-    fiber = kernel(x)
-    np.testing.assert_allclose(excess(fiber, x), 0.0, atol=1e-9)
-    h = 1e-7 * np.eye(2)  # complex steps are not for the curves of every law
-    along_x = np.stack([(excess(fiber, x + d) - excess(fiber, x - d))[:, 0] / 2e-7 for d in h], axis=-1)
-    along_fiber = (excess(fiber + 1e-7, x) - excess(fiber - 1e-7, x)) / 2e-7
-    np.testing.assert_allclose(kernel.jacobian()(x)[:, 0], -along_x / along_fiber, rtol=1e-5, atol=1e-7)

@@ -18,7 +18,6 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.display import polylines
-from myoquat.muscle.wrapping import order_along_path
 from myoquat.muscle.wrapping.segment_solver import shared_slots
 
 BALL = WrapSphere(body="ground", position=(-0.03, 0.0, 0.0), radius=0.025)
@@ -110,30 +109,6 @@ def test_a_line_is_cut_where_a_point_of_it_lies_inside(wrap):
     assert 200 < found.sum() < len(A) - 200
     assert not np.any(found & ~cut)
     assert np.mean(cut & ~found) < 0.01  # by less than the distance between two points
-
-
-def test_order_along_the_path_gives_the_neighbours_of_a_surface():
-    rng = np.random.default_rng(3)
-    for count in (1, 2, 3, 4):
-        place = rng.integers(0, 3, (500, count)).astype(float)
-        on = rng.random((500, count)) < 0.6
-        x = rng.random((500, count, 2))
-        columns = [place[:, i] for i in range(count)], [on[:, i] for i in range(count)]
-        along, back = order_along_path.in_order(columns[0], [x[:, i] for i in range(count)])
-        order = np.argsort(place, axis=-1, kind="stable")
-        np.testing.assert_array_equal(np.stack(along, 1), np.take_along_axis(x, order[..., None], axis=1))
-        np.testing.assert_array_equal(np.stack(back(along), 1), x)
-        for i in range(count):
-            nothing = np.full((500, 2), -1.0)
-            found = order_along_path.before(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
-            later = order_along_path.after(*columns, i, list(np.moveaxis(x, 1, 0)), nothing)
-            for k in range(500):
-                at = list(order[k])
-                own = at.index(i)
-                ahead = [j for j in at[:own] if on[k, j]]
-                behind = [j for j in at[own + 1 :] if on[k, j]]
-                np.testing.assert_array_equal(found[k], x[k, ahead[-1]] if ahead else nothing[k])
-                np.testing.assert_array_equal(later[k], x[k, behind[0]] if behind else nothing[k])
 
 
 def test_a_path_over_one_surface_is_not_clear_where_it_touches_inside_another():

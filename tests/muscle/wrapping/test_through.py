@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 from models import past
-from scipy.integrate import quad
 
 from myoquat.muscle import WrapTorus, path_jacobian, path_lengths
-from myoquat.muscle.wrapping.surfaces.torus_moments import along_tube, bridge, clear_of_tube, tangent
 
 SHARES = (0.1, 0.5, 0.8, 0.96)  # the tube's radius, of the ring's
 
@@ -141,70 +139,3 @@ def test_a_path_that_bears_twice_is_the_shortest_over_a_point_of_the_hole(ends):
         step, middle = step / 5, net[sums.argmin()]
     assert np.linalg.norm(middle) < hole * (1 - 1e-3)  # in the air
     np.testing.assert_allclose(length(wrap, A, B), sums.min(), atol=1e-12)
-
-
-def _integrand(psi, R, r, c, power, root):
-    rho = R + r * np.cos(psi)
-    return r * rho**power * (rho**2 - c**2) ** -root
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_geodesics_by_their_integrals(share):
-    R, r = 1.0, share
-    rng = np.random.default_rng(2)
-    for _ in range(10):
-        psi = np.pi + np.sort(rng.uniform(-1.2, 1.2, 2))
-        c = rng.uniform(-1, 1) * (R - r) * np.sqrt((R - r) / R)
-        turn = along_tube(*(np.array(np.tan((x - np.pi) / 2)) for x in psi), *map(np.array, (c, R, r)))
-
-        parts = ((-1, 0.5), (1, 0.5), (1, 1.5))
-        limits = {"points": [np.pi], "epsabs": 1e-13, "epsrel": 1e-13, "limit": 200}
-        phi, arc, rate = (quad(_integrand, *psi, args=(R, r, c, *part), **limits)[0] for part in parts)
-        np.testing.assert_allclose([turn.phi, turn.arc, turn.rate], [c * phi, arc, rate], rtol=1e-10, atol=1e-11)
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_a_line_across_the_hole_touches_both_sides(share):
-    R, r = np.array(1.0), np.array(share)
-    v = np.linspace(0.05, np.sqrt(np.pi / 2), 40)
-    b = bridge(v, R, r)
-    up, angle = 2 * b.u / (1 + b.u**2) * r, b.phi / 2
-    ends = [np.stack([b.rho * np.cos(s * angle), b.rho * np.sin(s * angle), s * up], axis=-1) for s in (-1, 1)]
-    np.testing.assert_allclose(np.linalg.norm(ends[1] - ends[0], axis=-1), b.length, rtol=1e-9)
-    np.testing.assert_allclose(moment(*ends), b.moment, atol=1e-12)
-    line = ends[0] + np.linspace(-0.3, 1.3, 1601)[:, None, None] * (ends[1] - ends[0])
-    apart = np.hypot(np.hypot(line[..., 0], line[..., 1]) - R, line[..., 2]) - r
-    assert np.abs(apart.min(axis=0)).max() < 1e-5
-    h = 1e-6
-    ahead, back = bridge(v + h, R, r), bridge(v - h, R, r)
-    for name, rate in (("moment", b.moment_rate), ("phi", b.phi_rate)):
-        np.testing.assert_allclose((getattr(ahead, name) - getattr(back, name)) / (2 * h), rate, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose((np.arctan(ahead.u) - np.arctan(back.u)) / h, b.psi_rate, rtol=1e-4, atol=1e-6)
-    mirrored = bridge(-v, R, r)
-    np.testing.assert_allclose([mirrored.moment, mirrored.phi], [-b.moment, -b.phi], rtol=1e-15)
-
-
-def test_tangents_touch_and_their_rates_are_slopes():
-    rng = np.random.default_rng(3)
-    x, phi = rng.normal(scale=2.0, size=(50, 3)), rng.uniform(-np.pi, np.pi, 50)
-    R, r, side, h = 1.0, 0.4, rng.choice([-1.0, 1.0], 50), 1e-6
-    t, ahead, back = (tangent(x, phi + k, R, r, side) for k in (0.0, h, -h))
-    normal = t.P - R * np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=-1)
-    touching = (
-        np.hypot(*(x[:, :2] * np.stack([np.cos(phi), np.sin(phi)], axis=-1)).sum(-1, keepdims=True).T - R, x[:, 2]) > r
-    )
-    assert np.abs(np.sum(normal * (x - t.P), axis=-1))[touching].max() < 1e-12
-    np.testing.assert_allclose(t.moment[touching], moment(t.P, x)[touching], atol=1e-12)
-    np.testing.assert_allclose(
-        ((ahead.moment - back.moment) / (2 * h))[touching], t.rate[touching], rtol=1e-4, atol=1e-6
-    )
-
-
-def test_a_line_is_clear_of_the_tube_where_no_point_of_it_is_within():
-    wrap, t = ring(0.5), np.linspace(0, 1, 2001)[:, None, None]
-    A, B = np.random.default_rng(4).normal(scale=0.06, size=(2, 2000, 3))
-    outside = (depth(wrap, A) > 0) & (depth(wrap, B) > 0)
-    A, B = A[outside], B[outside]
-    least = depth(wrap, A + t * (B - A)).min(axis=0)
-    sure = np.abs(least) > 1e-5
-    np.testing.assert_array_equal(clear_of_tube(A, B, 0.05, 0.025)[sure], least[sure] > 0)

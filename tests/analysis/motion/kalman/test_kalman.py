@@ -5,7 +5,6 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis import motion as mo
-from myoquat.analysis.motion.kalman import measurement, transition
 from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.functions import Linear
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply
@@ -83,31 +82,6 @@ def test_covariances_are_those_of_the_errors():
     assert abs(np.mean(ratios) - 1) < 0.1
     assert abs(np.mean(ratios, axis=0) - 1).max() < 0.35
     assert abs(np.mean(innovations) - 1) < 0.05
-
-
-def test_what_is_expected_has_the_slopes_of_what_is_seen():
-    """Residuals along motions of the group, by differences."""
-    model, rng = limb(), np.random.default_rng(41)
-    system = model.system
-    fit = mo.inverse_kinematics(model, mo.Markers([0.0], ("m0", "m1", "m2"), np.zeros((1, 3, 3))), sensors=[SENSOR])
-    problem = fit.problem.__class__(system, model.markers, (SENSOR,))
-    see, move = measurement(problem), transition(system)
-    q, v, w = system.random(1, rng)[0], *rng.normal(size=(2, system.nu))
-    positions, rotations = rng.normal(size=(3, 3)), np.array([[0.5, 0.5, -0.5, 0.5]])
-    e = 1e-5
-
-    def residuals(t):
-        return see(0.0, system.integrate(q, t * v), 0 * v, positions, rotations)[0]
-
-    slope = (residuals(e) - residuals(-e)) / (2 * e)
-    assert np.abs(see(0.0, q, 0 * v, positions, rotations)[1] @ v + slope).max() < 1e-8
-
-    def after(t):
-        return system.integrate(system.integrate(q, t * v), w + 0.5 * t * v)
-
-    change = system.difference(after(-e), after(e)) / (2 * e)
-    _, by_pose, by_motion = move(q, w)
-    assert np.abs(by_pose @ v + by_motion @ (0.5 * v) - change).max() < 1e-8
 
 
 def test_missing_markers_make_the_filter_less_certain():

@@ -44,17 +44,6 @@ def in_clarabel(*program):
     return solver.in_clarabel(*program)
 
 
-@pytest.mark.parametrize("rates", [0.0, 0.3])
-def test_clarabel_finds_the_same(rng, rates):
-    for _ in range(3):
-        given, rows = programs(rng), coupling(rates)
-        found, (status, objective, _) = solve_coupled(given, rows), in_clarabel(given, rows)
-        assert found.status == Status.SOLVED
-        assert "Solved" in status
-        assert [found.objective, found.bound] == pytest.approx([objective] * 2, rel=1e-9)
-        assert found.objective > solve_programs(given, backend="numpy").objective.sum() * (1 + 1e-4)
-
-
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0, 6.0])
 def test_the_conditions_of_the_optimum(rng, power):
     """All conditions are met, the objective is the bound, and gradients balance prices between bounds."""

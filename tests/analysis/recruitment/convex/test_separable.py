@@ -5,28 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs, solve_separable
-from myoquat.analysis.recruitment.convex.separable import Hulls
 
 K, E, M = 12, 2, 4
 LEAST = 0.01
-
-
-def test_a_hull_is_the_greatest_convex_function_below_points(rng):
-    """By Caratheodory it is the least of all secants over a point; it is convex, and never above the points."""
-    x, f = np.sort(rng.random((3, 2, 9)), axis=-1), rng.normal(size=(3, 2, 9))
-    x[..., -1] = x[..., -2]  # points may be the same
-    f[..., -1] = f[..., -2]
-    at = x[..., :1] + (x[..., -1:] - x[..., :1]) * rng.random((3, 2, 1))
-    left, right = x[..., :, None] <= at[..., None], x[..., None, :] >= at[..., None]
-    span = np.where(left & right, x[..., None, :] - x[..., :, None], 1.0)
-    part = np.where(span > 0, (at[..., None] - x[..., :, None]) / np.where(span > 0, span, 1.0), 0.0)
-    secants = np.where(left & right, f[..., :, None] * (1 - part) + f[..., None, :] * part, np.inf)
-    hull = Hulls(x, f)
-    np.testing.assert_allclose(hull.values(at[..., 0]), secants.min(axis=(-1, -2)), atol=1e-13)
-    for k in range(9):
-        assert (hull.values(x[..., k]) <= f[..., k] + 1e-13).all()
-    again = Hulls(x[..., ::2], f[..., ::2]).joined(x[..., 1::2], f[..., 1::2])
-    np.testing.assert_allclose(again.values(at[..., 0]), hull.values(at[..., 0]), atol=1e-13)
 
 
 @pytest.fixture(scope="module")
