@@ -7,6 +7,7 @@ symbols go in and come out, but SymPy symbols take no wrapping surfaces. Paths t
 around an ellipsoid, a torus, or several surfaces that act together.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle import acting, states
 from myoquat.muscle.acting import Instant, check_placed
 from myoquat.muscle.argument_validation import MuscleCall, eliminated_components
-from myoquat.muscle.forces import Contact, ContactForce
+from myoquat.muscle.forces import ContactForce
 from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, numbers_of
 from myoquat.muscle.model import Model, check_laws
 from myoquat.muscle.segments import tables
@@ -171,11 +172,7 @@ def muscle_forces(
     array([ 5.604, 14.892,  3.612,  4.248,  2.323,  2.596])
     """
     call = _state_call(model, q, u, activation).states("state", state)
-
-    def forces(q: Array, u: Array, activation: Array, state: Array | None = None) -> Any:
-        return states.forces(model, q, u, activation, state)
-
-    return call.run_muscles("forces", forces, 1, out, backend)
+    return call.run_muscles("forces", partial(states.forces, model), 1, out, backend)
 
 
 def law_forces(
@@ -200,8 +197,8 @@ def law_forces(
     True
     """
     check_laws(model)
-    if states.state_names(model):
-        raise ValueError(f"law_forces: the muscles have states, {states.state_names(model)[0]!r} and others")
+    if state_names(model):
+        raise ValueError(f"law_forces: the muscles have states, {state_names(model)[0]!r} and others")
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model)
     for name, given in (("lengths", lengths), ("speeds", speeds)):
@@ -237,11 +234,7 @@ def muscle_torques(
     True
     """
     call = _state_call(model, q, u, activation).states("state", state)
-
-    def torques(q: Array, u: Array, activation: Array, state: Array | None = None) -> Any:
-        return states.torques(model, q, u, activation, state)
-
-    return call.run_muscles("torques", torques, 1, out, backend)
+    return call.run_muscles("torques", partial(states.torques, model), 1, out, backend)
 
 
 def muscle_wrenches(
@@ -261,12 +254,8 @@ def muscle_wrenches(
     paths = model.paths_on_bones
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, names), size)
-
-    def pulled(q: Array, tensions: Array) -> Array:
-        return wrenches(model.system, paths, q, tensions)
-
     program = tables.where_it_pays(tables.wrench_program, model.system, paths)
-    return call.run_muscles("muscle_wrenches", pulled, 2, out, backend, program)
+    return call.run_muscles("muscle_wrenches", partial(wrenches, model.system, paths), 2, out, backend, program)
 
 
 def unit_wrenches(
@@ -405,7 +394,7 @@ def elastic_energy(model: Model, q: ArrayLike, *, out: np.ndarray | None = None,
     array(1.25)
     """
     call = MuscleCall(model).q(q)
-    return call.run_muscles("elastic_energy", lambda q: acting.energy(model, q), 0, out, backend)
+    return call.run_muscles("elastic_energy", partial(acting.energy, model), 0, out, backend)
 
 
 def actuator_forces(
@@ -460,8 +449,7 @@ def muscle_state_rates(
     array([-0.13])
     """
     call = _state_call(model, q, u, activation).states("state", state)
-    formula = lambda q, u, activation, state: states.rates(model, q, u, activation, state)  # noqa: E731
-    return call.run_muscles("state_rates", formula, 1, out, backend)
+    return call.run_muscles("state_rates", partial(states.rates, model), 1, out, backend)
 
 
 def muscle_state_residuals(
@@ -492,11 +480,7 @@ def muscle_state_residuals(
     True
     """
     call = _state_call(model, q, u, activation).states("state", state).states("rate", rate)
-
-    def residuals(q: Array, u: Array, activation: Array, state: Array, rate: Array) -> Any:
-        return states.residuals(model, q, u, activation, state, rate)
-
-    return call.run_muscles("state_residuals", residuals, 1, out, backend)
+    return call.run_muscles("state_residuals", partial(states.residuals, model), 1, out, backend)
 
 
 def activation_rates(
@@ -519,8 +503,7 @@ def activation_rates(
     array([18.95, 18.95, 18.95, 18.95, 18.95, 18.95])
     """
     call = MuscleCall(model).activation("excitation", excitation).activation("activation", activation)
-    formula = lambda excitation, activation: states.activation_rates(model, excitation, activation)  # noqa: E731
-    return call.run_muscles("activation_rates", formula, 1, out, backend)
+    return call.run_muscles("activation_rates", partial(states.activation_rates, model), 1, out, backend)
 
 
 def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Array:
@@ -545,15 +528,11 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
     checked, a = (call.inputs[name].array for name in ("q", "activation"))
     if is_symbolic(checked) or is_symbolic(a):
         raise TypeError("equilibrium_states: an iterative solver finds them, which takes numbers only, not symbols")
-    l = path_lengths(model, checked)
-    batch = np.broadcast_shapes(l.shape[:-1], a.shape[:-1])
-    l, a = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (l, a))
-    found = equilibria(
-        model, l, a, {law_type: numbers_of(law_type, laws) for law_type, laws in states.elastic(model).items()}
-    )
+    l, a = np.broadcast_arrays(path_lengths(model, checked), a)
+    found = _at_rest(model, l, a)
     if np.isnan(found).any():
         where = tuple(int(i) for i in np.argwhere(np.isnan(found))[0])
-        name = states.state_names(model)[where[-1]].rpartition(".")[0]
+        name = state_names(model)[where[-1]].rpartition(".")[0]
         raise ValueError(f"muscle {name!r}: no fiber length balances the tendon at pose {where[:-1]}")
     return found
 
@@ -561,8 +540,8 @@ def equilibrium_states(model: Model, q: ArrayLike, activation: ArrayLike) -> Arr
 def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType, Any]) -> Array:
     """(..., ns) states in balance at rest at path lengths and activations (..., m), NaN where there is none. `numbers`
     are those of the laws of every type in `states.elastic`."""
-    found = np.full((*l.shape[:-1], len(states.state_names(model))), np.nan)
-    slices, law_types = states.state_slices(model), states.elastic_law_types(model)
+    found = np.full((*l.shape[:-1], len(state_names(model))), np.nan)
+    slices, law_types = state_slices(model), states.elastic_law_types(model)
     for law_type in numbers:
         members = [i for i, own in enumerate(law_types) if own == law_type]
         columns = [slices[i].start for i in members]
@@ -572,6 +551,12 @@ def equilibria(model: Model, l: np.ndarray, a: np.ndarray, numbers: dict[LawType
         if s.stop > s.start and law is not None and law_types[i] not in numbers:
             found[..., s] = law.equilibrium(l[..., i], 0.0, a[..., i])
     return found
+
+
+def _at_rest(model: Model, l: np.ndarray, a: np.ndarray) -> Array:
+    """The `equilibria` of the model's own laws."""
+    own = {law_type: numbers_of(law_type, laws) for law_type, laws in elastic(model).items()}
+    return equilibria(model, l, a, own)
 
 
 def _state_call(model: Model, q: ArrayLike, u: ArrayLike, activation: ArrayLike) -> MuscleCall:
@@ -625,7 +610,8 @@ def contact_forces(
     def formula(q: Array, u: Array) -> Array:
         poses = system.poses(q)
         shifts = system.shifts(q, u, poses, system.ground)
-        rows = [_row(contact) for force in found for contact in force.contacts(poses, shifts)]
+        touching = [contact for force in found for contact in force.contacts(poses, shifts)]
+        rows = [joined([contact.force, contact.point, contact.pressure[..., None]]) for contact in touching]
         return np.stack(np.broadcast_arrays(*rows, subok=True), axis=-2) if rows else np.zeros((*q.shape[:-1], 0, 7))
 
     return MuscleCall(model).q(q).u(u).run_muscles("contact_forces", formula, 2, out, backend)
@@ -660,11 +646,6 @@ def force_wrenches(
     return call.run_muscles("force_wrenches", call.at_instant(acting.wrenches), 2, out, backend)
 
 
-def _row(contact: Contact) -> Array:
-    """(..., 7) of one contact."""
-    return joined([contact.force, contact.point, contact.pressure[..., None]])
-
-
 # ---- Tensions of a model at a pose without simulation ---------------------------------------------------------------
 # Elastic tendons are in equilibrium with their fibers.
 
@@ -680,9 +661,8 @@ def tensions_at_rest(model: Model, q: ArrayLike, activation: ArrayLike, u: Array
     u = np.zeros(model.system.nu) if u is None else u
     if not state_names(model):
         return muscle_forces(model, q, u, activation)
-    l, a = path_lengths(model, q), model.check_activation(activation)
-    l, a = np.broadcast_arrays(l, a)
-    state = equilibria(model, l, a, {law_type: numbers_of(law_type, laws) for law_type, laws in elastic(model).items()})
+    l, a = np.broadcast_arrays(path_lengths(model, q), model.check_activation(activation))
+    state = _at_rest(model, l, a)
     balanced = np.isfinite(state)
     F = muscle_forces(model, q, u, a, np.where(balanced, state, 1.0))
     for i, s in enumerate(state_slices(model)):

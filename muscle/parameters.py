@@ -278,20 +278,16 @@ _ENDINGS = {
 }
 
 
-def unit_of(system: ArticulatedSystem, name: str, location: Location) -> str:
+def unit_of(system: ArticulatedSystem, location: Location) -> str:
     """The unit of a number at a location; "" if its name determines none."""
     key = next(str(step) for step in reversed(location.steps) if isinstance(step, str))
     if key in START:
-        return _start_unit(system, key, int(location.steps[-1]))
+        facts = [body.joint.facts for body in system.bodies]
+        units = [u for f in facts for u in (f.coordinate_units if key == "start_q" else f.velocity_units)]
+        return units[int(location.steps[-1])]
     if key in _FIELDS:
         return _FIELDS[key]
     return next((unit for ending, unit in _ENDINGS.items() if key.endswith(ending)), "")
-
-
-def _start_unit(system: ArticulatedSystem, key: str, number: int) -> str:
-    facts = [body.joint.facts for body in system.bodies]
-    units = [u for f in facts for u in (f.coordinate_units if key == "start_q" else f.velocity_units)]
-    return units[number]
 
 
 # ---- Bounds between two parameters of one part of a model, such as pennation < maximum_pennation, in every sample ---
@@ -549,9 +545,7 @@ class Parameters:
     @cached_property
     def units(self) -> tuple[str, ...]:
         """Unit of each parameter in SI, "1" for a pure number and "" where the name does not tell."""
-        return tuple(
-            unit_of(self.system, name, location) for name, location in zip(self.names, self.locations, strict=True)
-        )
+        return tuple(unit_of(self.system, location) for location in self.locations)
 
     @property
     def system(self) -> ArticulatedSystem:

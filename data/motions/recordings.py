@@ -15,7 +15,7 @@ from myoquat.data.files import check_output
 from myoquat.data.motions.markers import Markers
 from myoquat.data.motions.motion import Motion, MotionLike, motion_of
 from myoquat.data.motions.orientations import Orientations, orientations_in
-from myoquat.data.motions.series import TIME_JITTER, axes_rotation, frames_in
+from myoquat.data.motions.series import axes_rotation, even_times, frames_in
 from myoquat.data.mvnx import angles_in, origins_in, read_mvnx
 from myoquat.joints import (
     SEQUENCES,
@@ -135,7 +135,7 @@ def save_bvh(
     motion = motion_of(motion)
     if order not in SEQUENCES or len(set(order)) != 3:
         raise ValueError(f"order is three different axes such as 'ZXY', not {order!r}")
-    path, step = check_output(path, overwrite), _even_step(motion.time)
+    path, even = check_output(path, overwrite), even_times(motion.time, 2)
     system, poses = motion.system, motion.system.poses(motion.q)
     shape = (len(motion.time), 3, 3)
     poses = {n: (np.broadcast_to(R, shape), np.broadcast_to(p, shape[:2])) for n, (R, p) in poses.items()}
@@ -160,22 +160,12 @@ def save_bvh(
         joints.append(BvhJoint(label, parent, _three(offset), (*(POSITIONS if slides else ()), *turned), end))
         angles = euler_from_quaternion(quaternion_from_matrix(R), order)
         columns += [*([p] if slides else []), np.degrees(np.unwrap(angles, axis=0))]
-    write_bvh(path, joints, step, np.concatenate(columns, axis=1))
+    write_bvh(path, joints, float(even[-1] - even[0]) / (len(even) - 1), np.concatenate(columns, axis=1))
 
 
 def _three(vector: Array) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in vector)
     return x, y, z
-
-
-def _even_step(time: Array) -> float:
-    """The time between two frames [s]; ValueError where it changes."""
-    if len(time) < 2:
-        raise ValueError(f"at least 2 frames are needed, not {len(time)}")
-    step = float(time[-1] - time[0]) / (len(time) - 1)
-    if np.abs(time - time[0] - step * np.arange(len(time))).max() > TIME_JITTER * step:
-        raise ValueError("the times are not even, but a BVH file has one time step: resample the motion first")
-    return step
 
 
 def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:

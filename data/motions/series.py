@@ -271,7 +271,8 @@ def even_times(time: Array, least: int = 16) -> Array:
     away = np.abs(time - even)
     if away.max() > TIME_JITTER * (even[1] - even[0]):
         row = int(np.argmax(away))
-        raise ValueError(f"the times are not even: time[{row}] is {time[row]:.6g}, {away[row]:.3g} s from an even grid")
+        off = f"time[{row}] is {time[row]:.6g}, {away[row]:.3g} s from an even grid"
+        raise ValueError(f"the times are not even, resample first: {off}")
     return even
 
 
