@@ -20,7 +20,6 @@ from myoquat.analysis.studies import (
     plot_tornado,
     to_table,
 )
-from myoquat.analysis.studies.results import units_of
 from myoquat.apps.report import Drawn, Numbers, Shown, summary_of, write_report
 from myoquat.core.arguments import indices_of
 from myoquat.core.figures import Picture, legend_above, legend_beside, small_axes
@@ -39,7 +38,7 @@ def write_study_report(results: xr.Dataset, path: Path, title: str) -> None:
     """Write the page: samples by how they ended, parameters and results as tables, main effects, correlations, and
     bands over time where the study kept any."""
     table = to_table(results)
-    units = units_of(results)
+    units = table.attrs["units"]
     good = table[results.status.values == Outcome.COMPLETED]
     names = [str(name) for name in results.parameter.values]
     outputs = [n for n in table.columns if n not in (*names, "status", "stopped_at") and good[n].nunique() > 1]

@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
 from myoquat.analysis.studies.durable import LockedError, StoreError
 from myoquat.analysis.studies.figures import plot_bands, plot_heat_map, plot_sobol, plot_tornado
 from myoquat.analysis.studies.problems import ProblemStudy
-from myoquat.analysis.studies.results import Verification, export, to_table, verify_results
+from myoquat.analysis.studies.results import Verification, to_table, verify_results
 from myoquat.analysis.studies.sensitivity import correlation, main_effects, recompute, sobol_indices, study_of
 from myoquat.analysis.studies.store import open_results
 from myoquat.analysis.studies.study import Study
@@ -39,7 +39,6 @@ __all__ = [
     "UncertainInputs",
     "Verification",
     "correlation",
-    "export",
     "main_effects",
     "open_results",
     "plot_bands",

@@ -1,7 +1,4 @@
-"""Results of a run in memory, the interface that stores share, the report, and the check of stored results.
-
-As tables they have one row per sample, or per sample and time, for CSV, Parquet and statistics programs.
-"""
+"""Results of a run in memory, the interface that stores share, the report, the table, and the check of stores."""
 
 import errno
 from collections.abc import Iterator, Mapping
@@ -25,10 +22,8 @@ from myoquat.analysis.studies.store import (
     stored_description,
 )
 from myoquat.core.arguments import PATH, check_types
-from myoquat.core.lazy_imports import missing_extra
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.data.files import check_output, write_bytes
 from myoquat.joints.errors import shortened
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model
@@ -39,12 +34,9 @@ __all__ = [
     "Results",
     "RunReport",
     "Verification",
-    "check_export",
     "dataset_of",
-    "export",
     "stored",
     "to_table",
-    "units_of",
     "verify",
     "verify_results",
 ]
@@ -194,12 +186,12 @@ def verify_results(path: str | Path, model: Model | None = None) -> Verification
 
 
 _LABELS = ("parameter", "coordinate", "velocity", "muscle", "body", "actuator", "joint")
-_WRITERS = (".csv", ".parquet")
 
 
 def to_table(results: xr.Dataset) -> pd.DataFrame:
     """One row per sample: the varied values by their names, status and stop, and every final value and summary as
-    '<variable>.<label>'. Trajectories are `results.q.to_series().unstack()`.
+    '<variable>.<label>', with their units in `attrs`. `save_table` writes it. Trajectories are
+    `results.q.to_series().unstack()`.
 
     >>> import myoquat as mq
     >>> from myoquat.analysis.studies import to_table
@@ -211,12 +203,9 @@ def to_table(results: xr.Dataset) -> pd.DataFrame:
     check_types(results=(results, "xarray.Dataset"))
     columns: dict[str, object] = {name: values for name, values, _ in _columns(results)}
     columns["status"] = pd.Categorical.from_codes(results.status.values, [outcome.sentence for outcome in Outcome])
-    return pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
-
-
-def units_of(results: xr.Dataset) -> dict[str, str]:
-    """The unit of every column of `to_table` that has one."""
-    return {name: unit for name, _, unit in _columns(results) if unit}
+    found = pd.DataFrame(columns, index=pd.RangeIndex(results.sizes["sample"], name="sample"))
+    found.attrs["units"] = {name: unit for name, _, unit in _columns(results)}
+    return found
 
 
 def _columns(results: xr.Dataset) -> Iterator[tuple[str, Array, str]]:
@@ -234,39 +223,3 @@ def _columns(results: xr.Dataset) -> Iterator[tuple[str, Array, str]]:
         for label, one, column in zip(results[along].values, own, array.values.T, strict=True):
             written = unit.replace(f"{along}_unit", str(one)).replace("/s s", "")  # such as 'velocity_unit s'
             yield f"{prefix}{label}", column, written
-
-
-def check_export(path: str | Path, overwrite: bool = False) -> Path:
-    """The path, if a table may be written there; ValueError for another ending, OSError as `check_output`."""
-    if Path(path).suffix not in _WRITERS:
-        raise ValueError(f"{path}: a table is written as {' or '.join(_WRITERS)}, not {Path(path).suffix or 'without'}")
-    return check_output(path, overwrite)
-
-
-def export(results: xr.Dataset, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write `to_table` as CSV, every number exactly, or Parquet, by the ending of the path.
-
-    Raises as `check_export`: ValueError for another ending, FileExistsError for a file that exists unless `overwrite`.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import myoquat as mq
-    >>> from myoquat.analysis.studies import export
-    >>> vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
-    >>> results = mq.Study("two_link", vary, samples=4, duration=0.01, summaries=["peak_force"]).run(progress=False)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     export(results, f"{folder}/table.csv")
-    ...     print(Path(f"{folder}/table.csv").read_text().split(",")[:3])
-    ['sample', 'bodies.B.mass', 'status']
-    """
-    check_types(results=(results, "xarray.Dataset"), path=(path, PATH))
-    check_export(path, overwrite)
-    table = to_table(results)
-    if Path(path).suffix == ".csv":
-        data = table.to_csv().encode()
-    else:
-        try:
-            data = table.to_parquet()
-        except ImportError:  # pandas names its two engines, not the extra that brings one
-            raise missing_extra(ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")) from None
-    write_bytes(path, data)

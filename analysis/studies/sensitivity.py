@@ -19,7 +19,7 @@ from scipy import stats
 from myoquat.analysis.studies.durable import StoreError
 from myoquat.analysis.studies.engine import engine_of, user_code
 from myoquat.analysis.studies.identity import arguments_of, differences, machine
-from myoquat.analysis.studies.results import dataset_of, to_table, units_of
+from myoquat.analysis.studies.results import dataset_of, to_table
 from myoquat.analysis.studies.store import contents_of, open_results
 from myoquat.analysis.studies.study import Study
 from myoquat.core.arguments import PATH, check_types
@@ -114,8 +114,8 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
     table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
-    units = units_of(results)
-    table.attrs["units"] = {name: units[name] for name in y.columns if name in units}
+    units = to_table(results).attrs["units"]
+    table.attrs["units"] = {name: units[name] for name in y.columns if units.get(name)}
     return table
 
 

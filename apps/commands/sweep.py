@@ -11,10 +11,6 @@ from myoquat.kernels import Outcome
 __all__ = ["command"]
 
 
-def _check_export(path: Path, overwrite: bool) -> object:
-    return options.imported("analysis.studies.results").check_export(path, overwrite)
-
-
 @options.command("sweep")
 @click.argument("study", type=options.FILE)
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Zarr store for the results.")
@@ -28,9 +24,8 @@ def _check_export(path: Path, overwrite: bool) -> object:
 @click.option("--block", type=int, help="Samples per block; by default about 30 s of work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
-@click.option(
-    "--table", type=options.Written(check=_check_export), help="Also write a row per sample: .csv or .parquet."
-)
+@click.option("--table", type=options.Written(".csv", ".xlsx", ".parquet", ".mat"),
+              help="Also write a row per sample: .csv, .xlsx, .parquet.")  # fmt: skip
 @click.option("--report", type=options.PAGE, help="Show results and what moves them: .html.")
 @options.force
 def command(given: Any) -> None:
@@ -76,7 +71,7 @@ def command(given: Any) -> None:
         if (status == outcome).any():
             click.echo(f"{int((status == outcome).sum()):>10}  {outcome.sentence}")
     click.echo(f"wrote {output}")
-    options.store(given, given.table, lambda path: stored.export(found, path, overwrite=given.force))
+    options.store(given, given.table, stored.to_table(found), units={})
     options.store(given, given.report, lambda path: options.imported("apps.study_pages").write_study_report(
         found, path, f"Study {given.study.name}"))  # fmt: skip
     options.exit_unless(not (status > Outcome.COMPLETED).any())

@@ -89,12 +89,12 @@ def test_sweep_writes_and_resumes(file, tmp_path, capsys):
     assert text.err == ""  # quiet away from a terminal
     found = open_results(output)
     table = pd.read_csv(tmp_path / "table.csv", index_col="sample")
-    np.testing.assert_allclose(table["bodies.A.mass"], found["values"][:, 6], rtol=1e-14)
-    np.testing.assert_allclose(table["q_final.A.Q0"], found.q_final[:, 0], rtol=1e-14)
+    np.testing.assert_allclose(table["bodies.A.mass [kg]"], found["values"][:, 6], rtol=1e-14)
+    np.testing.assert_allclose(table["q_final.A.Q0 [1]"], found.q_final[:, 0], rtol=1e-14)
     assert run(file, "--output", output, "--resume", "--table", tmp_path / "table.parquet") == 0
     assert "computed 0 of 12 samples" in capsys.readouterr().out
-    parquet = pd.read_parquet(tmp_path / "table.parquet")
-    assert np.array_equal(parquet["q_final.A.Q0"], found.q_final[:, 0])
+    parquet = pd.read_parquet(tmp_path / "table.parquet").set_index("sample")
+    assert np.array_equal(parquet["q_final.A.Q0 [1]"], found.q_final[:, 0])
     assert list(parquet.columns) == list(table.columns)
 
 
@@ -133,7 +133,7 @@ def test_bad_files_end_with_one_sentence(file, tmp_path, capsys, old, new, messa
 def test_outputs_that_exist_or_cannot_be(file, tmp_path, capsys):
     assert run(tmp_path / "none.toml", "--output", tmp_path / "results") == 2
     assert run(file, "--output", tmp_path / "results", "--table", tmp_path / "table.txt") == 2
-    assert "a table is written as .csv or .parquet" in capsys.readouterr().err
+    assert "--table must end in .csv, .xlsx" in capsys.readouterr().err
     (tmp_path / "results").mkdir()
     assert run(file, "--output", tmp_path / "results") == 2
     assert "--resume" in capsys.readouterr().err
