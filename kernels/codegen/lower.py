@@ -8,6 +8,7 @@ selection and register allocation of one huge block would take more than linear 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
@@ -217,7 +218,7 @@ def emit_straight(
     starts = [0, *(number for number, call in enumerate(before) if call)]
     stored = _Stored.of(tape, parts, ends[1], [starts[level] for level in schedule.due])
     spills = _spill_slots(tape, parts, stored, frame)
-    _Split(module, tape, (ends[0], tuple(parameters)), stored, frame, multi_block, spills).define(name, parts, before)
+    _Split(module, tape, ends[0], parameters, stored, frame, multi_block, spills).define(name, parts, before)
 
 
 @dataclass(frozen=True)
@@ -267,27 +268,19 @@ def _spill_slots(tape: Tape, parts: list[list[int]], stored: _Stored, frame: Fra
     return slots
 
 
+@dataclass
 class _Split:
-    """The parts of one straight function."""
+    """The parts of one straight function. last: the slot that the part being written reads, of each parameter."""
 
-    def __init__(
-        self,
-        module: Module,
-        tape: Tape,
-        ends: tuple[Sequence[Place], Sequence[str]],
-        stored: _Stored,
-        frame: Frame,
-        multi_block: bool,
-        spills: dict[int, int],
-    ) -> None:
-        self.module = module
-        self.tape = tape
-        self.inputs, self.parameters = ends
-        self.stored = stored
-        self.frame = frame
-        self.multi_block = multi_block
-        self.spills = spills
-        self.last: dict[str, int] = {}  # slot that the part being written reads, of each parameter
+    module: Module
+    tape: Tape
+    inputs: Sequence[Place]
+    parameters: Sequence[str]
+    stored: _Stored
+    frame: Frame
+    multi_block: bool
+    spills: dict[int, int]
+    last: dict[str, int] = field(default_factory=dict)
 
     def define(self, name: str, parts: list[list[int]], before: list[Call | None]) -> None:
         """Define `name`: the only part, or a function that calls one per part, and `before` a part another."""

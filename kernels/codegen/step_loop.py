@@ -96,34 +96,30 @@ def _read_sample(module: Module, length: int) -> str:
     index of a row taken as it is, so that a constant input is read once. `spare`: `length` slots to work in.
     """
     name = f"read_sample_{length}"
-    return module.once(name, lambda: _define(module, name, length))
 
+    def write() -> None:
+        b = module.builder()
+        fresh, mixed, end = (b.label(stem) for stem in ("fresh", "mixed", "end"))
+        exact = b.let("fcmp oeq double %weight, 0.0")
+        held = b.let(f"icmp eq i64 {b.load('%loaded', 'i64')}, %index")
+        b.fork(b.let(f"and i1 {exact}, {held}"), end, fresh)
+        b.begin(fresh)
+        row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
+        read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
+        b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
+        b.fork(exact, end, mixed)
+        b.begin(mixed)
+        read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
+        weight = b.splat("%weight")
+        for at in turns(b, length):
+            low, high = (b.load(at(Port(0, length), base)) for base in ("%slots", "%spare"))
+            b.store(b.fma(weight, b.sub(high, low), low), at(Port(0, length), "%slots"))
+        b.jump(end)
+        b.begin(end)
+        b.line("ret void")
+        module.define(name, "void", _PARAMETERS, b)
 
-def _define(module: Module, name: str, length: int) -> None:
-    b = module.builder()
-    fresh, mixed, end = (b.label(stem) for stem in ("fresh", "mixed", "end"))
-    exact = b.let("fcmp oeq double %weight, 0.0")
-    held = b.let(f"icmp eq i64 {b.load('%loaded', 'i64')}, %index")
-    b.fork(b.let(f"and i1 {exact}, {held}"), end, fresh)
-    b.begin(fresh)
-    row = b.offset("%rows", b.let(f"mul i64 %index, {8 * length}"))
-    read_rows(b, row, "%stride", "%first", "%last", "%slots", length)
-    b.store(b.let(f"select i1 {exact}, i64 %index, i64 -1"), "%loaded", "i64")
-    b.fork(exact, end, mixed)
-    b.begin(mixed)
-    read_rows(b, b.offset(row, 8 * length), "%stride", "%first", "%last", "%spare", length)
-    _mix(b, length)
-    b.jump(end)
-    b.begin(end)
-    b.line("ret void")
-    module.define(name, "void", _PARAMETERS, b)
-
-
-def _mix(b: Builder, length: int) -> None:
-    weight, row = b.splat("%weight"), Port(0, length)
-    for at in turns(b, length):
-        low, high = b.load(at(row, "%slots")), b.load(at(row, "%spare"))
-        b.store(b.fma(weight, b.sub(high, low), low), at(row, "%slots"))
+    return module.once(name, write)
 
 
 # ---- the functions of a step loop --------------------------------------------------------------------------

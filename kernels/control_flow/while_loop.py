@@ -254,9 +254,10 @@ def _packed_step(
 def _arrays_like(state: Structure, new: Any, body: Callable[..., Any]) -> list[Array]:
     """The arrays of what a body gives; ValueError if they are not those of the state."""
     found, arrays = flattened(new)
-    if not found.matches(state):
-        pairs = zip(state.names(), state.shapes(), found.names(), found.shapes(), strict=False)
-        named = next((f"'{a}' {x} becomes '{b}' {y}" for a, x, b, y in pairs if (a, x) != (b, y)), "other types")
+    if found.form != state.form:
+        pairs = zip(state.names(), state.leaves, found.names(), found.leaves, strict=False)
+        changed = (f"'{a}' {x.shape} becomes '{b}' {y.shape}" for a, x, b, y in pairs if (a, x.shape) != (b, y.shape))
+        named = next(changed, "other types")
         raise ValueError(f"loop '{_name_of(body)}': the body changes the structure of the state: {named}")
     return arrays
 

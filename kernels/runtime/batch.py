@@ -74,15 +74,13 @@ def address(array: np.ndarray) -> int:
         return int(array.__array_interface__["data"][0])
 
 
-def gather(signature: Signature, given: Sequence[Any], batch: Shape | None = None) -> Batch:
+def gather(signature: Signature, given: Sequence[Any]) -> Batch:
     """Check and convert the inputs, (..., *shape) each, and broadcast their leading axes against each other.
 
-    Raises ValueError naming the kernel, the input, the given and the wanted shape. `batch`, if given, joins the
-    broadcast. float64 arrays whose rows are contiguous are used where they lie. An input without batch axes is read
-    with stride 0.
+    Raises ValueError naming the kernel, the input, the given and the wanted shape. float64 arrays whose rows are
+    contiguous are used where they lie. An input without batch axes is read with stride 0.
     """
-    quick = _side_by_side(signature, given) if batch is None else None
-    if quick is not None:
+    if (quick := _side_by_side(signature, given)) is not None:
         return quick
     converted = 0
     arrays = []
@@ -91,8 +89,6 @@ def gather(signature: Signature, given: Sequence[Any], batch: Shape | None = Non
         converted += copied
         arrays.append(array)
     shapes = [a.shape[: a.ndim - len(s)] for a, s in zip(arrays, signature.inputs.values(), strict=True)]
-    if batch is not None:
-        shapes.append(batch)
     try:
         whole = np.broadcast_shapes(*shapes)
     except ValueError:

@@ -75,15 +75,14 @@ def _recipe(
     name: str | None,
     content: str | None,
 ) -> tuple[Recipe, Callable[[], Traced]]:
-    """The formula, traced now, or, where the content says what it is, when it is needed; and how it is traced."""
+    """The formula, which is traced when it is needed, and how it is traced."""
 
     def traced() -> Traced:
         with sharing_traces(content):
             return trace(function, inputs, outputs, name)
 
     if content is None:
-        formula = traced()
-        return Recipe.of_body(lambda: formula), traced
+        return Recipe.of_body(traced), traced
     wanted = None if outputs is None else dict(outputs) if isinstance(outputs, Mapping) else list(outputs)
     key = digest("formula", content, str(name), str(dict(inputs)), str(wanted))
     return Recipe.of_body(traced, key), traced

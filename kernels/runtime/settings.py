@@ -126,12 +126,12 @@ class Target:
         return _is_windows(self.triple)
 
 
-def target(cpu: str | None = None) -> Target:
-    """The processor to compile for: `cpu`, else MYOQUAT_CPU, else this machine; and MYOQUAT_OPTIMIZATION.
+def target() -> Target:
+    """The processor to compile for: MYOQUAT_CPU, else this machine; and MYOQUAT_OPTIMIZATION.
 
     Raises ValueError for a name or a level that is not in the list of this module's docstring.
     """
-    return replace(_processor(cpu), optimization=_optimization())
+    return replace(_processor(), optimization=_optimization())
 
 
 def _optimization() -> int:
@@ -141,11 +141,10 @@ def _optimization() -> int:
     return 1 if level is None else level
 
 
-def _processor(cpu: str | None) -> Target:
-    name = cpu or os.environ.get("MYOQUAT_CPU") or "native"
+def _processor() -> Target:
+    name, native = os.environ.get("MYOQUAT_CPU") or "native", _native()
     if name == "native":
-        return _native()
-    native = _native()
+        return native
     architecture = _architecture(native.triple)
     levels = _LEVELS if architecture == "x86_64" else {}
     if name not in levels:

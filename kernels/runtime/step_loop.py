@@ -41,12 +41,10 @@ __all__ = [
     "ExplicitMethod",
     "LinearInterpolation",
     "LoopOptions",
-    "Sample",
     "StepLoop",
     "Steps",
     "Tableau",
     "ZeroOrderHold",
-    "sample",
     "step_loop",
 ]
 
@@ -168,6 +166,10 @@ class ZeroOrderHold:
     values: Any
     hold: int = 1
 
+    def _rows(self, step: Array, t: Array, count: int) -> tuple[Array, Any]:
+        """The row, and the share of the next one, at steps (s, 1) and times (s, k), of so many rows."""
+        return np.minimum(step // self.hold, count - 1), 0.0
+
 
 @dataclass(frozen=True)
 class LinearInterpolation:
@@ -184,51 +186,39 @@ class LinearInterpolation:
     times: Any
     values: Any
 
-
-@dataclass(frozen=True)
-class Sample:
-    """An input of one call: values (..., count, *shape), and how rows follow from step and time."""
-
-    values: Any
-    count: int
-    hold: int = 0
-    times: np.ndarray | None = None
-
-    def fill(self, index: np.ndarray, weight: np.ndarray, nodes: np.ndarray, h: float, start: float) -> None:
-        """Set index and weight, (steps, nodes) each."""
-        step = np.arange(len(index))[:, None]
-        if self.times is None:
-            index[...] = np.minimum(step // self.hold, self.count - 1) if self.hold else 0
-        elif self.count > 1:
-            t = start + (step + nodes) * h
-            k = np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, self.count - 2)
-            share = np.clip((t - self.times[k]) / (self.times[k + 1] - self.times[k]), 0.0, 1.0)
-            index[...] = np.where(share == 1.0, k + 1, k)
-            weight[...] = np.where(share == 1.0, 0.0, share)
+    def _rows(self, step: Array, t: Array, count: int) -> tuple[Array, Any]:
+        """As those of `ZeroOrderHold`."""
+        if count == 1:
+            return 0 * step, 0.0
+        times = np.asarray(self.times, dtype=float)
+        k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, count - 2)
+        share = np.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0)
+        return np.where(share == 1.0, k + 1, k), np.where(share == 1.0, 0.0, share)
 
 
-def sample(loop: str, key: str, given: Any, shape: Shape) -> Sample:
-    """What a call gives for input `key` of `shape`. ValueError for times and values that do not fit."""
-    axes = len(shape)
+def _table(loop: str, key: str, given: Any, shape: Shape) -> tuple[Array, int, Callable[..., tuple[Array, Any]]]:
+    """What a call gives for input `key` of `shape`: values (..., K, *shape), K, and which rows belong to which steps.
+    ValueError for times and values that do not fit."""
+    name, axes = f"step loop '{loop}': {{}} of '{key}'", len(shape)
     check_unmasked(f"step loop '{loop}': input '{key}'", getattr(given, "values", given))
-    if not isinstance(given, (ZeroOrderHold, LinearInterpolation)):
+    if not isinstance(given, ZeroOrderHold | LinearInterpolation):
         values = np.asarray(given)
-        return Sample(np.expand_dims(values, values.ndim - axes) if values.ndim >= axes else values, 1)
+        values = np.expand_dims(values, values.ndim - axes) if values.ndim >= axes else values
+        return values, 1, ZeroOrderHold(values)._rows
     values = np.asarray(given.values)
     if values.ndim <= axes or not values.shape[values.ndim - axes - 1]:
         raise ValueError(
-            f"step loop '{loop}': values of '{key}' have shape {values.shape}; "
-            f"(..., K, {', '.join(map(str, shape))}) is needed"
+            f"{name.format('values')} have shape {values.shape}; (..., K, {', '.join(map(str, shape))}) is needed"
         )
     count = values.shape[values.ndim - axes - 1]
     if isinstance(given, ZeroOrderHold):
         if given.hold < 1:
             raise ValueError(f"step loop '{loop}': '{key}' is held for {given.hold} steps; at least 1 is needed")
-        return Sample(values, count, hold=given.hold)
-    times = real_array(f"step loop '{loop}': times of '{key}'", given.times)
+        return values, count, given._rows
+    times = real_array(name.format("times"), given.times)
     if times.shape != (count,) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
-        raise ValueError(f"step loop '{loop}': times of '{key}' {times.shape} must be {count} increasing numbers")
-    return Sample(values, count, times=times)
+        raise ValueError(f"{name.format('times')} {times.shape} must be {count} increasing numbers")
+    return values, count, given._rows
 
 
 # ---- step loops --------------------------------------------------------------------------------------------
@@ -359,14 +349,12 @@ class _Wanted:
         return (self.node,) if self.method is None else tuple(sorted(set(self.method.c)))
 
     def recipe(self, content: str | None) -> Recipe:
-        """The formulas traced now, or, where the content says what they are, when they are needed."""
-        if content is None:
-            plan = self.plan()
-            return Recipe(lambda: plan, write_steps, notes_of_steps)
+        """The formulas, which are traced when they are needed."""
         shapes = str((self.name, self.size, self.inputs, self.parameters, self.nodes))
-        return Recipe(lambda: self.plan(content), write_steps, notes_of_steps, digest("steps", content, shapes))
+        key = None if content is None else digest("steps", content, shapes)
+        return Recipe(lambda: self.plan(content), write_steps, notes_of_steps, key)
 
-    def plan(self, content: str | None = None) -> StepPlan:
+    def plan(self, content: str | None) -> StepPlan:
         """The traced step."""
         count = len(self.nodes)
         shapes: dict[str, Any] = {"t": count + 1, "h": (), "steps": (), "x": self.size + 3}
@@ -532,9 +520,10 @@ class StepLoop(Executable):
             )
         self.calls += 1
         count_call()
-        samples = {key: sample(self.name, key, given[key], shape) for key, shape in self.inputs.items() if key in given}
-        signature = self._signature(samples)
-        values = {**given, **{key: sample.values for key, sample in samples.items()}}
+        tables = {key: _table(self.name, key, given[key], shape) for key, shape in self.inputs.items() if key in given}
+        shapes = {key: (tables[key][1], *shape) if key in tables else shape for key, shape in self.inputs.items()}
+        signature = Signature(self.name, {"x0": (self.size,), **self.parameters, **shapes}, {})
+        values = given | {key: values for key, (values, _, _) in tables.items()}
         batch = _batch.gather(signature, _batch.bind(signature, [x0], values))
         rows = steps // every + 1
         states = np.empty((*batch.shape, rows, self.size))
@@ -544,7 +533,11 @@ class StepLoop(Executable):
         finite = np.isfinite(final).all(axis=-1)
         stopped = np.where(finite, np.nan, 0.0)
         reason = np.where(finite, float(Outcome.COMPLETED), float(Outcome.NOT_FINITE))
-        index, weight = self._schedule(samples, steps, h, start)
+        index = np.zeros((steps, len(self.inputs), len(self.nodes)), dtype=np.int64)
+        step, weight = np.arange(steps)[:, None], np.zeros(index.shape)
+        for number, key in enumerate(self.inputs):
+            _, count, rows_at = tables[key]
+            index[:, number], weight[:, number] = rows_at(step, start + (step + np.array(self.nodes)) * h, count)
         header = (every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
         written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
         flat = [*header, *itertools.chain(*batch.rows[1:], *written)]
@@ -564,22 +557,6 @@ class StepLoop(Executable):
         times = start + h * every * np.arange(rows)
         stopped = np.where(np.isnan(stopped), -1.0, stopped)
         return Steps(times, states, final, stopped.astype(np.int64), reason.astype(np.int64))
-
-    def _signature(self, samples: Mapping[str, "Sample"]) -> Signature:
-        """The arrays of this call: tables have one more axis."""
-        tables = {key: (samples[key].count, *shape) if key in samples else shape for key, shape in self.inputs.items()}
-        return Signature(self.name, {"x0": (self.size,), **self.parameters, **tables}, {})
-
-    def _schedule(
-        self, samples: Mapping[str, "Sample"], steps: int, h: float, start: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Row index and weight of the next row, (steps, inputs, nodes) each."""
-        nodes = np.array(self.nodes)
-        index = np.zeros((steps, len(self.inputs), len(nodes)), dtype=np.int64)
-        weight = np.zeros(index.shape)
-        for number, key in enumerate(self.inputs):
-            samples[key].fill(index[:, number], weight[:, number], nodes, h, start)
-        return index, weight
 
     def __repr__(self) -> str:
         cost = f"{self.instructions} operations per step, {self.lanes} lanes"

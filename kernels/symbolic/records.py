@@ -71,17 +71,10 @@ class Structure:
             return self.type(parts.values())
         return self.type(**parts)
 
-    def matches(self, other: "Structure") -> bool:
-        """Whether two structures are equal but for which arrays hold conditions."""
-        if (self.type, self.shape, self.value, len(self.parts)) != (
-            other.type,
-            other.shape,
-            other.value,
-            len(other.parts),
-        ):
-            return False
-        pairs = zip(self.parts, other.parts, strict=True)
-        return all(name == other_name and part.matches(other_part) for (name, part), (other_name, other_part) in pairs)
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What two structures share that are equal but for which arrays hold conditions."""
+        return self.type, self.shape, self.value, *((name, part.form) for name, part in self.parts)
 
     def names(self, prefix: str = "") -> list[str]:
         """The name of every array: 'bracket.lower', or '[0]' in a tuple; one array has none."""
@@ -97,10 +90,6 @@ class Structure:
     def leaves(self) -> "tuple[Structure, ...]":
         """The structure of every array."""
         return (self,) if self.type is None else tuple(leaf for _, part in self.parts for leaf in part.leaves)
-
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of every array."""
-        return [leaf.shape for leaf in self.leaves]
 
     @cached_property
     def _hash(self) -> int:
