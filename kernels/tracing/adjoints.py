@@ -6,7 +6,7 @@ number, takes no part. Conditions, and what jumps, have no derivative. The same 
 a term instead, carry a direction forwards.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,24 +33,27 @@ __all__ = [
 
 def gradients(tracer: Tracer, outputs: Sequence[Scalar], inputs: Sequence[Term]) -> list[list[Scalar]]:
     """[of each output, its derivative by each input]."""
-    order = ordered([x for x in outputs if type(x) is Term], behind=inputs)
-    moving = _moving(order, inputs)
-    place = {term: k for k, term in enumerate(order)}
-    return [
-        _gradient(tracer, x, inputs, moving, place) if isinstance(x, Term) and x in moving else [0.0] * len(inputs)
-        for x in outputs
-    ]
+    order = _moving([x for x in outputs if type(x) is Term], inputs)
+    return [_pulled(tracer, {x: 1.0} if isinstance(x, Term) else {}, inputs, order) for x in outputs]
 
 
 def pull_back(tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term]) -> list[Scalar]:
     """The derivative by each input of the sum of terms times their seeds."""
-    order = ordered(seeds, behind=inputs)
-    moving = _moving(order, inputs)
+    return _pulled(tracer, seeds, inputs, _moving(seeds, inputs))
+
+
+def _pulled(
+    tracer: Tracer, seeds: dict[Term, Scalar], inputs: Sequence[Term], order: dict[Term | None, None]
+) -> list[Scalar]:
+    """As `pull_back`, along the terms in `order` that move."""
     adjoints = dict(seeds)
     for term in reversed(order):
-        adjoint = adjoints.get(term)
-        if adjoint is not None and term in moving:
-            _hand_on(tracer, term, adjoint, adjoints, moving)
+        if term is not None and (adjoint := adjoints.get(term)) is not None:
+            for argument, rule in zip(term.arguments, _rules_of(term), strict=False):
+                if argument in order:
+                    part = rule(tracer, term, adjoint)
+                    known = adjoints.get(argument)
+                    adjoints[argument] = part if known is None else tracer.add(known, part)
     return [adjoints.get(x, 0.0) for x in inputs]
 
 
@@ -83,24 +86,13 @@ def _rules_of(term: Term) -> tuple[Rule, ...]:
     return partials
 
 
-def _moving(order: Sequence[Term], inputs: Sequence[Term]) -> set[Term | None]:
-    """The terms of `order` that depend on the inputs, and these."""
-    moving: set[Term | None] = set(inputs)
-    for term in order:
+def _moving(outputs: Iterable[Term], inputs: Sequence[Term]) -> dict[Term | None, None]:
+    """The terms that outputs need and that depend on the inputs, in their order, the inputs first."""
+    moving: dict[Term | None, None] = dict.fromkeys(inputs)
+    for term in ordered(outputs, behind=inputs):
         if term.a in moving or term.b in moving or term.c in moving:
-            moving.add(term)
+            moving[term] = None
     return moving
-
-
-def _hand_on(
-    tracer: Tracer, term: Term, adjoint: Scalar, adjoints: dict[Term, Scalar], moving: Set[Term | None]
-) -> None:
-    """Add a term's adjoint to those of its arguments."""
-    for argument, rule in zip(term.arguments, _rules_of(term), strict=False):
-        if argument in moving:
-            part = rule(tracer, term, adjoint)
-            known = adjoints.get(argument)
-            adjoints[argument] = part if known is None else tracer.add(known, part)
 
 
 def substituted(tracer: Tracer, wanted: Sequence[Scalar], values: dict[Term, Scalar]) -> list[Scalar]:
@@ -120,50 +112,11 @@ def released(tracer: Tracer, wanted: Sequence[Scalar]) -> list[Scalar]:
     if not tracer.solutions:
         return list(wanted)
     values: dict[Term, Scalar] = {term: term for term in tracer.solutions.values()}
-    for term in _outside(wanted, values):
+    for term in ordered([x for x in wanted if type(x) is Term], leaves=values):
         if term.operation == "unknown" and term.a is not None:
             known = tracer.solutions.get(term.a)
             values[term] = substituted(tracer, [term.a], values)[0] if known is None else known
     return substituted(tracer, wanted, values)
-
-
-def _outside(wanted: Sequence[Scalar], solutions: dict[Term, Scalar]) -> list[Term]:
-    """The terms behind others, arguments first, but for what is behind solutions."""
-    found: dict[Term, None] = {}
-    waiting = [(x, False) for x in wanted if type(x) is Term]
-    while waiting:
-        term, done = waiting.pop()
-        if done:
-            found[term] = None
-        elif term not in found and term not in solutions:
-            waiting.append((term, True))
-            waiting += [(x, False) for x in term.arguments]
-    return list(found)
-
-
-def _gradient(
-    tracer: Tracer, output: Term, inputs: Sequence[Term], moving: set[Term | None], place: dict[Term, int]
-) -> list[Scalar]:
-    """The derivative of an output by each input; `moving` are the terms that depend on these, `place` their order."""
-    adjoints: dict[Term, Scalar] = {output: 1.0}
-    for term in sorted(_behind(output, moving), key=place.__getitem__, reverse=True):
-        adjoint = adjoints.get(term, 0.0)
-        if type(adjoint) is not Term and adjoint == 0.0:
-            continue
-        _hand_on(tracer, term, adjoint, adjoints, moving)
-    return [adjoints.get(x, 0.0) for x in inputs]
-
-
-def _behind(output: Term, moving: set[Term | None]) -> set[Term]:
-    """The terms through which an output depends on the inputs, itself among them, inputs left out."""
-    found = {output}
-    waiting = [output]
-    while waiting:
-        for x in waiting.pop().arguments:
-            if x in moving and x not in found:
-                found.add(x)
-                waiting.append(x)
-    return {x for x in found if x.operation != "input"}
 
 
 # ---- Constants under differentiation, and the error for results that have no derivative ------------------------
