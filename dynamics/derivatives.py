@@ -6,7 +6,6 @@ of its quaternion. They are exact where |Q| = 1. Those of joints and bodies come
 `myoquat.dynamics.sensitivity.recursions`.
 """
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -266,7 +265,7 @@ class _Request:
                 raise ValueError("one_sided: it tells of the paths of muscles, which act with inputs=Inputs(...)")
             sides = one_sided_paths(self.model, self.values["q"])
         if not variables.acting and variables.varied is None:
-            formula = _by_name(self.values, lambda values: variables.derivatives(0.0, values))
+            formula = lambda *arrays: variables.derivatives(0.0, dict(zip(self.values, arrays, strict=True)))  # noqa: E731
             found = self.call.run(self.name, formula, 2, backend=backend)
         elif backend != "kernel":
             raise ValueError(f"backend={backend!r}: with inputs or parameters derivatives are compiled")
@@ -337,14 +336,3 @@ class _Request:
             name=self.name,
         )
         return kernel(0.0, *self.values.values(), *more.values())
-
-
-def _by_name(values: Mapping[str, Array], formula: Callable[[dict[str, Any]], Array]) -> Callable[..., Array]:
-    """The formula of the values by name as a function of as many arguments, given by name or in order."""
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in values]
-
-    def function(*arrays: Any, **named: Any) -> Array:
-        return formula(dict(zip(values, arrays, strict=False)) | named)
-
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return function

@@ -223,11 +223,5 @@ def potential(system: ArticulatedSystem, q: Array) -> Array:
 
 def work_rate(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(...) d(kinetic + potential)/dt [W]: of tau and f_ext, less what damping takes."""
-    power: Array = np.sum((tau - damping_force(system, q, u)) * u, axis=-1)
-    if f_ext is None:
-        return power
-    motion = kinematics(system.tree, q, u)
-    wrenches = link_wrenches(system, system.tree, motion, f_ext)
-    for (n, f), (omega, v) in zip(wrenches, motion.velocities, strict=True):
-        power = power + dot(n, omega) + dot(f, v)
-    return power
+    force = tau - damping_force(system, q, u)
+    return dot(force if f_ext is None else force + external(system, q, f_ext), u)

@@ -127,7 +127,7 @@ def evaluate(
     """A formula through its kernel, in NumPy, or on the caller's symbols; the result is of the same type of symbols.
 
     content   what, besides `quantity`, distinguishes this formula from all others.
-    inputs    by the names of the formula's arguments; batch axes broadcast.
+    inputs    the formula's arguments in their order, by name; batch axes broadcast.
     axes      number of axes of the result per state.
     program   makes a Program of the same inputs with a buffer `quantity`, from which the kernel is built instead.
     """
@@ -135,7 +135,7 @@ def evaluate(
         raise ValueError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
     arrays, sizes = [x.array for x in inputs.values()], {name: x.shape for name, x in inputs.items()}
     if any(map(is_symbolic, arrays)):
-        return formula(**sizes)(function)(**{name: x.given for name, x in inputs.items()})
+        return formula(**sizes)(function)(*(x.given for x in inputs.values()))
     if backend == "numpy":
         batch, result = np.broadcast_shapes(*(x.batch for x in inputs.values())), np.asarray(function(*arrays))
         out = np.empty(batch + result.shape[result.ndim - axes :], result.dtype) if out is None else out

@@ -11,6 +11,8 @@ Six-vectors are (linear, angular). All functions raise ValueError for arrays of 
 frame name, and IndexError for a frame number out of range. They raise TypeError for an index of another type.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from myoquat.core.typing import Array, ArrayLike, Pair
@@ -83,10 +85,7 @@ def frame_jacobian(
     array([ 0. ,  0. , -0.5,  0. ,  1. ,  0. ])
     """
     call = Call(model).q(q).vector("point", point)
-    name = call.frame(frame)
-
-    formula = lambda q, point: frames.jacobian(call.system, q, name, point, axes)  # noqa: E731
-    return call.run("frame_jacobian", formula, 2, variant=(name, _checked(axes)), backend=backend)
+    return _of_point(call, "frame_jacobian", frames.jacobian, frame, axes, 2, backend)
 
 
 def frame_jacobian_rate(
@@ -102,10 +101,7 @@ def frame_jacobian_rate(
     array([-1.5,  0. ,  0. ,  0. ,  0. ,  0. ])
     """
     call = Call(model).q(q).u(u).vector("point", point)
-    name = call.frame(frame)
-
-    formula = lambda q, u, point: frames.jacobian_rate(call.system, q, u, name, point, axes)  # noqa: E731
-    return call.run("frame_jacobian_rate", formula, 2, variant=(name, _checked(axes)), backend=backend)
+    return _of_point(call, "frame_jacobian_rate", frames.jacobian_rate, frame, axes, 2, backend)
 
 
 def frame_velocity(
@@ -120,10 +116,8 @@ def frame_velocity(
     array([ 0. ,  0. , -1.5,  0. ,  3. ,  0. ])
     """
     call = Call(model).q(q).u(u).vector("point", point)
-    name = call.frame(frame)
-
-    formula = lambda q, u, point: matvec(frames.jacobian(call.system, q, name, point, axes), u)  # noqa: E731
-    return call.run("frame_velocity", formula, 1, variant=(name, _checked(axes)), backend=backend)
+    formula = lambda system, q, u, *where: matvec(frames.jacobian(system, q, *where), u)  # noqa: E731
+    return _of_point(call, "frame_velocity", formula, frame, axes, 1, backend)
 
 
 def frame_acceleration(
@@ -139,10 +133,7 @@ def frame_acceleration(
     array([-4.5,  0. ,  0. ,  0. ,  0. ,  0. ])
     """
     call = Call(model).q(q).u(u).velocities("udot", udot).vector("point", point)
-    name = call.frame(frame)
-
-    formula = lambda q, u, udot, point: frames.acceleration(call.system, q, u, udot, name, point, axes)  # noqa: E731
-    return call.run("frame_acceleration", formula, 1, variant=(name, _checked(axes)), backend=backend)
+    return _of_point(call, "frame_acceleration", frames.acceleration, frame, axes, 1, backend)
 
 
 def center_of_mass(model: SystemLike, q: ArrayLike, *, backend: str = "kernel") -> Array:
@@ -222,7 +213,12 @@ def _need_mass(call: Call) -> None:
         raise ModelError("no moving body has a mass, so there is no centre of mass")
 
 
-def _checked(axes: str) -> str:
+def _of_point(
+    call: Call, quantity: str, function: Callable[..., Array], frame: str | int, axes: str, dims: int, backend: str
+) -> Array:
+    """function(system, ..., frame, point, axes) of a call whose last argument is the point."""
+    name = call.frame(frame)
     if axes not in AXES:
         raise ValueError(f"axes is one of {', '.join(AXES)}, not {axes!r}")
-    return axes
+    formula = lambda *given: function(call.system, *given[:-1], name, given[-1], axes)  # noqa: E731
+    return call.run(quantity, formula, dims, variant=(name, axes), backend=backend)

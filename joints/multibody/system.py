@@ -136,14 +136,17 @@ class ArticulatedSystem(Layout, Record):
     @property
     def velocity_units(self) -> dict[str, str]:
         """The unit of every velocity."""
-        units = [unit for body in self.bodies for unit in body.joint.facts.velocity_units]
-        return dict(zip(self.velocity_names, units, strict=True))
+        return self._by_velocity("velocity_units")
 
     @property
     def force_units(self) -> dict[str, str]:
         """The unit of the generalized force on every velocity, "N" or "N m"."""
-        units = [unit for body in self.bodies for unit in body.joint.facts.force_units]
-        return dict(zip(self.velocity_names, units, strict=True))
+        return self._by_velocity("force_units")
+
+    def _by_velocity(self, fact: str) -> dict[str, str]:
+        return dict(
+            zip(self.velocity_names, (x for b in self.bodies for x in getattr(b.joint.facts, fact)), strict=True)
+        )
 
     @cached_property
     def angles(self) -> tuple[tuple[int, str], ...]:

@@ -423,7 +423,8 @@ Result = TypeVar("Result")
 
 
 def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once.
+    """Decorator: the named arguments arrive as float64 arrays or SymbolArrays, checked once. Those of a function of
+    *args are in the order in which they are named here.
 
     The result goes back in the caller's type:
 
@@ -449,7 +450,8 @@ def formula(**arguments: Argument | tuple[int, ...]) -> Callable[[Callable[P, Re
 
     def decorate(function: Callable[P, Result]) -> Callable[P, Result]:
         signature, called = inspect.signature(function), getattr(function, "__name__", "the formula")
-        positions = {name: k for k, name in enumerate(signature.parameters)}
+        variadic = any(x.kind is inspect.Parameter.VAR_POSITIONAL for x in signature.parameters.values())
+        positions = {name: k for k, name in enumerate(specification if variadic else signature.parameters)}
         unknown = set(specification) - set(positions)
         if unknown:
             raise TypeError(f"{called} has no argument {sorted(unknown)}")
