@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -187,29 +187,29 @@ class Call:
         self.system = system_of(model)
         self.inputs: dict[str, Input] = {}
 
-    def q(self, q: ArrayLike) -> "Call":
+    def q(self, q: ArrayLike) -> Self:
         """Coordinates (..., nq), quaternions of unit length."""
         checked = self.system.check_q(q)
         warn_far(checked, self.system.angles)
         return self._put("q", q, checked, (self.system.nq,))
 
-    def u(self, u: ArrayLike) -> "Call":
+    def u(self, u: ArrayLike) -> Self:
         """Velocities (..., nu)."""
         return self.velocities("u", u)
 
-    def coordinates(self, name: str, value: ArrayLike) -> "Call":
+    def coordinates(self, name: str, value: ArrayLike) -> Self:
         """Anything with an entry per coordinate (..., nq), such as qdot."""
         return self.vector(name, value, self.system.coordinate_names)
 
-    def velocities(self, name: str, value: ArrayLike) -> "Call":
+    def velocities(self, name: str, value: ArrayLike) -> Self:
         """Anything with an entry per velocity (..., nu): udot, tau."""
         return self.vector(name, value, self.system.velocity_names)
 
-    def vector(self, name: str, value: ArrayLike, names: tuple[str, ...] = ("x", "y", "z")) -> "Call":
+    def vector(self, name: str, value: ArrayLike, names: tuple[str, ...] = ("x", "y", "z")) -> Self:
         """Named components (..., n)."""
         return self._put(name, value, check_state(name, value, names), (len(names),))
 
-    def wrenches(self, f_ext: ArrayLike | None) -> "Call":
+    def wrenches(self, f_ext: ArrayLike | None) -> Self:
         """f_ext (..., bodies, 6), or nothing if it is None."""
         if f_ext is None:
             return self
@@ -224,7 +224,7 @@ class Call:
             raise ValueError(f"f_ext{where} is {array[tuple(where)]}; finite numbers are needed")
         return self._put("f_ext", f_ext, array, shape)
 
-    def _put(self, name: str, given: ArrayLike, array: Array, shape: tuple[int, ...]) -> "Call":
+    def _put(self, name: str, given: ArrayLike, array: Array, shape: tuple[int, ...]) -> Self:
         self.inputs[name] = Input(given, array, shape)
         return self
 

@@ -1,7 +1,6 @@
 """Argument validation of public functions of muscles: `myoquat.joints.evaluation.Call` with activations and states."""
 
 from collections.abc import Callable
-from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from myoquat.core.arguments import check_type, check_unmasked
 from myoquat.core.lazy_imports import casadi, is_imported
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.evaluation import Call, Input, kernel_for
+from myoquat.joints.evaluation import Call, kernel_for
 from myoquat.joints.ranges import UNIT_TOLERANCE, check_array, check_state, warn_far
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.acting import Instant, is_timed
@@ -38,10 +37,6 @@ class MuscleCall(Call):
         checked = _checked_q(self.system, q)
         warn_far(checked, self.system.angles)
         return self.put("q", q, checked, self.system.nq)
-
-    def u(self, u: ArrayLike) -> "MuscleCall":
-        """Velocities (..., nu)."""
-        return self.put("u", u, self.system.check_u(u), self.system.nu)
 
     def activation(self, name: str, activation: ArrayLike) -> "MuscleCall":
         """Activations or excitations (..., m) in [0, 1]."""
@@ -71,8 +66,7 @@ class MuscleCall(Call):
 
     def put(self, name: str, given: ArrayLike, array: Array, size: int) -> "MuscleCall":
         """An argument (..., size) as the caller gave it, and the same as a checked array."""
-        self.inputs[name] = Input(given, array, (size,))
-        return self
+        return self._put(name, given, array, (size,))
 
     def at_instant(self, function: Callable[[Model, Instant], Array]) -> Callable[..., Array]:
         """The formula of the inputs, in their order, that a function of the model and what acts on it is."""
@@ -83,8 +77,6 @@ class MuscleCall(Call):
                 given["t"] = given["t"][..., 0]
             return function(self.model, Instant(**given))
 
-        arguments = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.inputs]
-        vars(formula)["__signature__"] = Signature(arguments)
         return formula
 
     def run_muscles(
