@@ -52,7 +52,7 @@ class Rows:
         squares = np.sum(Y * Y, axis=-2) if lengths is None else lengths * lengths
         self._zero: Array = 0.0 * np.sum(squares, axis=-1) + 0.0 * tolerance
         longest = _greatest(squares, self._zero)
-        real = squares > ((ROUND_OFF_ROW + tolerance * tolerance) ** 2 * longest)[..., None]
+        real = squares > (ROUND_OFF_ROW**2 * longest)[..., None]
         roots = np.where(real, np.sqrt(np.where(real, squares, 1.0)), 0.0)
         inverses = np.where(real, 1.0 / np.where(real, roots, 1.0), 0.0)
         self._blocks = [

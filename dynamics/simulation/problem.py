@@ -355,7 +355,7 @@ def _unknown(time: float) -> ArrayLike:
 @dataclass(frozen=True)
 class Start:
     """A checked start, q (..., nq) and u (..., nu), on the constraints, `redundant` if some nearly depend on others,
-    `contradictory` if a warning has said that no acceleration satisfies all."""
+    `contradictory` if a warning has said that no acceleration satisfies all, with the model's own numbers."""
 
     q: Array
     u: Array
@@ -404,7 +404,7 @@ class Start:
         if not varied:
             arrays.check(q, u, time)
         redundant = any(arrays.dependent(q[where], time) for where in np.ndindex(batch))
-        contradictory = redundant and not varied and arrays.warn_contradictions(q, u, time)
+        contradictory = redundant and arrays.warn_contradictions(q, u, time)
         return cls(q, u, arrays.constraints.parts, redundant, contradictory)
 
 

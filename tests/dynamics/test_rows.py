@@ -28,6 +28,12 @@ def test_what_is_wanted_is_met_to_rounding(rng):
     assert np.abs(np.einsum("nku,nu->nk", A, x) - wanted).max() < 1e-12
 
 
+def test_scales_of_rows_have_no_effect_off_the_constraints(rng):
+    Y, wanted, scales = rng.normal(size=(5, 2)), rng.normal(size=2), np.array([1.0, 1e-6])
+    for tolerance in (1e-10, 1e-2):
+        np.testing.assert_allclose(Rows(Y * scales, tolerance).motion(wanted * scales), Rows(Y).motion(wanted))
+
+
 def test_motion_multipliers_and_spaces_are_those_of_the_pseudo_inverse(rng):
     """Of two blocks of rows that share no velocity, one of them of rank 2; on floats and in a kernel."""
     A = np.zeros((20, 6, 9))

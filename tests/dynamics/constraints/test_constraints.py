@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from myoquat.analysis.studies import Study
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import (
     Constraints,
@@ -25,6 +26,7 @@ from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.kernels import Outcome
+from myoquat.muscle import Model
 
 INERTIA = (0.2, 0.3, 0.12, 0.01, 0.0, 0.02)
 COM = (0.1, 0.0, -0.5)
@@ -280,6 +282,10 @@ def test_constraints_that_contradict_each_other_warn():
     with pytest.warns(ConstraintWarning, match=r"contradict each other at 0 s: .*(line|curve).* by 0\.25") as said:
         simulate(pendulums(), [0.0, 0.0], [0.5, 0.5], 0.02, constraints=contradicting(), step=5e-3)
     assert len(said) == 1
+    model = Model(pendulums(), constraints=tuple(contradicting()), start_u=(0.5, 0.5))
+    study = Study(model, {"bodies.a.mass": [1.0, 2.0]}, design="grid", duration=0.02, step=5e-3)
+    with pytest.warns(ConstraintWarning, match="contradict each other at 0 s"):
+        study.run(progress=False)
 
 
 @pytest.mark.parametrize("method", ["dop853", "rk45", "radau"])
