@@ -13,7 +13,7 @@ from myoquat.core.typing import Array, Pair
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
-from myoquat.joints.ranges import is_plausible, size_limit
+from myoquat.joints.ranges import check_ranges, check_vector
 from myoquat.joints.vectors import matvec, row_cross, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle.loads import Load, Poses, generalized_force
@@ -73,6 +73,12 @@ class PassiveForce(Record, ABC):
                 raise ModelError(f"body {name!r} does not exist", element=self.element)
             if name in names[:k]:
                 raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
+
+    def check_child(self, system: ArticulatedSystem, body: str, lacks: str) -> None:
+        """ModelError for a body that does not exist, and for the ground, with what it lacks."""
+        self.check_bodies(system, body)
+        if body == system.ground:
+            raise ModelError(f"the ground has no {lacks}", element=self.element)
 
 
 class LoadingForce(PassiveForce):
@@ -154,17 +160,12 @@ class MeasuredForce(PassiveForce):
         return jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
 
     def check(self, system: ArticulatedSystem) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            for number in value if isinstance(value, tuple) else (value,):
-                if isinstance(number, (str, AxisFunction)):
-                    continue
-                if not (isinstance(number, float) and is_plausible(number)):
-                    raise ModelError(
-                        f"{f.name} must be finite{size_limit([number])}, not {value!r}", element=self.element
-                    )
-                if number < 0 and ("stiffness" in f.name or "damping" in f.name):
-                    raise ModelError(f"{f.name} must not be negative, but is {value!r}", element=self.element)
+        check_ranges(self, self.element)
+        for name, values in ((f.name, getattr(self, f.name)) for f in fields(self)):
+            if isinstance(values, tuple) and not any(isinstance(x, (str, AxisFunction)) for x in values):
+                check_vector(f"{name} must be finite", values, len(values), self.element)
+                if min(values) < 0 and ("stiffness" in name or "damping" in name):
+                    raise ModelError(f"{name} must not be negative, but is {values}", element=self.element)
 
 
 # ---- Bodies that move each on its own, as if there were no joints ---------------------------------------------------

@@ -6,9 +6,9 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
+from myoquat.joints import ArticulatedSystem, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import AxisFunction, Constant
-from myoquat.joints.ranges import check_ranges
+from myoquat.joints.ranges import NotNegative
 from myoquat.joints.vectors import dot, joined, matvec, vector
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.expressions import check_expression, evaluate
@@ -72,7 +72,7 @@ class PointSpring(PointForce):
     array([-30.])
     """
 
-    stiffness: float = 1.0
+    stiffness: NotNegative = 1.0
     rest_length: float = 0.0
 
     def force(self, x: Array, rate: Array) -> Array:
@@ -377,7 +377,5 @@ class GravityCompensation(MeasuredForce):
         return x[..., 0]
 
     def check(self, system: ArticulatedSystem) -> None:
-        check_ranges(self, self.element)
-        self.check_bodies(system, self.body)
-        if self.body == system.ground:
-            raise ModelError("the ground has no weight", element=self.element)
+        super().check(system)
+        self.check_child(system, self.body, "weight")

@@ -8,7 +8,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
 from myoquat.joints.functions.base import engaged, engaged_energy
-from myoquat.joints.ranges import NotNegative, Positive, check_ranges
+from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.joints.vectors import axial, dot, matvec, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.forces.base import MeasuredForce
@@ -58,9 +58,9 @@ class CoordinateSpring(CoordinateForce):
     -11.0
     """
 
-    stiffness: float = 0.0
+    stiffness: NotNegative = 0.0
     rest: float = 0.0
-    damping: float = 0.0
+    damping: NotNegative = 0.0
 
     def force(self, x: Array, rate: Array) -> Array:
         return -self.stiffness * (x - self.rest) - self.damping * rate
@@ -89,18 +89,11 @@ class CoordinateFriction(CoordinateForce):
     [0.5, -0.0, -0.5]
     """
 
-    friction: float = 0.0
-    slip_speed: float = 0.05
+    friction: NotNegative = 0.0
+    slip_speed: Positive = 0.05
 
     def force(self, x: Array, rate: Array) -> Array:
         return dry_friction(rate, self.friction, self.slip_speed)
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if self.friction < 0:
-            raise ModelError(f"friction must not be negative, but is {self.friction!r}", element=self.element)
-        if not self.slip_speed > 0:
-            raise ModelError(f"slip_speed must be positive, not {self.slip_speed!r}", element=self.element)
 
 
 # ---- A limit of the angle by which a ball joint turns, whatever the axis --------------------------------------------
@@ -134,9 +127,9 @@ class RotationLimit(MeasuredForce):
     in_joints: ClassVar[bool] = True
     body: str
     upper: float
-    stiffness: float
-    transition: float
-    damping: float = 0.0
+    stiffness: NotNegative
+    transition: Positive
+    damping: NotNegative = 0.0
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 1) x."""
@@ -159,13 +152,9 @@ class RotationLimit(MeasuredForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        self.check_bodies(system, self.body)
-        if self.body == system.ground:
-            raise ModelError("the ground has no joint", element=self.element)
+        self.check_child(system, self.body, "joint")
         if not 0 < self.upper <= np.pi:
             raise ModelError(f"upper must lie in (0, pi], not {self.upper}", element=self.element)
-        if not self.transition > 0:
-            raise ModelError(f"transition must be positive, not {self.transition}", element=self.element)
 
 
 def joint_rotation(system: ArticulatedSystem, name: str, q: Array) -> Array:
@@ -227,9 +216,9 @@ class SwingTwistLimit(MeasuredForce):
     twist: tuple[float, float] = ALL_ROUND
     axis: Vector = (0.0, 1.0, 0.0)
     center: Vector = (0.0, 0.0, 0.0)
-    swing_stiffness: float = 100.0
-    twist_stiffness: float = 100.0
-    transition: float = 0.05
+    swing_stiffness: NotNegative = 100.0
+    twist_stiffness: NotNegative = 100.0
+    transition: Positive = 0.05
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         """(..., 2) d_s and d_t; 0 where any direction, or any twist, is allowed."""
@@ -282,15 +271,11 @@ class SwingTwistLimit(MeasuredForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        self.check_bodies(system, self.body)
-        if self.body == system.ground:
-            raise ModelError("the ground has no joint", element=self.element)
+        self.check_child(system, self.body, "joint")
         if not 0 < self.swing <= np.pi:
             raise ModelError(f"swing must lie in (0, pi], not {self.swing}", element=self.element)
         if not 0 < self._half <= np.pi:
             raise ModelError(f"twist must be a range of a width in (0, 2 pi], not {self.twist}", element=self.element)
-        if not self.transition > 0:
-            raise ModelError(f"transition must be positive, not {self.transition}", element=self.element)
         if not any(self.axis):
             raise ModelError("axis must not be zero", element=self.element)
 
@@ -346,9 +331,6 @@ class CoordinateLimit(CoordinateForce):
         return self.upper_stiffness * above + self.lower_stiffness * below
 
     def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for a coordinate that does not exist, or impossible numbers."""
-        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
-            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=self.element)
-        check_ranges(self, self.element)
+        super().check(system)
         if self.lower > self.upper:
             raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=self.element)

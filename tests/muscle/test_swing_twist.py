@@ -83,7 +83,7 @@ def test_samples_lie_inside_and_fill_it(rng):
         ({"swing": 4.0}, r"swing must lie in \(0, pi\]"),
         ({"twist": (0.5, 0.1)}, "twist must be a range"),
         ({"axis": (0.0, 0.0, 0.0)}, "axis must not be zero"),
-        ({"swing_stiffness": -1.0}, "swing_stiffness must not be negative"),
+        ({"swing_stiffness": -1.0}, "swing_stiffness must be finite and not negative"),
     ],
 )
 def test_bad_numbers_are_named(model, change, words):
