@@ -12,6 +12,7 @@ from myoquat.core.arguments import check_type
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.constraints.base import check_bodies, check_coordinates
 from myoquat.joints.ranges import Positive, is_plausible, size_limit
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import as_array
@@ -93,11 +94,10 @@ class Actuator(Record, ABC):
 
     def check(self, system: ArticulatedSystem) -> None:
         """ModelError for what does not exist or impossible numbers."""
-        known = (system.ground, *system.body_names)
         for f in fields(self):
             value = getattr(self, f.name)
-            if f.name in ("body", "first", "second") and value not in known:
-                raise ModelError(f"body {value!r} does not exist", element=self.element)
+            if f.name in ("body", "first", "second"):
+                check_bodies(system, value, element=self.element)
             numbers = value if isinstance(value, tuple) else (value,)
             if f.name not in _MAY_BE_INFINITE and any(isinstance(x, float) and not is_plausible(x) for x in numbers):
                 limit = size_limit(numbers)
@@ -220,8 +220,7 @@ class CoordinateActuator(ScalarActuator):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
-            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=self.element)
+        check_coordinates(system, self.coordinate, element=self.element)
 
 
 # ---- A generalized force on one coordinate that follows its control with a delay ------------------------------------

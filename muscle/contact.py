@@ -14,6 +14,7 @@ from myoquat.core.arguments import holds_masked
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
+from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
@@ -56,8 +57,7 @@ class ContactSurface(Record):
         """ModelError, in the words of the force that has the surface, for a body that does not exist or numbers that
         cannot be."""
         what = f"surface {self.name!r}: "
-        if self.body not in (system.ground, *system.body_names):
-            raise ModelError(f"{what}body {self.body!r} does not exist", element=element)
+        check_bodies(system, self.body, element=element, what=what)
         check_ranges(self, element, what)
         for key, value in vars(self).items():
             vector = isinstance(value, tuple) or holds_masked(value)

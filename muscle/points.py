@@ -9,6 +9,7 @@ from myoquat.core.arguments import real_array
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.constraints.base import check_bodies, check_coordinates
 from myoquat.joints.functions import AxisFunction, Multiplier
 from myoquat.joints.ranges import check_vector
 from myoquat.kernels.symbolic.arrays import as_array
@@ -36,9 +37,7 @@ class PathPoint(Record):
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError if the system lacks what the point names, or a number is not finite."""
-        known = (system.ground, *system.body_names)
-        if self.body not in known:
-            raise ModelError(f"body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
+        check_bodies(system, self.body, element=element)
         check_vector("a point must be three finite numbers", self.position, element=element)
 
     def local(self, system: ArticulatedSystem, q: Array) -> Array:
@@ -79,7 +78,7 @@ class ConditionalPoint(PathPoint):
 
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
-        _check_coordinate(system, self.coordinate, element)
+        check_coordinates(system, self.coordinate, element=element)
         low, high = self.range
         if not low <= high:
             raise ModelError(f"the range {self.range} of a conditional point is empty", element=element)
@@ -99,7 +98,7 @@ class DrivenPoint(PathPoint):
     def check(self, system: ArticulatedSystem, element: str) -> None:
         super().check(system, element)
         for name in self.driving(system):
-            _check_coordinate(system, name, element)
+            check_coordinates(system, name, element=element)
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,3 @@ class MovingPoint(DrivenPoint):
             return np.zeros(q.shape[:-1])
         x = system.coordinate(self.coordinates[i], q)
         return np.clip(x, *self.ranges[i]) if self.ranges else x
-
-
-def _check_coordinate(system: ArticulatedSystem, name: str, element: str) -> None:
-    if name not in system.angle_names and name not in system.coordinate_names:
-        raise ModelError(f"coordinate {name!r} does not exist in the system", element=element)

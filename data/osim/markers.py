@@ -36,8 +36,7 @@ def with_markers(model: Model, markers: Sequence[Marker]) -> Model:
     """The model with markers of the same name replaced, others added; ModelError for one on an unknown body."""
     known = {model.system.ground, *model.system.body_names}
     for marker in markers:
-        if marker.body not in known:
-            raise ModelError(f"body {marker.body!r} does not exist", element=f"marker {marker.name!r}")
+        marker.check(known)
     given = {marker.name: marker for marker in markers}
     kept = [given.pop(marker.name, marker) for marker in model.markers]
     return replace(model, markers=(*kept, *given.values()))

@@ -129,20 +129,20 @@ class NonHolonomic(Constraint):
     """
 
 
-def check_bodies(system: ArticulatedSystem, *names: str) -> None:
+def check_bodies(system: ArticulatedSystem, *names: str, element: str = "constraint", what: str = "") -> None:
     """ModelError for a body that is not there."""
     known = (system.ground, *system.body_names)
     for name in names:
         if name not in known:
-            raise ModelError(f"constraint: body {name!r} does not exist; known: {', '.join(known)}")
+            raise ModelError(f"{what}body {name!r} does not exist; known: {', '.join(known)}", element=element)
 
 
-def check_coordinates(system: ArticulatedSystem, *names: str) -> None:
+def check_coordinates(system: ArticulatedSystem, *names: str, element: str = "constraint") -> None:
     """ModelError for a coordinate that is not there."""
     known = (*system.coordinate_names, *system.angle_names)
     for name in names:
         if name not in known:
-            raise ModelError(f"constraint: coordinate {name!r} does not exist; known: {', '.join(known)}")
+            raise ModelError(f"coordinate {name!r} does not exist; known: {', '.join(known)}", element=element)
 
 
 def point_of(system: ArticulatedSystem, q: Array, body: str, point: ArrayLike) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
+from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.functions import AxisFunction
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
 from myoquat.joints.ranges import check_ranges, check_vector
@@ -67,10 +68,8 @@ class PassiveForce(Record, ABC):
 
     def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
         """ModelError for a body that does not exist, and for one body twice."""
-        known = (system.ground, *system.body_names)
+        check_bodies(system, *names, element=self.element)
         for k, name in enumerate(names):
-            if name not in known:
-                raise ModelError(f"body {name!r} does not exist", element=self.element)
             if name in names[:k]:
                 raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
 

@@ -7,6 +7,7 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
+from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.joints.vectors import axial, dot, matvec, vector
@@ -38,8 +39,7 @@ class CoordinateForce(MeasuredForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        if self.coordinate not in system.coordinate_names and self.coordinate not in system.angle_names:
-            raise ModelError(f"coordinate {self.coordinate!r} does not exist", element=self.element)
+        check_coordinates(system, self.coordinate, element=self.element)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
+from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
@@ -135,9 +136,7 @@ class Wrap(Record, ABC):
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         """ModelError for a body that the system lacks, impossible numbers, or points that a path of `count` lacks."""
         what = f"the {self.kind} {self.name!r}" if self.name else f"the {self.kind}"
-        known = (system.ground, *system.body_names)
-        if self.body not in known:
-            raise ModelError(f"{what}: body {self.body!r} does not exist; known: {', '.join(known)}", element=element)
+        check_bodies(system, self.body, element=element, what=f"{what}: ")
         check_vector(f"{what}: position must be three finite numbers", self.position, element=element)
         if len(self.orientation) != 4 or not abs(math.hypot(*self.orientation) - 1) <= 1e-6:
             raise ModelError(f"{what}: orientation must be a unit quaternion, not {self.orientation}", element=element)
