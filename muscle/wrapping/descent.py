@@ -177,9 +177,10 @@ def _stepped(state: _State, known: Known) -> _State:
     was = replace(was, points=choose(back, tried, state.found.points))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
-    # where Newton's method first leads to no solution and no shorter path, iterations follow from the same start
-    again = (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length) & new.unsolved
-    astray = newton & ~back & (again | changed | longer | ~(new.residual < was.residual))
+    # where Newton's method first leads to no solution and no shorter path, iterations follow from a shorter start alone
+    failed = newton & (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length) & new.unsolved
+    back = back | (failed & (was.length >= known.length))
+    astray = newton & ~back & (failed | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
     changed = changed & ~(astray | back)
     solved = (new.residual <= EXACT_CHANGE) | (state.refines & (new.residual <= MAX_RESIDUAL))

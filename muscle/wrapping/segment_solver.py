@@ -6,7 +6,7 @@ the length descends to a local minimum (`descent`), which settles the first two.
 - the path over each surface alone, first the longest one, on each selection of sides of cylinders without a quadrant
 - paths past a sphere or an ellipsoid in PLANES planes at equal angles, through the ends or through its neighbours on
   the best path so far. Those are used that are shorter than those in the planes beside them, and not far longer than
-  the path so far
+  the path so far. A path that touches fewer surfaces hides none beside it
 
 A start is left out only where no path from it can be shorter: no path is shorter than the longest one over a single
 surface without a quadrant on its side. The shortest path is the answer. Its length may jump nearby where another one
@@ -55,7 +55,6 @@ __all__ = ["Piece", "over_one_surface", "over_surfaces", "shared_slots", "slots_
 OPPOSITE = 0.5  # part of a turn
 PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
 MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
-MAX_SADDLE_RATIO = 0.1  # rise of the length over one plane to that over two; 0.29 for a cosine, less at a saddle point
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
@@ -445,7 +444,7 @@ class _Search:
     here      the shortest one on the present selection of sides
     given_up  (...) the length of the shortest one that is not the answer, though it is shorter
     other     (...) the length of the shortest other local minimum
-    guesses   (..., planes) the lengths of the starts in planes, bundle by bundle
+    guesses   (..., planes) the lengths of the starts in planes, bundle by bundle; infinite for those that are not used
     number    (...) of the next start, -1 where there is none
     """
 
@@ -468,7 +467,7 @@ def _shortest(segment: Segment, alone: tuple[_Alone, ...], order: Order) -> _Sea
     zero = 0.0 * segment.start[..., 0]
     turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
     problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
-    guesses = zero[..., None] + np.zeros(PLANES * len(_bundles(segment)))
+    guesses = zero[..., None] + np.full(PLANES * len(_bundles(segment)), np.inf)
     nothing = Found.none(
         Route(segment, tuple(TangentPoints.none(0.0 * x.points.P) for x in alone), (zero,) * len(alone))
     )
@@ -632,7 +631,7 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
                         for n, x in enumerate(own)])  # fmt: skip
     guesses = _measured(search, problem, in_planes & ~left & (within < float(problem.singles)))
     short = guesses < np.where(sure, MAX_START_RATIO * length, np.inf)[..., None]
-    planes = [in_planes & x & short[..., k] for k, x in enumerate(_valleys(guesses, segment))]
+    planes = [in_planes & short[..., k] for k in range(problem.block - problem.singles)]
     numbers: list[Array] = []
     for n, (own, here) in enumerate(zip(planned, asked, strict=True)):
         every = [*own, *(here & x for x in planes)]
@@ -646,36 +645,42 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
 
 @dataclass(frozen=True)
 class _Guesses:
-    """The lengths (..., planes) of starts in planes, bundle by bundle, and how many planes (...) are done."""
+    """The lengths (..., planes) of starts in planes, bundle by bundle; how many surfaces each touches; and how many
+    planes (...) are done."""
 
     lengths: Array
+    touched: Array
     done: Array
 
 
 def _measured(search: _Search, problem: _Problem, where: Array) -> Array:
-    """(..., planes) the lengths of the starts in planes, `where` (...) they are asked for."""
-    segment = problem.segment
+    """(..., planes) the lengths of the starts in planes, measured anew `where` (...) they are asked for."""
+    segment, none = problem.segment, np.zeros(np.shape(search.guesses))
     if not segment.round:
         return search.guesses
-    begin, here = _Guesses(search.guesses, 0.0 * search.number), (search.here, segment)
+    begin, here = _Guesses(none + np.inf, none, 0.0 * search.number), (search.here, segment)
     planes = PLANES * len(_bundles(segment))
-    return while_loop(_planes_left, _measured_in_next, begin, here, max_steps=planes, where=where).lengths
+    found = while_loop(_planes_left, _measured_in_next, begin, here, max_steps=planes, where=where)
+    used = np.where(np.stack(_valleys(found, segment), axis=-1), found.lengths, np.inf)
+    return np.where(where[..., None], used, search.guesses)
 
 
-def _valleys(guesses: Array, segment: Segment) -> list[Array]:
-    """(...) each, whether the start in a plane is shorter than those in the planes beside it."""
+def _valleys(guesses: _Guesses, segment: Segment) -> list[Array]:
+    """(...) each, whether the start in a plane is shorter than those in the planes beside it that touch no fewer
+    surfaces."""
     found = []
-    for i, (_, neighbours) in enumerate(_bundles(segment)):
-        l = [guesses[..., i * PLANES + k] for k in range(PLANES)]
-        chosen = [(l[k] < l[k - 1]) & (l[k] <= l[(k + 1) % PLANES]) for k in range(PLANES)]
+    for n, (_, neighbours) in enumerate(_bundles(segment)):
+        l, count = ([x[..., n * PLANES + k] for k in range(PLANES)] for x in (guesses.lengths, guesses.touched))
+        sides = [(k, k - 1, (k + 1) % PLANES) for k in range(PLANES)]
+        chosen = [
+            ((l[k] < l[i]) | (count[k] > count[i])) & ((l[k] <= l[j]) | (count[k] > count[j])) for k, i, j in sides
+        ]
         if neighbours:
             # The first plane is nearly that of the path. Those farther away are used even if between its neighbours the
             # path slips back from there. With others, which follow it, it may stay.
             chosen[0] = l[0] < -np.inf
             for k in (PLANES // 4, PLANES // 2, PLANES - PLANES // 4):
                 chosen[k] = l[0] >= 0
-            for k in (1, -1):  # at a saddle point all planes beside it are as short
-                chosen[k] = chosen[k] | (l[k] - l[0] < MAX_SADDLE_RATIO * (l[2 * k] - l[0]))
         found += chosen
     return found
 
@@ -691,7 +696,9 @@ def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesse
     start, arcs, exists = _in_plane(here.route(segment), here, done, always(done))
     own = start.length(arcs)
     mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
-    return _Guesses(np.where(mine, own[..., None], lengths), done + 1.0)
+    touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * done)
+    arrays = (np.where(mine, x[..., None], y) for x, y in ((own, lengths), (touched, guesses.touched)))
+    return _Guesses(*arrays, done + 1.0)
 
 
 def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, list[Array], Array]:
