@@ -240,7 +240,7 @@ def _iterated(was: Found, known: Known, near: Sequence[Near], where: Array) -> F
     missed = ~always(was.crosses)
     for i, (placed, active) in enumerate(zip(known.segment.surfaces, was.active, strict=True)):
         c = route.contact(i, near[i], where).passed_over(~active)
-        route = route.touching(i, TangentPoints.of(placed, c))
+        route = route.touching(i, TangentPoints.of(placed, c, c.on))
         contacts.append(c)
         missed = missed | ~(c.missed <= MAX_RESIDUAL)
     r = joined([x for old, new in zip(was.points, route.points, strict=True) for x in _moves(old, new)])
@@ -269,12 +269,8 @@ def _approaches(approach: _Approach) -> Array:
 def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoints, ...], Array]) -> _Approach:
     problem, known, stays = path
     new = newton_step(approach.iterate, problem)
-    points = [
-        TangentPoints(placed.in_world(x.P), on, placed.in_world(x.Q))
-        for placed, x, on in zip(problem.surfaces, new.geodesics, problem.on, strict=True)
-    ]
     converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
-    return _Approach(new, converged | (stays & ~differs(points, known, BACK)))
+    return _Approach(new, converged | (stays & ~differs(_tangent_points(problem, new), known, BACK)))
 
 
 def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
@@ -287,12 +283,12 @@ def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentP
     path = problem, known.points, known.stays
     end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
     end = choose(end.is_finite(), end, start)
-    near = [start_of_solver(end, i, x) for i, x in enumerate(on)]
-    points = []
-    for placed, x, c in zip(segment.surfaces, on, near, strict=True):
-        flag = np.where(x, 1.0, 0.0)[..., None]
-        points.append(TangentPoints(flag * placed.in_world(c.P), x, flag * placed.in_world(c.Q)))
-    return tuple(points), near
+    return _tangent_points(problem, end), [start_of_solver(end, i, x) for i, x in enumerate(on)]
+
+
+def _tangent_points(problem: NewtonProblem, iterate: NewtonIterate) -> tuple[TangentPoints, ...]:
+    """Where an iterate touches the surfaces."""
+    return tuple(map(TangentPoints.of, problem.surfaces, iterate.geodesics, problem.on))
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def over_surfaces(
 
     If one is a ring, or has a hint, the path comes to the surfaces in the given order, as to obstacles. The list is put
     in a canonical order, and the path starts at the end that is nearer to the middle of the surfaces, so that a path
-    and its reverse are one problem. Where another path is nearly as short, it is sought from the other end too.
+    and its reverse are one problem.
 
     slots: prototypes of the search (`shared_slots`), more than the surfaces where it is made for other pieces too
     """
@@ -189,21 +189,33 @@ def _solved(problem: _Piecewise) -> _Solved:
         one = one & (~longer | ~(touches_several([x.points.on for x in alone]) | _passes_around(lone)))
     contacts, clear = _beside_others(lone, contacts, one)
     searched = ~(one & clear)
-    begin = _Oriented(Found.none(replace(route, order=(0.0 * scale,) * len(order))), turned, never, 0.0 * scale + 2.0)
-    search = segment, alone, problem.given, turned
-    found = while_loop(_any_way_left, _sought, begin, search, max_steps=2, where=searched)
-    best, there, unit = found.best, found.turned[..., None], scale[..., None]
+    nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
+    best, doubtful = call_where(_sought, (segment, alone, problem.given, turned), searched, (nothing, never))
     pairs = zip(
         _near_planes(best.route(segment), best.contacts), best.through, _near_planes(lone, contacts), strict=True
     )
-    contacts = []
+    contacts, there, unit = [], turned[..., None], scale[..., None]
     for c, through, own in pairs:
-        jump = np.where(found.doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
+        jump = np.where(doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
         c = replace(c, P=np.where(there, c.Q, c.P), Q=np.where(there, c.P, c.Q), inside=c.inside | through, jump=jump)
         c = choose(searched, c, own)
         contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
-    along = choose(searched, tuple(np.where(found.turned, -x, x) for x in best.order), order)
+    along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
     return _Solved(tuple(contacts), along, searched & best.unsolved)
+
+
+def _sought(problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> tuple[Found, Array]:
+    """The best path of a segment, and whether (...) its length may jump nearby.
+
+    The problem is a segment, the paths over its surfaces alone, the given order of these, and whether (...) the search
+    begins from the end.
+    """
+    segment, alone, given, turned = problem
+    start, end = choose(turned, (segment.end, segment.start), (segment.start, segment.end))
+    segment = replace(segment, start=start, end=end)
+    order = _first_order(segment, tuple(np.where(turned, float(len(given) - 1) - x, x) for x in given))
+    search = _shortest(segment, tuple(choose(turned, x.turned, x) for x in alone), order)
+    return search.best, _beside_a_jump(search, segment)
 
 
 def _is_solved(segment: Segment, number: int) -> Array:
@@ -255,47 +267,6 @@ def _numbered(wraps: Sequence[Wrap], slots: Sequence[Wrap]) -> list[int]:
         free.remove(place)
         found.append(place)
     return found
-
-
-@dataclass(frozen=True)
-class _Oriented:
-    """The search from both ends: the best path, whether (...) start and end are exchanged, whether its length may jump
-    nearby, and from how many ends it is still to be sought."""
-
-    best: Found
-    turned: Array
-    doubtful: Array
-    left: Array
-
-
-def _any_way_left(state: _Oriented) -> Array:
-    result: Array = state.left > 0
-    return result
-
-
-def _sought(state: _Oriented, problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> _Oriented:
-    """The search from one end, and whether it is to be made from the other one: where another path is nearly as
-    short.
-
-    The problem is a segment, the paths over its surfaces alone, the given order of these, and whether the search begins
-    from the end.
-    """
-    segment, alone, given, turned = problem
-    first = state.left == 2.0
-    now = (turned & first) | (~turned & ~first)
-    start, end = (
-        np.where(now[..., None], x, y) for x, y in ((segment.end, segment.start), (segment.start, segment.end))
-    )
-    segment = replace(segment, start=start, end=end)
-    order = _first_order(segment, tuple(np.where(now, float(len(given) - 1) - x, x) for x in given))
-    search = _shortest(segment, tuple(choose(now, x.turned, x) for x in alone), order)
-    doubtful = _beside_a_jump(search, segment)
-    better = first | _is_better(search.best, state.best)
-    again = first & (search.best.rank == 0) & _nearly_as_short(search)
-    return _Oriented(
-        choose(better, search.best, state.best), np.where(better, now, state.turned) > 0,
-        state.doubtful | doubtful, np.where(again & (len(order) > 1), 1.0, 0.0),
-    )  # fmt: skip
 
 
 def _key(wrap: Wrap) -> tuple[bool | str, ...]:
@@ -378,7 +349,7 @@ class _Alone:
         """From the contact of the surface of this number with the straight line between the ends."""
         placed = segment.surfaces[number]
         A, B = placed.seen(segment.start), placed.seen(segment.end)
-        return cls(TangentPoints.of(placed, c), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
+        return cls(TangentPoints.of(placed, c, c.on), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
 
     @property
     def turned(self) -> "_Alone":
@@ -728,13 +699,13 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
     exists = where & acts & guess.on
     arcs, near, start = [c.arc for c in found.contacts], unknown_start(zero, always(zero)), route
     for i, here in mine.items():
-        points = TangentPoints.of(segment.surfaces[i], guess)
+        points = TangentPoints.of(segment.surfaces[i], guess, guess.on)
         start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, arc, arcs[i])
     asked = exists & (through_ends | (turn != OPPOSITE))
     for j, other in enumerate(segment.surfaces):
         moves = asked & ~mine[j] if j in mine else asked
         c = start.contact(j, near, moves)
-        points = choose(moves, TangentPoints.of(other, c), start.points[j])
+        points = choose(moves, TangentPoints.of(other, c, c.on), start.points[j])
         start, arcs[j] = start.touching(j, points), np.where(moves, c.arc, arcs[j])
     return start, arcs, exists
 
