@@ -8,7 +8,7 @@ pieces cross. Where they cross in both senses, the path is straight. The rule is
 where the line behind leaves the half plane.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,17 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.muscle.wrapping.side_site import SideCylinder
 from myoquat.muscle.wrapping.surfaces.base import Line
-from myoquat.muscle.wrapping.surfaces.circle import Direction, Plane, Winding, outside, straight_pieces, tangent
+from myoquat.muscle.wrapping.surfaces.circle import (
+    Direction,
+    Plane,
+    Winding,
+    inner,
+    nearest,
+    outside,
+    straight_pieces,
+    tangent,
+)
+from myoquat.muscle.wrapping.surfaces.cylinder import across
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 
 __all__ = ["HalfPlaneCylinder", "HalfPlaneSphere", "half_plane_path"]
@@ -43,8 +53,7 @@ class HalfPlaneCylinder(SideCylinder):
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         side = self._side(line)
         assert side is not None  # `check` asks for a quadrant
-        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
-        return half_plane_path(a, b, self.radius, side)
+        return half_plane_path(*across((A, B)), self.radius, side)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +87,9 @@ def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, 
     If plane_turns, the plane is that of the ends and the centre, so that the side as seen in it turns with them.
     """
     inside, depth, a, b = outside(a, b, radius)
-    d = b[0] - a[0], b[1] - a[1]
-    square = _dot(d, d)
-    share = np.minimum(np.maximum(-_dot(a, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
-    nearest = a[0] + share * d[0], a[1] + share * d[1]
-    clear, towards = _dot(nearest, nearest) > radius * radius, _dot(nearest, side)
-    forced = ~(clear & (towards >= 0)) & ~inside & (square > 0)  # known before the tangents
+    closest, apart = nearest(a, b), (a[0] != b[0]) | (a[1] != b[1])
+    clear, towards = inner(closest, closest) > radius * radius, inner(closest, side)
+    forced = ~(clear & (towards >= 0)) & ~inside & apart  # known before the tangents
     before, after = straight_pieces(a, b, radius)
     ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
     crossing = [_cross(a, P, b, Q) for P, Q in ways]
@@ -94,7 +100,7 @@ def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, 
     turn = np.where(first, -1.0, 1.0) * (P[0] * Q[1] - P[1] * Q[0])
     angle = np.arctan2(turn, P[0] * Q[0] + P[1] * Q[1])
     angle = np.where(turn < 0, angle + 2 * np.pi, angle)
-    long = np.sqrt(_dot(side, side))
+    long = np.sqrt(inner(side, side))
     aside = np.where(clear, np.abs(towards) / long, np.inf)
     tie = np.where(crossing[0] | crossing[1], np.inf, np.abs(x / size - y / other) / (2 * long))  # [rad]
     arms = _arms(a, b, plane_turns)
@@ -107,15 +113,11 @@ def half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, 
 
 def _arms(a: Plane, b: Plane, plane_turns: bool) -> tuple[Array, Array]:
     """About how far each end moves for a turn of the path's middle against the side by 1 rad."""
-    first, second = (np.sqrt(_dot(p, p)) for p in (a, b))
+    first, second = (np.sqrt(inner(p, p)) for p in (a, b))
     if not plane_turns:
         return first, second
     cross = np.abs(a[0] * b[1] - a[1] * b[0])
     return cross / second, cross / first
-
-
-def _dot(p: Direction, q: Direction) -> Any:
-    return p[0] * q[0] + p[1] * q[1]
 
 
 def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
@@ -132,4 +134,4 @@ def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
 def _middle(side: Direction, P: Plane, Q: Plane) -> tuple[Array, Array]:
     """How far the sum of two points lies towards the side, and its size."""
     middle = P[0] + Q[0], P[1] + Q[1]
-    return _dot(middle, side), np.sqrt(_dot(middle, middle))
+    return inner(middle, side), np.sqrt(inner(middle, middle))

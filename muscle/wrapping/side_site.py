@@ -19,8 +19,8 @@ from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.kernels import while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around
-from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder
+from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around, inner, nearest
+from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder, across
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 from myoquat.muscle.wrapping.surfaces.vectors import always, plane_of, project
 
@@ -55,8 +55,7 @@ class SideCylinder(WrapCylinder):
         return False
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
-        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
-        return around(a, b, self.radius, self._side(line))
+        return around(*across((A, B)), self.radius, self._side(line))
 
     def check(self, system: ArticulatedSystem, element: str, count: int) -> None:
         super().check(system, element, count)
@@ -94,14 +93,14 @@ def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
     ends at |f| <= tolerance [rad].
     """
     square = radius * radius
-    inside = ~(np.minimum(_dot(a, a), _dot(b, b)) > square)
+    inside = ~(np.minimum(inner(a, a), inner(b, b)) > square)
     a = np.where(inside, 2.0 * radius, a[0]), np.where(inside, 0.0, a[1])
     b = np.where(inside, 0.0, b[0]), np.where(inside, 2.0 * radius, b[1])
-    x = _nearest(a, b)
-    on = (_dot(x, x) > square) & ~inside
-    far, near = (np.sqrt(_dot(p, p)) for p in (a, b))
+    x = nearest(a, b)
+    on = (inner(x, x) > square) & ~inside
+    far, near = (np.sqrt(inner(p, p)) for p in (a, b))
     cross, both = a[0] * b[1] - a[1] * b[0], far * near
-    triangle = _Triangle(radius / far, radius / near, _dot(a, b) / both, np.abs(cross) / both)
+    triangle = _Triangle(radius / far, radius / near, inner(a, b) / both, np.abs(cross) / both)
     begin = _search(np.pi / 2 + 0.0 * cross, triangle)
     found = while_loop(
         lambda search: search.f < -tolerance, _descended, begin, triangle, max_steps=MAX_NEWTON_STEPS, where=on
@@ -167,19 +166,6 @@ def _turned(end: Plane, ratio: Array, search: _Search) -> Plane:
     return c * x - s * y, s * x + c * y
 
 
-def _dot(p: Plane, q: Plane) -> Array:
-    result: Array = p[0] * q[0] + p[1] * q[1]
-    return result
-
-
-def _nearest(a: Plane, b: Plane) -> Plane:
-    """The point of the segment from a to b that is nearest to the centre."""
-    d = b[0] - a[0], b[1] - a[1]
-    square = _dot(d, d)
-    share = np.minimum(np.maximum(-_dot(a, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
-    return a[0] + share * d[0], a[1] + share * d[1]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Inside(Wrap):
     """A surface that holds a path on its inner side, where there is no side to choose."""
@@ -242,7 +228,7 @@ class InsideCylinder(_Inside, WrapCylinder):
     kind: ClassVar[str] = "inside_cylinder"
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        flat = _within((A[..., 0], A[..., 1]), (B[..., 0], B[..., 1]), as_array(self.radius), self._tolerance)
+        flat = _within(*across((A, B)), as_array(self.radius), self._tolerance)
         before, after = (np.sqrt((x[..., 0] - flat.P[0]) ** 2 + (x[..., 1] - flat.P[1]) ** 2) for x in (A, B))
         z = A[..., 2] + (B[..., 2] - A[..., 2]) * before / (before + after)
         P = np.stack([*flat.P, z], axis=-1)

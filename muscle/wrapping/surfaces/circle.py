@@ -15,6 +15,8 @@ __all__ = [
     "among_surfaces",
     "around",
     "beside",
+    "inner",
+    "nearest",
     "or_to_tie",
     "outside",
     "straight_pieces",
@@ -183,6 +185,19 @@ def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Pla
 def _square(p: Plane) -> Array:
     result: Array = p[0] * p[0] + p[1] * p[1]
     return result
+
+
+def inner(p: Direction, q: Direction) -> Any:
+    """The inner product of two directions in the plane."""
+    return p[0] * q[0] + p[1] * q[1]
+
+
+def nearest(a: Plane, b: Plane) -> Plane:
+    """The point of the segment from a to b that is nearest to the centre."""
+    d = b[0] - a[0], b[1] - a[1]
+    square = inner(d, d)
+    share = np.minimum(np.maximum(-inner(a, d) / np.where(square > 0, square, 1.0), 0.0), 1.0)
+    return a[0] + share * d[0], a[1] + share * d[1]
 
 
 def straight_pieces(a: Plane, b: Plane, radius: Array | float) -> Both:

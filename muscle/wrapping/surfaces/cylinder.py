@@ -21,7 +21,7 @@ from myoquat.muscle.wrapping.surfaces.circle import (
 )
 from myoquat.muscle.wrapping.surfaces.vectors import dot, nearest, unit
 
-__all__ = ["WrapCylinder"]
+__all__ = ["WrapCylinder", "across"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class WrapCylinder(Wrap):
 
     def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
         """The path across the axis."""
-        a, b = ((x[..., 0], x[..., 1]) for x in (A, B))
+        a, b = across((A, B))
         if self.hint is not None:
             hint = as_array(self.hint)
             return beside(a, b, self.radius, (hint[..., 0], hint[..., 1]))
@@ -82,7 +82,7 @@ class WrapCylinder(Wrap):
             return replace(winding, jump=or_to_tie(winding.jump, winding.on, a, b))
         if self.ahead is None or line is None:
             return winding
-        return replace(winding, jump=among_surfaces(winding.jump, (a, b), _across(line), ahead))
+        return replace(winding, jump=among_surfaces(winding.jump, (a, b), across(line), ahead))
 
     def _side(self, line: Line | None) -> tuple[Array, Array] | None:
         """The direction across the axis on whose side the path passes."""
@@ -90,7 +90,7 @@ class WrapCylinder(Wrap):
             return self.ahead[0], self.ahead[1]
         if line is None:
             return None
-        (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
+        (ax, ay), (bx, by) = across(line)
         sign = np.where(ax * by - ay * bx < 0, -1.0, 1.0)
         return sign * (by - ay), sign * (ax - bx)
 
@@ -141,7 +141,7 @@ class WrapCylinder(Wrap):
         between an end ahead and an end behind (`WrapCylinder::wrapLine` of OpenSim 4.6)."""
         ahead = self.ahead
         assert ahead is not None  # as it is sided
-        (a, b), winding = _across((A, B)), self._winding(A, B, None)
+        (a, b), winding = across((A, B)), self._winding(A, B, None)
         d = b[0] - a[0], b[1] - a[1]
         front, step = (ahead[0] * x[0] + ahead[1] * x[1] for x in (a, d))
         nearest = front * (d[0] * d[0] + d[1] * d[1]) - (a[0] * d[0] + a[1] * d[1]) * step
@@ -194,7 +194,7 @@ class WrapCylinder(Wrap):
         return Geodesic(x + rise, v, 1.0 + 0.0 * s, 0.0 * s, s, 1.0 + 0.0 * s)
 
 
-def _across(line: Line) -> tuple[Plane, Plane]:
+def across(line: Line) -> tuple[Plane, Plane]:
     """Two points as seen along the axis."""
-    (ax, ay), (bx, by) = ((x[..., 0], x[..., 1]) for x in line)
-    return (ax, ay), (bx, by)
+    A, B = line
+    return (A[..., 0], A[..., 1]), (B[..., 0], B[..., 1])

@@ -2,12 +2,14 @@
 
 On some surfaces geodesics obey x'' = f(x), where no velocity enters f. Stoermer's rule then needs one evaluation of f
 per step. Its error holds even powers of the step only, so that results of 1, 2, 3, ... steps extrapolate to high order.
-Source: E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.14. A geodesic is followed in
-as many parts as it needs. None is longer than the surface allows where the part begins.
+Source: E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential Equations I, II.9 and II.14. A geodesic is
+followed in as many parts as it needs. None is longer than the surface allows where the part begins.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,12 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import while_loop
-from myoquat.muscle.wrapping.surfaces.extrapolation import extrapolated
 
 __all__ = ["MIN_STEP_RAD", "Force", "finite", "followed", "within"]
 
 MAX_PARTS = 512  # of a geodesic: no path winds around a surface so often
 STEPS = (1, 2, 3, 4, 5, 6, 8)  # of a part; the weights of 1 to 7 steps enlarge rounding errors twice as much
+WEIGHTS = [float(prod(Fraction(n * n, n * n - k * k) for k in STEPS if k != n)) for n in STEPS]  # at steps of length 0
 MIN_STEP_RAD = 1e-3  # [rad] least step of a solver that is distinguished; after a longer one geodesics only steer
 
 Part = Callable[[Array, Array, Any], "Force"]  # x, v, parameters -> the right side
@@ -61,7 +63,7 @@ def _advanced(rules: tuple[Part, Longest], arc: _Arc, parameters: Any) -> _Arc:
     part, longest = rules
     n, h = x.shape[-1], within(remaining, longest(x, v, parameters))
     force = part(x, v, parameters)
-    change = extrapolated(lambda count: _stoermer(x, v, h, count, force), STEPS)
+    change = sum((w * _stoermer(x, v, h, n, force) for n, w in zip(STEPS, WEIGHTS, strict=True)), np.zeros(()))
     going = remaining != 0
     end, end_v = x + (h * v + change[..., :n]), v + change[..., n:]
     return _Arc(np.where(going, end, x), np.where(going, end_v, v), remaining - h)

@@ -121,9 +121,8 @@ class WrapTorus(Wrap):
         return found
 
     def holds(self, x: Array) -> Array:
-        aside = np.sqrt(x[..., 0] * x[..., 0] + x[..., 1] * x[..., 1]) - self.ring_radius
-        square = (1 - SURFACE_TOLERANCE) * self.tube_radius * self.tube_radius
-        result: Array = aside * aside + x[..., 2] * x[..., 2] <= square
+        out, up, _ = self._from_middle(x)
+        result: Array = out * out + up * up <= (1 - SURFACE_TOLERANCE) * self.tube_radius * self.tube_radius
         return result
 
     def meets(self, A: Array, B: Array) -> Array:
