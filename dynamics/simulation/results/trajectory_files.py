@@ -15,6 +15,7 @@ from myoquat.data.files import check_output, read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.data.toml.records import read_record, write_fields, written_type
+from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import system_of
@@ -46,7 +47,8 @@ def write(path: Path, trajectory: Any) -> None:
     model, system = trajectory.model, system_of(trajectory.model)
     whole = model if isinstance(model, Model) else Model(system, name=system.name or "system")
     try:
-        constraints = constraints_text(trajectory.constraints)
+        own = constraints_of(model)  # which the model's text holds
+        constraints = constraints_text([c for c in trajectory.constraints if c not in own])
     except ValueError as error:
         raise ValueError(f"{error}; .sto and .csv files keep the motion's numbers") from None
     found = {name: x for name in (*REQUIRED, *OPTIONAL) if (x := getattr(trajectory, name)) is not None}
@@ -75,7 +77,7 @@ def read(path: str | Path) -> dict[str, Any]:
     if np.shape(data["muscles"]) or data["muscles"].dtype != bool:
         raise ValueError(f"{path}: muscles must be true or false")
     moved = model if data["muscles"] else model.system
-    constraints = parse_constraints(str(data["constraints"]), Path(path))
+    constraints = constraints_of(moved, parse_constraints(str(data["constraints"]), Path(path)))
     texts = {"method": str(data["method"]), "parameter_names": names}
     return {"model": moved, "constraints": constraints, **texts, **arrays}
 

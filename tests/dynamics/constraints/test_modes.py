@@ -70,6 +70,15 @@ def test_steps_onto_other_constraints_do_not_move_a_lock(solver):
     assert np.ptp(way.q[:, 0]) > 0.1
 
 
+@pytest.mark.parametrize("mode", OPENSIM)
+def test_a_saved_motion_has_the_modes_of_its_model(mode, tmp_path):
+    way = mq.simulate(OPENSIM[mode][0], duration=0.01)
+    way.save(tmp_path / "way.npz")
+    again = mq.dynamics.Trajectory.load(tmp_path / "way.npz")
+    assert [type(c) for c in again.constraints] == [type(c) for c in way.constraints]
+    np.testing.assert_array_equal(again.acceleration, way.acceleration)
+
+
 def test_the_reaction_of_a_lock_is_within_its_joint():
     """The force is that of a weld, as a lock pulls on no body from outside."""
     way = mq.simulate(LOCKED, duration=0.1, output_step=0.1)
