@@ -139,19 +139,25 @@ def _check_clear_of_torus(s, stops, turn):
         assert stretch != turn or (np.hypot(x[below, 0], x[below, 1]) < s.ring).all()
 
 
-@pytest.mark.parametrize("name", list(CASES))
-def test_lengths_are_the_shortest(name):
-    m = model(name)
+@pytest.fixture(scope="module")
+def seen():
+    """Poses, and lengths and flags of the paths of all cases there."""
     q = poses(2000, seed=2)
-    q = q[np.isin(path_flags(m, q)[:, 0], (0, 1))]
+    return q, path_lengths(WHOLE, q), path_flags(WHOLE, q)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_lengths_are_the_shortest(name, seen):
+    m, number = model(name), list(CASES).index(name)
+    q, lengths, flags = seen[0], seen[1][:, number], seen[2][:, number]
+    usual = np.isin(flags, (0, 1))
     if name in ("sphere_side", "cylinder_side"):  # held on its side, a path is a geodesic, but no minimum
-        q = q[~_held(m, q)]
+        usual &= ~_held(m, q)
     count, straight = draws(32, 200), draws(8, 20)
-    touched = path_flags(m, q)[:, 0] == 1
-    q = np.concatenate([q[touched][: count - straight], q[~touched][:straight]])
+    rows = [np.flatnonzero(usual & (flags == 1))[: count - straight], np.flatnonzero(usual & (flags == 0))[:straight]]
+    q, lengths = q[np.concatenate(rows)], lengths[np.concatenate(rows)]
     assert len(q) == count
-    lengths, pieces = path_lengths(m, q)[:, 0], contacts(m.system, m.paths, q)[0]
-    frames = m.system.poses(q)
+    pieces, frames = contacts(m.system, m.paths, q)[0], m.system.poses(q)
     for k, x in enumerate(q):
         there = {
             name: tuple(np.broadcast_to(v, (len(q), *v.shape[-d:]))[k] for v, d in zip(pose, (2, 1), strict=True))
@@ -174,21 +180,20 @@ def _at(piece, k, n):
 def _held(m, q):
     """(n,) whether the straight line passes the centre straight behind, on the side that the quadrant forbids."""
     (wrap,) = m.muscles[0].path.wraps
-    found = []
-    for x in q:
-        frames = m.system.poses(x)
-        R, c = (getattr(_surface(wrap, frames), key) for key in "Rc")
-        a, b = ((_world(frames[p.body], np.array(p.position)) - c) @ R for p in m.muscles[0].path.points)
-        behind = False
-        if wrap.kind == "cylinder":  # the cross-section decides, and a path between ends behind runs past the front
-            a, b = a * (1, 1, 0), b * (1, 1, 0)
-            behind = max(a @ wrap.ahead, b @ wrap.ahead) < 0
-        n = np.cross(a, b)
-        ahead = wrap.ahead - n * (wrap.ahead @ n) / (n @ n)
-        aside = np.cross(n, ahead)
-        t = a @ aside / (a @ aside - b @ aside)  # where the line crosses the one along `ahead` through the centre
-        found.append(behind or (0 < t < 1 and (a + t * (b - a)) @ ahead < 0))
-    return np.array(found)
+    frames = m.system.poses(q)
+    s = _surface(wrap, frames)
+    ends = (_world(frames[p.body], np.array(p.position)) for p in m.muscles[0].path.points)
+    a, b = (((x - s.c)[..., None, :] @ s.R)[..., 0, :] for x in ends)
+    behind = False
+    if wrap.kind == "cylinder":  # the cross-section decides, and a path between ends behind runs past the front
+        a, b = a * (1, 1, 0), b * (1, 1, 0)
+        behind = np.maximum(a @ wrap.ahead, b @ wrap.ahead) < 0
+    n = np.cross(a, b)
+    ahead = wrap.ahead - n * (n @ wrap.ahead / (n * n).sum(-1))[:, None]
+    aside = np.cross(n, ahead)
+    x, y = (a * aside).sum(-1), (b * aside).sum(-1)
+    t = x / (x - y)  # where the line crosses the one along `ahead` through the centre
+    return behind | (t > 0) & (t < 1) & (((a + t[:, None] * (b - a)) * ahead).sum(-1) < 0)
 
 
 def test_a_sphere_holds_a_path_on_its_side():
