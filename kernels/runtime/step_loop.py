@@ -534,9 +534,9 @@ class StepLoop(Executable):
         stopped = np.where(finite, np.nan, 0.0)
         reason = np.where(finite, float(Outcome.COMPLETED), float(Outcome.NOT_FINITE))
         index = np.zeros((steps, len(self.inputs), len(self.nodes)), dtype=np.int64)
-        step, weight = np.arange(steps)[:, None], np.zeros(index.shape)
+        weight = np.zeros(index.shape)
         for number, key in enumerate(self.inputs):
-            _, count, rows_at = tables[key]
+            step, (_, count, rows_at) = np.arange(steps)[:, None], tables[key]
             index[:, number], weight[:, number] = rows_at(step, start + (step + np.array(self.nodes)) * h, count)
         header = (every, _bits(start), _bits(h), index.ctypes.data, weight.ctypes.data)
         written = [(_batch.address(a), a.nbytes // max(batch.states, 1)) for a in (states, final, stopped, reason)]
