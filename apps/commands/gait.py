@@ -1,6 +1,7 @@
 """`myoquat gait`."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ def _curves(given: Any, path: Path) -> Any:
     if given.model is not None:
         model = load_model(given.model)
         names = {*model.system.coordinate_names, *(f"{name}_u" for name in model.system.coordinate_names)}
-        if {bare_name(str(column), names) for column in table.columns} <= names:
+        used = [name for name in map(str, table.columns) if not any(fnmatchcase(name, part) for part in given.ignore)]
+        if {bare_name(name, names) for name in used} <= names:
             return options.recorded(given, model, path)
     return table
 

@@ -1,6 +1,7 @@
 """Gait events, cycles and parameters of synthetic walks whose events and steps are known."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import matplotlib.figure
 import numpy as np
@@ -14,6 +15,7 @@ import myoquat as mq
 from myoquat.analysis import motion as mo
 from myoquat.analysis.motion.gait import UNITS
 from myoquat.apps.command import main as command_line
+from myoquat.apps.commands.gait import _curves
 from myoquat.data.reports import ImplausibleWarning
 
 FEET = {"right": ("RHEE", "RTOE"), "left": ("LHEE", "LTOE")}
@@ -333,6 +335,16 @@ def test_the_command_writes_events_parameters_and_cycles(tmp_path, capsys):
     assert list(pd.read_csv(files[1]).columns) == ["time [s]", "side", "event"]
     assert {"right a mean", "left a sd"} <= set(pd.read_csv(files[2]).columns)
     assert "Strides" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("ignore", "result"), [(("noise*",), mo.Motion), ((), pd.DataFrame)])
+def test_curves_of_the_command_are_a_motion_without_ignored_columns(ignore, result, tmp_path):
+    model = mq.load_model("two_link")
+    motion = mo.Motion(model, np.arange(5) / 10, np.tile(model.start, (5, 1)))
+    table = pd.DataFrame(motion.q, motion.time, model.system.coordinate_names).rename_axis("time")
+    mq.data.save_table(table.assign(noise1=0.0), tmp_path / "curves.sto", in_degrees=False)
+    found = _curves(SimpleNamespace(model="two_link", ignore=ignore, degrees=None), tmp_path / "curves.sto")
+    assert isinstance(found, result)
 
 
 def _width(markers):
