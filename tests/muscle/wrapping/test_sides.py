@@ -66,7 +66,7 @@ def test_a_path_grows_on_its_side_past_the_back(side):
     turn = np.radians(np.linspace(-89.0, 262.0, 3511))[:, None]
     lengths = path_lengths(model, turn)[:, 0]
     np.testing.assert_allclose(lengths, helix(a[0], b, turn[:, 0] - np.radians(a[1])), rtol=1e-13)
-    flags = path_flags(model, turn, near=1e-4)[:, 0]
+    flags = path_flags(model, turn, near=1e-4)[:, 0] & ~int(PathFlag.OTHER_SIDE)  # OpenSim does not hold it
     held = turn[:, 0] > np.radians(60)
     assert (flags[held] == PathFlag.WRAPPED).all()
     assert (np.diff(lengths[held]) > 0).all()
@@ -111,7 +111,7 @@ def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
     c, s = np.cos(turn[k, 0]), np.sin(turn[k, 0])
     start, (x, y, z) = (point.position for point in muscle.path.points)
     sliding = path_flags(past(muscle.path.wraps), [*start, c * x - s * y, s * x + c * y, z])[0]
-    assert sliding == PathFlag.WRAPPED | PathFlag.JUMP
+    assert sliding & ~int(PathFlag.OTHER_SIDE) == PathFlag.WRAPPED | PathFlag.JUMP
 
 
 @pytest.mark.parametrize(
