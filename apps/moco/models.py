@@ -295,13 +295,12 @@ def _of_curves(**tags: str) -> Callable[[MocoModel, Element], None]:
 
     def apply(found: MocoModel, operator: Element) -> None:
         values: dict[str, Any] = {name: number(operator, tag) if tag else 0.0 for name, tag in tags.items()}
-        found.model = replace(
-            found.model,
-            muscles=tuple(
-                replace(m, law=replace(m.law, **values)) if isinstance(m.law, DeGrooteFregly2016) else m
-                for m in found.model.muscles
-            ),
-        )
+
+        def changed(muscle: Muscle) -> Muscle:
+            law = muscle.law
+            return replace(muscle, law=replace(law, **values)) if isinstance(law, DeGrooteFregly2016) else muscle
+
+        _of_muscles(changed)(found, operator)
 
     return apply
 
@@ -315,7 +314,7 @@ def _stronger(found: MocoModel, operator: Element) -> None:
             complain(operator, f"muscle {muscle.name!r} has no max_isometric_force")
         return replace(muscle, law=replace(law, max_isometric_force=factor * law.max_isometric_force))
 
-    found.model = replace(found.model, muscles=tuple(map(scaled, found.model.muscles)))
+    _of_muscles(scaled)(found, operator)
 
 
 def _without_curves(muscle: Muscle) -> Muscle:
@@ -326,10 +325,6 @@ def _without_curves(muscle: Muscle) -> Muscle:
 
 def _rigid(found: MocoModel, operator: Element) -> None:
     found.model = found.model.with_rigid_tendons()
-
-
-def _nothing(found: MocoModel, operator: Element) -> None:
-    """What holds here anyway."""
 
 
 def _loads(found: MocoModel, operator: Element) -> None:
@@ -408,5 +403,5 @@ MODEL_OPERATORS: dict[str, Callable[[MocoModel, Element], None]] = {
     "ModOpReplacePathsWithFunctionBasedPaths": _paths,
     "ModOpScaleActiveFiberForceCurveWidthDGF": _of_curves(width_scale="scale_factor"),
     "ModOpScaleMaxIsometricForce": _stronger,
-    **dict.fromkeys(UNCHANGED, _nothing),
+    **dict.fromkeys(UNCHANGED, lambda found, operator: None),
 }

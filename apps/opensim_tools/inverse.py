@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,7 @@ from myoquat.data.setups import InverseDynamicsSetup, InverseKinematicsSetup, Sc
 from myoquat.data.setups.motion import SensorPlacerSetup, SensorTrackingSetup
 from myoquat.data.setups.scale import PlacerSetup, ScalerSetup
 from myoquat.data.tables import labelled, over_time
+from myoquat.data.xml import add, add_set, document_text
 from myoquat.joints.errors import ModelError
 from myoquat.joints.vectors import axis_angle_matrix, matvec
 from myoquat.muscle.loads import world_point
@@ -303,7 +305,7 @@ def run_scale(setup: ScaleSetup, outputs: Outputs) -> None:
         model = scaled(model, factors, setup.mass, scaler.keep_masses)
         outputs.tell(f"scaled, {sum(body.mass for body in model.system.bodies):.6g} kg")
         outputs.add(scaler.model, model.save)
-        entries = [("Scale", "", {"scales": _words(s), "segment": name, "apply": "true"})
+        entries = [("Scale", "", {"scales": tuple(s), "segment": name, "apply": True})
                    for name, s in factors.items() if not name.endswith("_frame")]  # fmt: skip
         outputs.xml(scaler.factor_file, lambda: _document("ScaleSet", entries))
     trial = next((part.trial for part in (setup.scaler, setup.placer) if part is not None and part.trial), None)
@@ -322,8 +324,8 @@ def _place(setup: ScaleSetup, placer: PlacerSetup, model: Model, outputs: Output
     outputs.tell(f"markers placed, RMS {fit.marker_rms[0] * 1e3:.3g} mm before")
     outputs.add(placer.model, model.save)
     path = {body: f"/bodyset/{body}" for body in model.system.body_names} | {model.system.ground: "/ground"}
-    entries = [("Marker", m.name, {"socket_parent_frame": path[m.body], "location": _words(m.position),
-                                   "fixed": str(m.fixed).lower()}) for m in model.markers]  # fmt: skip
+    entries = [("Marker", m.name, {"socket_parent_frame": path[m.body], "location": m.position,
+                                   "fixed": m.fixed}) for m in model.markers]  # fmt: skip
     outputs.xml(placer.marker_file, lambda: _document("MarkerSet", entries))
     if placer.motion is not None:
         columns = state_columns(model, fit.q, np.zeros((1, model.system.nu)))
@@ -365,17 +367,12 @@ def _cut(markers: Markers, times: tuple[float, float], tell: Callable[[str], Non
     return _rows(markers, rows)
 
 
-def _words(values: Sequence[float] | Array) -> str:
-    return " ".join(repr(float(x)) for x in values)
-
-
-def _document(tag: str, entries: list[tuple[str, str, dict[str, str]]]) -> str:
+def _document(tag: str, entries: list[tuple[str, str, dict[str, Any]]]) -> str:
     """An OpenSim document of one set: tag, name and values of each entry."""
     root = etree.Element("OpenSimDocument", Version="40000")
-    holder = etree.SubElement(etree.SubElement(root, tag, name=tag.lower()), "objects")
+    holder = add_set(root, tag)
     for tag_of_entry, name, values in entries:
-        element = etree.SubElement(holder, tag_of_entry, **({"name": name} if name else {}))
-        for key, text in values.items():
-            etree.SubElement(element, key).text = text
-    written: bytes = etree.tostring(root, pretty_print=True, xml_declaration=True, encoding="UTF-8")
-    return written.decode()
+        element = add(holder, tag_of_entry, name=name)
+        for key, value in values.items():
+            add(element, key, value)
+    return document_text(root)

@@ -88,12 +88,10 @@ def plates(content: Any) -> Found:
             parameter = library.Parameter(key, "")
             parameter.set(values.ravel(order="F"), values.shape)
             content.c3d_swig.parameter("FORCE_PLATFORM", parameter)
-    data, sizes = content["data"], content["data"]["meta_points"]
-    count = data["analogs"].shape[2]
-    if mends(content):  # the library computes from its own numbers: these frames follow them
-        content.c3d_swig.import_numpy_data(
-            data["points"], sizes["residuals"], sizes["camera_masks"], analogs(content), None
-        )
+    data, sizes, measured = content["data"], content["data"]["meta_points"], analogs(content)
+    count = measured.shape[2]
+    if measured is not data["analogs"]:  # the library computes from its own numbers: these frames follow them
+        content.c3d_swig.import_numpy_data(data["points"], sizes["residuals"], sizes["camera_masks"], measured, None)
     found = library.ForcePlatforms(content.c3d_swig).forcePlatforms() if used else []
     header = content["header"]
     facts = {
@@ -131,23 +129,18 @@ def units_of_plate(content: Any, plate: int) -> tuple[float, float, float, float
     return force, moment, moment / force, metre
 
 
-def mends(content: Any) -> bool:
-    """Whether the library misreads the channels: it subtracts the size of an ANALOG:OFFSET, whatever its sign, and
-    takes numbers of the FORMAT UNSIGNED as signed."""
-    group = content["parameters"].get("ANALOG", {})
-    return "UNSIGNED" in map(str.strip, value_of(group, "FORMAT")) or any(x < 0 for x in value_of(group, "OFFSET"))
-
-
 def analogs(content: Any) -> Any:
-    """Analog channels (1, n, t): (stored number - OFFSET) SCALE GEN_SCALE."""
-    np, data = importlib.import_module("numpy"), content["data"]["analogs"]
-    if not mends(content):
+    """Analog channels (1, n, t): (stored number - OFFSET) SCALE GEN_SCALE. The library subtracts the size of an OFFSET,
+    whatever its sign, and takes numbers of the FORMAT UNSIGNED as signed."""
+    np, group = importlib.import_module("numpy"), content["parameters"].get("ANALOG", {})
+    data, unsigned = content["data"]["analogs"], "UNSIGNED" in map(str.strip, value_of(group, "FORMAT"))
+    if not unsigned and all(x >= 0 for x in value_of(group, "OFFSET")):
         return data
-    group, count = content["parameters"]["ANALOG"], data.shape[1]
+    count = data.shape[1]
     offset, scale = (np.array(value_of(group, key)[:count], dtype=float)[:, None] for key in ("OFFSET", "SCALE"))
     scale *= next(iter(value_of(group, "GEN_SCALE")), 1.0)
     stored = np.divide(data[0], scale, out=0.0 * data[0], where=scale != 0) + np.abs(offset)
-    if "UNSIGNED" in map(str.strip, value_of(group, "FORMAT")):
+    if unsigned:
         stored, offset = np.round(stored, 6) % WORDS, offset % WORDS
     return ((stored - offset) * scale)[None]
 

@@ -34,7 +34,6 @@ LISTS = {
     "body": "bodies", "joint": "joints", "geom": "geoms", "site": "sites", "tendon": "tendons", "mesh": "meshes",
     "actuator": "actuators", "equality": "equalities", "key": "keys", "pair": "pairs", "exclude": "excludes",
 }  # fmt: skip
-DOFS = (6, 3, 1, 1)  # of free joints, balls, slides and hinges
 DISABLED = ("CONSTRAINT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "SPRING", "DAMPER", "ACTUATION", "CLAMPCTRL")
 UNREAD = (  # array, the number at which it does nothing, its element, and what is left out
     ("body_mocapid", -1, "body", "mocap"),
