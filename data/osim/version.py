@@ -96,7 +96,7 @@ def sort_components(model: Any) -> None:
 
 def names_at_root(path: Path) -> set[str]:
     """Names of the components that stand in the <Model> of a file itself, outside its sets."""
-    return {str(component.get("name")) for component in parse_opensim(path).iterfind(".//Model/components/*")}
+    return {str(component.get("name")) for component in parse_opensim(path).findall(".//Model/components/*")}
 
 
 def _free_name(holder: Any, name: str) -> str:
