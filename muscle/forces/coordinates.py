@@ -11,7 +11,7 @@ from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.joints.vectors import axial, dot, matvec, vector
-from myoquat.kernels.symbolic.arrays import as_array
+from myoquat.kernels.symbolic.arrays import arctan2, as_array
 from myoquat.muscle.forces.base import MeasuredForce
 from myoquat.muscle.laws.path_affine import dry_friction
 from myoquat.muscle.loads import unit_vector
@@ -138,10 +138,7 @@ class RotationLimit(MeasuredForce):
         square = dot(r, r)
         turned = square > 0  # a root of zero would spoil the derivative
         sine = np.where(turned, np.sqrt(np.where(turned, square, 1.0)), 0.0)
-        above = (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] + 1.0) / 2  # 1 + the cosine
-        less = above > 0  # than half a turn
-        half = np.where(less, np.arctan(sine / np.where(less, above, 1.0)), np.pi / 2)
-        return 2.0 * half[..., None]
+        return arctan2(sine, (R[..., 0, 0] + R[..., 1, 1] + R[..., 2, 2] - 1.0) / 2)[..., None]
 
     def force(self, x: Array, rate: Array) -> Array:
         beyond = x - self.upper

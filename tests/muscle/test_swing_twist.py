@@ -10,7 +10,7 @@ from myoquat.analysis.motion import swing_twist
 from myoquat.joints import ModelError, SphericalJoint, rotation_matrix
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle import limit_torques
-from myoquat.muscle.forces import SwingTwistLimit
+from myoquat.muscle.forces import RotationLimit, SwingTwistLimit
 
 LIMIT = SwingTwistLimit("limb", "limb", swing=0.9, twist=(-0.4, 0.7), swing_stiffness=40.0, twist_stiffness=25.0,
                         transition=0.3)  # fmt: skip
@@ -51,6 +51,14 @@ def test_torques_are_continuous_where_the_swing_is_half_a_turn(model):
         tau = limit_torques(model, Q, np.zeros((101, 3)), backend="numpy")
         assert np.isfinite(tau).all()
         assert np.abs(np.diff(tau, axis=0)).max() < 1e-2
+
+
+def test_the_angle_of_a_rotation_is_that_of_its_quaternion_near_none_and_half_a_turn(model):
+    """The half angle from the cosine alone loses half of all digits there."""
+    x = np.array([0.0, 1e-7, 1.0, np.pi - 1e-4, np.pi - 1e-7, np.pi])
+    Q = np.cos(x / 2)[:, None] * np.array([1.0, 0, 0, 0]) + np.sin(x / 2)[:, None] * np.array([0, 0.6, 0.0, 0.8])
+    found = RotationLimit("turn", "limb", 1.0, 10.0, 0.1).measures(model.system, Q)[:, 0]
+    assert np.abs(found - x).max() < 2e-15
 
 
 def test_a_limb_that_tumbles_keeps_its_energy(model):
