@@ -46,7 +46,8 @@ class PathFlag(IntFlag):
                 is known, and the bit is not set
     REPEATED    a surface touches several pieces of the path, each between two of its points. OpenSim lets it act on the
                 first of them alone, so that the path runs through it on the others
-    OTHER_SIDE  OpenSim leads a piece another way round a cylinder with a quadrant, or round one that is free here
+    OTHER_SIDE  OpenSim leads a piece another way round a cylinder with a quadrant, or round one that is free here. Not
+                reported beside other surfaces between the same two points
 
     >>> from myoquat.muscle import PathFlag
     >>> flag = PathFlag(3)
@@ -172,7 +173,9 @@ def _of_lines(system: ArticulatedSystem, path: MusclePath, q: Array, poses: Pose
             met = met | ((np.sum(d * d, axis=-1) < APART * APART) & on)
         lines.append((last, site, on))
         last = site.or_else(on, last)
-    sides = [_on_other_side(wrap, lines, poses) for wrap in path.wraps if wrap.sided and wrap.rule == "shortest"]
+    # beside another surface OpenSim's side follows from the path over that one
+    alone = [wrap for wrap in path.wraps if all(len(acting) == 1 for acting in path.acting if wrap in acting)]
+    sides = [_on_other_side(wrap, lines, poses) for wrap in alone if wrap.sided and wrap.rule == "shortest"]
     aside = reduce(or_, sides, np.zeros(q.shape[:-1]) > 0)
     return np.where(met, float(PathFlag.COINCIDENT), 0.0) + np.where(aside, float(PathFlag.OTHER_SIDE), 0.0)
 

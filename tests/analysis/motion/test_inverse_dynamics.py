@@ -139,9 +139,9 @@ def test_wrong_input(leg, ball_leg, rng):
     cases = (
         (leg, still, None, "no u and udot; smooth"),
         (ball_leg, motion, None, "another system"),
-        (leg, motion, loads.applied_to({"on_foot": "fot"}), "no body 'fot'; nearest: foot"),
+        (leg, motion, loads.applied_to({"on_foot": "fot"}), "'fot'; nearest: foot"),
         (leg, motion, loads.applied_to({"on_foot": ""}), "'on_foot' is on no body yet"),
-        (leg, motion, replace(loads, point_frames=("foot", "nose")), "no body 'nose'"),
+        (leg, motion, replace(loads, point_frames=("foot", "nose")), "'nose'; nearest"),
         (leg, motion, loads.between(0, 0.1), "cover 0 to 0.1 s"),
     )
     for model, given, forces, message in cases:
