@@ -127,6 +127,8 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
     for actuator, own in with_controls(model.actuators):
         if isinstance(actuator, ScalarActuator):
             found[actuator.name] = actuator.optimal_force * moving.controls[:, own.start]
+        else:
+            note(f"{setup.name}: the actuator {actuator.name!r} is left out: it has several controls")
     springs = [force for force in model.forces if isinstance(force, CoordinateSpring)]
     acting: list[CoordinateSpring | CoordinateLimit] = [*springs, *model.limits]
     names = model.system.coordinate_names
