@@ -61,8 +61,16 @@ def points(content: Any) -> Found:
     labels = words(group, "LABELS")[:used]
     units = group.get("UNITS", {}).get("value", [])
     header = content["header"]["points"]
-    facts = {"rate": header["frame_rate"], "first": header["first_frame"], "labels": labels}
+    facts = {"rate": header["frame_rate"], "first": first_frame(content), "labels": labels}
     return facts | {"units": str(units[0]).strip() if len(units) else ""}, [content["data"]["points"][:3]]
+
+
+def first_frame(content: Any) -> int:
+    """The first frame, counted from 0. The header has 16 bits for it; TRIAL:ACTUAL_START_FIELD has the low and the high
+    16 of 32 bits."""
+    start = [int(x) % WORDS for x in value_of(content["parameters"].get("TRIAL", {}), "ACTUAL_START_FIELD")]
+    beyond = len(start) == 2 and start[1] > 0
+    return start[0] + WORDS * start[1] - 1 if beyond else int(content["header"]["points"]["first_frame"])
 
 
 def words(group: Any, key: str) -> list[str]:
@@ -97,7 +105,7 @@ def plates(content: Any) -> Found:
     facts = {
         "rate": header["analogs"]["frame_rate"] or header["points"]["frame_rate"],
         "points_rate": header["points"]["frame_rate"],
-        "first": header["points"]["first_frame"],
+        "first": first_frame(content),
     }
     keys = ("force", "Tz", "center_of_pressure")
     arrays = []
@@ -177,7 +185,7 @@ def channels(content: Any) -> Found:
     facts = {
         "rate": header["analogs"]["frame_rate"],
         "points_rate": header["points"]["frame_rate"],
-        "first": header["points"]["first_frame"],
+        "first": first_frame(content),
         "labels": labels[: len(data)],
         "units": units[: len(data)],
     }

@@ -343,6 +343,14 @@ def test_the_plate_is_in_equilibrium_with_its_channels(tmp_path):
         assert not unloaded[25:].any()
 
 
+def test_recordings_of_c3d_begin_beyond_16_bits_where_the_trial_says():
+    """The low and the high word of the frame, counted from 1, as C3D's manual has it; the header ends at 65535."""
+    content = {"header": {"points": {"first_frame": 65534}}, "parameters": {}}
+    assert c3d_child.first_frame(content) == 65534
+    content["parameters"]["TRIAL"] = {"ACTUAL_START_FIELD": {"value": np.array([-65530, 1])}}
+    assert c3d_child.first_frame(content) == 65536 + 6 - 1
+
+
 @pytest.mark.parametrize(("form", "expected"), [("SIGNED", [27, -5, -100]), ("UNSIGNED", [20 - 65529, -5, -100])])
 def test_offsets_of_channels_have_the_sign_that_the_file_says(tmp_path, form, expected):
     """(number - OFFSET) SCALE GEN_SCALE, as C3D's manual has it, of 16 bits; ezc3d 1.7 subtracts the sizes."""
