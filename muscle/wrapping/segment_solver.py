@@ -668,8 +668,8 @@ def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesse
     own = start.length(arcs)
     mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
     touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * done)
-    arrays = (np.where(mine, x[..., None], y) for x, y in ((own, lengths), (touched, guesses.touched)))
-    return _Guesses(*arrays, done + 1.0)
+    measured, counted = (np.where(mine, x[..., None], y) for x, y in ((own, lengths), (touched, guesses.touched)))
+    return _Guesses(measured, counted, done + 1.0)
 
 
 def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, list[Array], Array]:
