@@ -109,7 +109,7 @@ def _method(case: Case) -> dict[str, str]:
     if method == "variational" and (case.constraints or case.equations.own):
         method = "lie_rk4"
     if method == "radau" and case.levels["constraint"] == "twice":  # it takes independent constraints only
-        method = "dop853"
+        method = "lie_rk4"
     fixed = FIXED_STEP.get(method)
     known = ("projection", "baumgarte", "none") if fixed is None else fixed.stabilizations
     if case.constraints and method in ("dop853", "rk45", "radau"):
