@@ -22,7 +22,7 @@ Powers are those of OpenSim 4. With p1 the elastic and p2 the damping part of th
     whole muscle   -F dl/dt
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,12 +104,9 @@ def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
     if force:
         speed = labelled(model.muscle_names, matvec(path_jacobian(model, moving.q), moving.u))
         power = {name: -force[name] * speed[name] for name in force}
-    for actuator, own in with_controls(model.actuators):
-        if not isinstance(actuator, ScalarActuator):
-            note(f"the actuator {actuator.name!r} is left out: it has more than one control")
-            continue
+    for actuator, column in _of_one_control(model):
         name, unit = actuator.name, np.full((len(moving.time), 1), 1 / actuator.optimal_force)
-        force[name] = actuator.optimal_force * moving.controls[:, own.start]
+        force[name] = actuator.optimal_force * moving.controls[:, column]
         speed[name] = (actuator.force(model.system, moving.q, unit) * moving.u).sum(axis=-1)
         power[name] = force[name] * speed[name]
     for ending, columns in (("force", force), ("speed", speed), ("power", power)):
@@ -124,11 +121,8 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
     if any(body.stiffness or body.damping for body in model.system.bodies):
         note(f"{setup.name}: springs and dampers of whole joints are left out: they have no names here")
     found = _of_muscles(moving, "forces")
-    for actuator, own in with_controls(model.actuators):
-        if isinstance(actuator, ScalarActuator):
-            found[actuator.name] = actuator.optimal_force * moving.controls[:, own.start]
-        else:
-            note(f"{setup.name}: the actuator {actuator.name!r} is left out: it has several controls")
+    for actuator, column in _of_one_control(model):
+        found[actuator.name] = actuator.optimal_force * moving.controls[:, column]
     springs = [force for force in model.forces if isinstance(force, CoordinateSpring)]
     acting: list[CoordinateSpring | CoordinateLimit] = [*springs, *model.limits]
     names = model.system.coordinate_names
@@ -151,6 +145,15 @@ def states_reporter(moving: Moving, setup: StatesReporterSetup, outputs: Outputs
     if moving.model.muscles and moving.activation is None:
         note(f"{setup.name}: states of muscles are left out: they are not in the file")
     moving.note_table(outputs, setup, "states", state_table(moving), "ModelStates")
+
+
+def _of_one_control(model: Model) -> Iterator[tuple[ScalarActuator, int]]:
+    """The actuators of one control, each with its column; others are noted as left out."""
+    for actuator, own in with_controls(model.actuators):
+        if isinstance(actuator, ScalarActuator):
+            yield actuator, own.start
+        else:
+            note(f"the actuator {actuator.name!r} is left out: it has more than one control")
 
 
 def _of_muscles(moving: Moving, what: str) -> Columns:
