@@ -28,10 +28,8 @@ ROUND_OFF = 1e-15  # differences from zero that are no difference, in the units 
 COORDINATE_TOLERANCE = 1e-7  # [rad, m] of values that constraints set, which engines solve to about 1e-9
 LENGTH_TOLERANCE = 1e-6  # of a length: beyond it moment arms and forces differ because paths do
 MIN_SHOWN_PART = 0.01  # of the greater difference of a length: a smaller one on the other side is left out
-POINTS_ON_A_LINE, MIN_DEPTH_M = (
-    200,
-    1e-5,
-)  # where the depth of a line in a surface is sought, and the least that is said
+POINTS_ON_A_LINE = 200  # at which the depth of a line in a surface is sought
+MIN_DEPTH_M = 1e-5  # the least that is said
 MAX_SHOWN_ROWS = 12  # rows of a text, the greatest relative differences first
 
 

@@ -114,7 +114,7 @@ def main_effects(results: xr.Dataset, outputs: Patterns) -> pd.DataFrame:
     x, y = _finished(results, outputs)
     effects = {name: _effect(column, y) for name, column in x.items()}
     table = pd.DataFrame(effects, index=y.columns).T.rename_axis("parameter")
-    units = to_table(results).attrs["units"]
+    units = y.attrs["units"]  # those of `to_table`
     table.attrs["units"] = {name: units[name] for name in y.columns if units.get(name)}
     return table
 
