@@ -25,7 +25,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, unknown_start
-from myoquat.muscle.wrapping.newton import NewtonIterate, NewtonProblem, newton_start, newton_step, start_of_solver
+from myoquat.muscle.wrapping.newton import NewtonIterate, NewtonProblem, newton_start, newton_step
 from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, TangentPoints, differs, first_of, passed
 from myoquat.muscle.wrapping.surfaces.base import Near
 from myoquat.muscle.wrapping.surfaces.vectors import always, any_exceeds, differ
@@ -283,7 +283,8 @@ def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentP
     path = problem, known.points, known.stays
     end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
     end = choose(end.is_finite(), end, start)
-    return _tangent_points(problem, end), [start_of_solver(end, i, x) for i, x in enumerate(on)]
+    near = [Near(x.P, x.Q, x.length, o & (x.length > 0), o & ~o) for x, o in zip(end.geodesics, on, strict=True)]
+    return _tangent_points(problem, end), near
 
 
 def _tangent_points(problem: NewtonProblem, iterate: NewtonIterate) -> tuple[TangentPoints, ...]:

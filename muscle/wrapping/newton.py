@@ -11,49 +11,66 @@ geodesic variations, Multibody System Dynamics 36, 2016.
 On a shortest path a move along the path moves nothing aside. Of the four conditions of a surface, those of the lines
 aside therefore form a system of their own. It has one unknown beta per surface. The line before Q of the surface before
 gives gamma, and the line behind ties beta to that of the next surface. The tangencies give alpha and epsilon. The terms
-that are left out are of second order near the solution, as those are that Newton's method leaves out. Where the length
-is not convex in beta, the step goes downhill: no start ends in a saddle point.
+that are left out are of second order near the solution, as those are that Newton's method leaves out.
+
+Where a pivot of this system is positive, the length is not convex in beta. The step then goes downhill: no start ends
+in a saddle point.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.vectors import joined
-from myoquat.kernels import after_newton_step, choose
+from myoquat.joints.vectors import cross, joined, matvec, vecmat
+from myoquat.kernels import after_newton_step, call_where, choose, static
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.wrapping.contact_solve import SolvedContact
-from myoquat.muscle.wrapping.geodesic_segments import (
-    Geodesic,
-    GeodesicEnd,
-    GeodesicSegment,
-    PlacedSurface,
-    followed,
-    moved_geodesic,
-    within_plane,
-)
 from myoquat.muscle.wrapping.order_along_path import before, in_order
-from myoquat.muscle.wrapping.surfaces.base import Line, Near
+from myoquat.muscle.wrapping.surfaces.base import Line, Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
-from myoquat.muscle.wrapping.surfaces.vectors import dot, unit
+from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
 
 __all__ = [
     "NewtonIterate",
     "NewtonProblem",
-    "follow",
-    "in_world",
+    "PlacedSurface",
     "moving_contacts",
     "newton_start",
     "newton_step",
-    "start_of_solver",
+    "pencil_width",
 ]
 
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
+
+
+@dataclass(frozen=True)
+class PlacedSurface:
+    """A surface by the rows (..., 3, 3) of its frame's axes and its origin (..., 3) in the world, its own numbers
+    (..., n), and its prototype."""
+
+    axes: Array
+    origin: Array
+    numbers: Array
+    prototype: Wrap = static()
+
+    @property
+    def wrap(self) -> Wrap:
+        return self.prototype.shaped(self.numbers)
+
+    def seen(self, x: Array) -> Array:
+        """(..., 3) a point of the world in the surface's frame."""
+        return matvec(self.axes, x - self.origin)
+
+    def in_world(self, x: Array) -> Array:
+        """(..., 3) a point of the surface's frame in the world."""
+        result: Array = self.origin + vecmat(x, self.axes)
+        return result
 
 
 @dataclass(frozen=True)
@@ -67,11 +84,21 @@ class NewtonProblem:
 
 
 @dataclass(frozen=True)
-class NewtonIterate:
-    """A geodesic on each surface, in its frame; and by how much (...) [rad] the last step turned, at least
-    MIN_STEP_RAD."""
+class PathGeodesic:
+    """A geodesic in its surface's frame: where it begins, P, its direction t there, its length (...) [m], and its end Q
+    (..., 3)."""
 
-    geodesics: tuple[Geodesic, ...]
+    P: Array
+    t: Array
+    length: Array
+    Q: Array
+
+
+@dataclass(frozen=True)
+class NewtonIterate:
+    """A geodesic on each surface; and by how much (...) [rad] the last step turned, at least MIN_STEP_RAD."""
+
+    geodesics: tuple[PathGeodesic, ...]
     turn: Array
 
     @property
@@ -86,112 +113,112 @@ class NewtonIterate:
         return result
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The straight piece on one side of a surface.
-
-    length  [m] along the path
-    above   by how much it leaves the tangent plane there, d . n, as a row of the unknowns beta and 1
-    """
-
-    length: Array
-    above: Array
-
-
-@dataclass(frozen=True)
-class _Ray:
-    """The quantities aside at a surface, as rows (..., k + 1) of the unknowns beta of all surfaces and 1.
-
-    gamma, eta  of the step
-    turn        by how much t turns at Q
-    line        the line before
-    """
-
-    gamma: Array
-    eta: Array
-    turn: Array
-    line: _Line
-
-
-@dataclass(frozen=True)
-class _Move:
-    """alpha, beta, gamma, epsilon, eta (...) of a surface."""
-
-    alpha: Array
-    beta: Array
-    gamma: Array
-    epsilon: Array
-    eta: Array
-
-    def turn(self, segment: GeodesicSegment) -> Array:
-        """(...) [rad] by about how much directions and normals turn."""
-        at_P = np.abs(self.alpha * segment.P.curved) + np.abs(self.beta * segment.P.twisted)
-        result: Array = np.abs(self.gamma) + at_P + np.abs(self.epsilon * segment.Q.curved)
-        return result
-
-
-@dataclass(frozen=True)
-class OnSurface:
-    """A geodesic in the world, and whether (...) the path is on its surface."""
-
-    segment: GeodesicSegment
-    on: Array
-
-    @property
-    def P(self) -> GeodesicEnd:
-        return self.segment.P
-
-    @property
-    def Q(self) -> GeodesicEnd:
-        return self.segment.Q
-
-
 def newton_start(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> NewtonIterate:
     """The iterate from contacts near the solution, each in its surface's frame."""
     surfaces, on, start = problem.surfaces, problem.on, problem.ends[0]
     geodesics = []
     Q = [placed.in_world(c.Q) for placed, c in zip(surfaces, contacts, strict=True)]
     for i, (placed, c) in enumerate(zip(surfaces, contacts, strict=True)):
-        here = on[i][..., None]
-        P = np.where(here, c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
-        t = within_plane(P - placed.seen(before(problem.order, on, i, Q, start)), unit(placed.wrap.normal(P)))
-        geodesics.append(Geodesic(P, t, np.where(on[i], c.arc, 0.0), c.Q))
+        P = np.where(on[i][..., None], c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
+        t = _within_plane(P - placed.seen(before(problem.order, on, i, Q, start)), unit(placed.wrap.normal(P)))
+        geodesics.append(PathGeodesic(P, t, np.where(on[i], c.arc, 0.0), c.Q))
     return NewtonIterate(tuple(geodesics), MAX_TURN + 0.0 * start[..., 0])
-
-
-def start_of_solver(iterate: NewtonIterate, number: int, on: Array) -> Near:
-    """Where the path meets the surface of this number, for a solver to begin where it is touched, `on` (...)."""
-    geodesic = iterate.geodesics[number]
-    arc = geodesic.length
-    return Near(geodesic.P, geodesic.Q, arc, on & (arc > 0), on & ~on)
-
-
-def follow(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> list[GeodesicSegment]:
-    """The geodesics of an iterate, each in its surface's frame; by how much (...) [rad] the last step turned."""
-    return [
-        followed(placed, geodesic, on, turn)
-        for placed, geodesic, on in zip(problem.surfaces, iterate.geodesics, problem.on, strict=True)
-    ]
-
-
-def in_world(problem: NewtonProblem, segments: Sequence[GeodesicSegment]) -> list[OnSurface]:
-    """Geodesics of the surfaces' frames in the world."""
-    pairs = zip(segments, problem.surfaces, problem.on, strict=True)
-    return [OnSurface(c.in_world(placed), on) for c, placed, on in pairs]
 
 
 def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:
     """The iterate after a step of Newton's method; surfaces that are not touched stay."""
-    given = in_world(problem, follow(problem, iterate, iterate.turn))
-    moves = _moves(problem, given, downhill=True)
-    turns = [np.where(c.on, move.turn(c.segment), 0.0) for c, move in zip(given, moves, strict=True)]
+    segments = _followed(problem, iterate, iterate.turn)
+    moves = _moves(problem, segments, downhill=True)
+    turns = [np.where(on, move.turn(c), 0.0) for on, c, move in zip(problem.on, segments, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
-    share = (MAX_TURN / np.maximum(turn, MAX_TURN))[..., None]
-    found = [
-        choose(c.on, _moved(placed, x, c, move, share), x)
-        for placed, x, c, move in zip(problem.surfaces, iterate.geodesics, given, moves, strict=True)
-    ]
+    share = MAX_TURN / np.maximum(turn, MAX_TURN)
+    found = []
+    for placed, on, x, c, move in zip(problem.surfaces, problem.on, iterate.geodesics, segments, moves, strict=True):
+        moved = _moved(x.length, c, _Move(*(share * k for k in move)))
+        found.append(call_where(partial(_onto_surface, placed.prototype), (placed.numbers, moved), on, x))
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
+
+
+def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
+    """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
+    surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
+    through it may leave in between, and none where sizes of surfaces vary."""
+    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in problem.surfaces):
+        return list(contacts)
+
+    def step(touched: list[_Touched], segments: list[_Segment]) -> list[_Touched]:
+        moves = _moves(problem, segments)
+        moved = [_moved(x.arc, c, move) for x, c, move in zip(touched, segments, moves, strict=True)]
+        new = [_Touched(x.P, x.Q, x.length) for x in moved]
+        return [choose(on, x, y) for on, x, y in zip(problem.on, new, touched, strict=True)]
+
+    found = after_newton_step(step, [_Touched(c.P, c.Q, c.arc) for c in contacts], lambda: _solution(problem, contacts))
+    return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
+
+
+def pencil_width(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> Array:
+    """(...) [1/rad] the least width of a thin pencil of rays from the start of a solved path, where it leaves a surface
+    and at the end. If it is positive, the path is a minimum of the length.
+
+    The width y is zero at the start, with the rate 1, and obeys y'' = -K y with the Gaussian curvature K; K = 0 on
+    straight pieces [Jacobi's condition; W. Klingenberg, Riemannian Geometry, 2.5]. Where the normals of two surfaces
+    differ, neither lets the path move aside on the other. The pencil is then wider, which this leaves out.
+    """
+    x, end = problem.ends
+    zero = 0.0 * x[..., 0]
+    width, rate, least = zero, zero + 1.0, zero + 1.0
+    along, _ = in_order(problem.order, _in_world(problem, _solution(problem, contacts)))
+    for c, on in along:
+        near = width + rate * size(c.P.x - x)
+        width, rate = choose(on, (c.a * near + c.r * rate, c.da * near + c.dr * rate), (width, rate))
+        least, x = np.where(on, np.minimum(least, width), least), np.where(on[..., None], c.Q.x, x)
+    result: Array = np.minimum(least, width + rate * size(end - x))
+    return result
+
+
+def _solution(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> "list[_Segment]":
+    """The geodesics of a solved path."""
+    start = newton_start(problem, contacts)
+    return _followed(problem, start, MIN_STEP_RAD + 0.0 * start.turn)
+
+
+# ---- geodesics in their surfaces' frames ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _End:
+    """An end of a geodesic.
+
+    x        the point
+    t        the direction
+    n        the normal
+    b        n x t
+    curved   (...) [1/m] by how much n turns along t, times t
+    twisted  (...) [1/m] by how much n turns along b, times t
+    """
+
+    x: Array
+    t: Array
+    n: Array
+    b: Array
+    curved: Array
+    twisted: Array
+
+    def in_world(self, placed: PlacedSurface) -> "_End":
+        t, n, b = (vecmat(v, placed.axes) for v in (self.t, self.n, self.b))
+        return _End(placed.in_world(self.x), t, n, b, self.curved, self.twisted)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """A geodesic, with its Jacobi fields a, r and their rates at the end."""
+
+    P: _End
+    Q: _End
+    a: Array
+    da: Array
+    r: Array
+    dr: Array
 
 
 class _Touched(NamedTuple):
@@ -203,91 +230,115 @@ class _Touched(NamedTuple):
     arc: Array
 
 
-def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
-    """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
-    surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
-    through it may leave in between, and none where sizes of surfaces vary."""
-    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in problem.surfaces):
-        return list(contacts)
+class _Move(NamedTuple):
+    """What a step changes (...) at a surface."""
 
-    def geodesics() -> list[GeodesicSegment]:
-        start = newton_start(problem, contacts)
-        return follow(problem, start, MIN_STEP_RAD + 0.0 * start.turn)
+    alpha: Array
+    beta: Array
+    gamma: Array
+    epsilon: Array
+    eta: Array
 
-    def step(touched: list[_Touched], segments: list[GeodesicSegment]) -> list[_Touched]:
-        moved, moves = [], _moves(problem, in_world(problem, segments))
-        for x, on, c, move in zip(touched, problem.on, segments, moves, strict=True):
-            alpha, beta, epsilon, eta = (k[..., None] for k in (move.alpha, move.beta, move.epsilon, move.eta))
-            P, Q = c.P.x + alpha * c.P.t + beta * c.P.b, c.Q.x + epsilon * c.Q.t + eta * c.Q.b
-            moved.append(choose(on, _Touched(P, Q, x.arc + move.epsilon - move.alpha), x))
-        return moved
-
-    found = after_newton_step(step, [_Touched(c.P, c.Q, c.arc) for c in contacts], geodesics)
-    return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
+    def turn(self, c: _Segment) -> Array:
+        """(...) [rad] by about how much directions and normals turn."""
+        at_P = np.abs(self.alpha * c.P.curved) + np.abs(self.beta * c.P.twisted)
+        result: Array = np.abs(self.gamma) + at_P + np.abs(self.epsilon * c.Q.curved)
+        return result
 
 
-def _moves(problem: NewtonProblem, given: Sequence[OnSurface], downhill: bool = False) -> list[_Move]:
-    """Newton's step for each surface."""
-    along, put_back = in_order(problem.order, given)
-    return put_back(_moves_along(along, problem.ends, downhill))
-
-
-def _moves_along(segments: Sequence[OnSurface], ends: Line, downhill: bool) -> list[_Move]:
-    """Newton's step, of the surfaces in the order of the path."""
-    rays = _rays(segments, ends[0])
-    straight, behind = _behind(segments, rays, ends[1])
-    beta = _eliminated(straight, downhill)
-    given = joined([*(x[..., None] for x in beta), 1.0 + 0.0 * beta[0][..., None]])
+def _followed(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> list[_Segment]:
+    """The geodesics of an iterate, followed from their starts; by how much (...) [rad] the last step turned."""
     found = []
-    for c, ray, line, own in zip(segments, rays, behind, beta, strict=True):
-        gamma, eta, risen, above = (dot(row, given) for row in (ray.gamma, ray.eta, ray.line.above, line.above))
-        alpha = -_ratio(risen + ray.line.length * c.P.twisted * own, ray.line.length * c.P.curved)
-        epsilon = -_ratio(above + line.length * c.Q.twisted * eta, line.length * c.Q.curved)
-        found.append(_Move(alpha, own, gamma, epsilon, eta))
+    for placed, x, on in zip(problem.surfaces, iterate.geodesics, problem.on, strict=True):
+        zero, number = 0.0 * x.P, 0.0 * x.length
+        end = _End(zero, zero, zero, zero, number, number)
+        none = _Segment(end, end, number, number, number, number)
+        begin = placed.numbers, x.P, x.t, x.length[..., None], turn
+        found.append(call_where(partial(_follow, placed.prototype), begin, on, none))
     return found
 
 
-def _rays(segments: Sequence[OnSurface], start: Array) -> list[_Ray]:
-    """From the start on, how rays go through that leave it."""
-    *unknowns, one = np.eye(len(segments) + 1)
-    x, b, aside, found = start, 0.0 * start, 0.0 * one, []
-    for c, own in zip(segments, unknowns, strict=True):
-        d, P, fields = c.P.x - x, c.P, c.segment
-        length = dot(d, P.t)
-        gamma = _ratio(_row(dot(d, P.b), one) + own - _row(dot(b, P.b), aside), length[..., None])
-        above = _row(dot(d, P.n), one) - _row(dot(b, P.n), aside)
-        eta, turn = _row(fields.a, own) + _row(fields.r, gamma), _row(fields.da, own) + _row(fields.dr, gamma)
-        found.append(_Ray(gamma, eta, turn, _Line(length, above)))
-        on = c.on[..., None]
-        x, b, aside = np.where(on, c.Q.x, x), np.where(on, c.Q.b, b), np.where(on, eta, aside)
-    return found
+def _in_world(problem: NewtonProblem, segments: Sequence[_Segment]) -> list[tuple[_Segment, Array]]:
+    """Geodesics of the surfaces' frames in the world, and whether (...) the path is on each."""
+    placed = zip(segments, problem.surfaces, problem.on, strict=True)
+    return [(replace(c, P=c.P.in_world(own), Q=c.Q.in_world(own)), on) for c, own, on in placed]
 
 
-def _behind(segments: Sequence[OnSurface], rays: Sequence[_Ray], end: Array) -> tuple[list[Array], list[_Line]]:
-    """The conditions that the line behind each surface goes straight on, as rows, and these lines."""
-    *unknowns, one = np.eye(len(segments) + 1)
-    x, b, aside = end, 0.0 * end, 0.0 * one
-    straight, lines = [], []
-    for c, ray, own in zip(reversed(segments), reversed(rays), reversed(unknowns), strict=True):
-        d, Q = x - c.Q.x, c.Q
-        length = dot(d, Q.t)
-        on = c.on[..., None]
-        row = _row(dot(d, Q.b), one) + _row(dot(b, Q.b), aside) - ray.eta - _row(length, ray.turn)
-        straight.append(np.where(on, row, own))
-        lines.append(_Line(length, _row(dot(d, Q.n), one) + _row(dot(b, Q.n), aside)))
-        x, b, aside = np.where(on, c.P.x, x), np.where(on, c.P.b, b), np.where(on, own, aside)
-    return straight[::-1], lines[::-1]
+def _follow(surface: Wrap, begin: tuple[Array, Array, Array, Array, Array]) -> _Segment:
+    numbers, P, t, length, turn = begin
+    wrap = surface.shaped(numbers)
+    end = wrap.geodesic(P, t, length, step=turn)
+    return _Segment(_end(wrap, P, t), _end(wrap, end.x, end.t), end.a, end.da, end.r, end.dr)
 
 
-def _moved(placed: PlacedSurface, geodesic: Geodesic, c: OnSurface, move: _Move, share: Array) -> Geodesic:
-    """The geodesic of a surface after as much of a move."""
-    P, Q = c.P, c.Q
-    alpha, beta, gamma, epsilon, eta = (
-        share * x[..., None] for x in (move.alpha, move.beta, move.gamma, move.epsilon, move.eta)
-    )
-    length = geodesic.length[..., None] + epsilon - alpha
-    at_P, at_Q = P.x + alpha * P.t + beta * P.b, Q.x + epsilon * Q.t + eta * Q.b
-    return moved_geodesic(placed, at_P, P.t + gamma * P.b, length[..., 0], at_Q, c.on)
+def _end(wrap: Wrap, x: Array, t: Array) -> _End:
+    n = unit(wrap.normal(x))
+    b = cross(n, t)
+    bent = wrap.bent(x, t)
+    return _End(x, t, n, b, dot(t, bent), dot(b, bent))
+
+
+def _moved(length: Array, c: _Segment, move: _Move) -> PathGeodesic:
+    """A geodesic of a length (...) after a move, to first order."""
+    alpha, beta, gamma, epsilon, eta = (x[..., None] for x in move)
+    P, Q = c.P.x + alpha * c.P.t + beta * c.P.b, c.Q.x + epsilon * c.Q.t + eta * c.Q.b
+    return PathGeodesic(P, c.P.t + gamma * c.P.b, length + move.epsilon - move.alpha, Q)
+
+
+def _onto_surface(surface: Wrap, moved: tuple[Array, PathGeodesic]) -> PathGeodesic:
+    """The geodesic of a surface near one that is not quite on it."""
+    numbers, x = moved
+    wrap = surface.shaped(numbers)
+    P = wrap.onto(x.P)
+    return PathGeodesic(P, _within_plane(x.t, unit(wrap.normal(P))), x.length, wrap.onto(x.Q))
+
+
+def _within_plane(v: Array, n: Array) -> Array:
+    """(..., 3) the direction of v in the plane across the unit vector n; zero where it has none."""
+    return direction(v - dot(v, n)[..., None] * n)
+
+
+# ---- the linear system ---------------------------------------------------------------------------------------
+
+
+def _moves(problem: NewtonProblem, segments: Sequence[_Segment], downhill: bool = False) -> list[_Move]:
+    """Newton's step for each surface.
+
+    Quantities aside are rows (..., k + 1) of the unknowns beta of all surfaces and 1. Surfaces that are not touched
+    come last, so that they are no neighbours of others.
+    """
+    order = [np.where(on, x, np.inf) for on, x in zip(problem.on, problem.order, strict=True)]
+    found, put_back = in_order(order, _in_world(problem, segments))
+    along, touched = [c for c, _ in found], [on[..., None] for _, on in found]
+    *unknowns, one = np.eye(len(along) + 1)
+    (x, end), b, aside = problem.ends, 0.0 * problem.ends[0], 0.0 * one
+    straight, rays = [], []
+    for i, c in enumerate(along):
+        d, P, Q = c.P.x - x, c.P, c.Q
+        before = dot(d, P.t)
+        gamma = _ratio(_row(dot(d, P.b), one) + unknowns[i] - _row(dot(b, P.b), aside), before[..., None])
+        above_P = _row(dot(d, P.n), one) - _row(dot(b, P.n), aside)
+        eta, turn = _row(c.a, unknowns[i]) + _row(c.r, gamma), _row(c.da, unknowns[i]) + _row(c.dr, gamma)
+        y, b, own = end, 0.0 * end, 0.0 * one
+        if i + 1 < len(along):
+            y, b = (np.where(touched[i + 1], new, old) for new, old in ((along[i + 1].P.x, y), (along[i + 1].P.b, b)))
+            own = unknowns[i + 1]
+        d = y - Q.x
+        behind = dot(d, Q.t)
+        row = _row(dot(d, Q.b), one) + _row(dot(b, Q.b), own) - eta - _row(behind, turn)
+        straight.append(np.where(touched[i], row, -unknowns[i]))
+        above_Q = _row(dot(d, Q.n), one) + _row(dot(b, Q.n), own)
+        rays.append((gamma, eta, above_P, above_Q, before, behind))
+        x, b, aside = Q.x, Q.b, eta
+    beta = _eliminated(straight, downhill)
+    solution = joined([*(x[..., None] for x in beta), 1.0 + 0.0 * beta[0][..., None]])
+    moves = []
+    for c, own, (*rows, before, behind) in zip(along, beta, rays, strict=True):
+        gamma, eta, above_P, above_Q = (dot(row, solution) for row in rows)
+        alpha = -_ratio(above_P + before * c.P.twisted * own, before * c.P.curved)
+        epsilon = -_ratio(above_Q + behind * c.Q.twisted * eta, behind * c.Q.curved)
+        moves.append(_Move(alpha, own, gamma, epsilon, eta))
+    return put_back(moves)
 
 
 def _row(x: Array, row: Array) -> Array:
@@ -301,11 +352,8 @@ def _ratio(x: Array, y: Array) -> Array:
 
 
 def _eliminated(rows: Sequence[Array], downhill: bool) -> list[Array]:
-    """(...) each, the unknowns for which all rows (..., k + 1) vanish.
-
-    A pivot is below zero where the length is convex: then a thin pencil of rays from the start widens up to the next
-    surface (`saddle_points`). Where `downhill`, others change their sign, so that the step leads away from a maximum.
-    """
+    """(...) each, the unknowns for which all rows (..., k + 1) vanish. Where `downhill`, positive pivots change their
+    sign, so that the step leads away from a maximum."""
     rows = list(rows)
     for k in range(len(rows)):
         pivot = rows[k][..., k, None]

@@ -14,7 +14,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact
-from myoquat.muscle.wrapping.geodesic_segments import Geodesic, PlacedSurface
+from myoquat.muscle.wrapping.newton import PathGeodesic, PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
@@ -54,7 +54,7 @@ class TangentPoints:
         return cls(zero, ~always(zero[..., 0]), zero)
 
     @classmethod
-    def of(cls, placed: PlacedSurface, c: SolvedContact | Geodesic, on: Array) -> "TangentPoints":
+    def of(cls, placed: PlacedSurface, c: SolvedContact | PathGeodesic, on: Array) -> "TangentPoints":
         """Those of a contact or a geodesic in the surface's frame, where the path is `on` (...) it."""
         here = np.where(on, 1.0, 0.0)[..., None]
         return cls(here * placed.in_world(c.P), on, here * placed.in_world(c.Q))

@@ -29,8 +29,7 @@ from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
-from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts
+from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts, pencil_width
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
     Flags,
@@ -44,7 +43,6 @@ from myoquat.muscle.wrapping.route import (
     ranks,
     touches_several,
 )
-from myoquat.muscle.wrapping.saddle_points import is_saddle_point
 from myoquat.muscle.wrapping.single_surface_contact import Meeting
 from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
@@ -56,6 +54,7 @@ OPPOSITE = 0.5  # part of a turn
 PLANES = 10  # through the ends, at equal angles, in which a path starts past a sphere or an ellipsoid
 MAX_START_RATIO = 1.2  # of the lengths of a start in a plane and the path so far: of 63 that led on, one had 1.1
 SAME_LENGTH = 3e-8  # by which the lengths of two equal paths may differ
+MIN_WIDTH = 3e-4  # [1/rad] of the pencil over the segment's size, below which a minimum is about to end
 NEARLY_AS_SHORT = 1e-3  # of the length, by which another path is longer beside a jump: it may be missed nearby
 
 
@@ -754,13 +753,15 @@ def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     lost = best.crosses | (search.given_up < length - SAME_LENGTH)
     route = best.route(segment)
     ways = clear & _passes_around(route)
-    return _nearly_as_short(search) | lost | ways | is_saddle_point(route, best.contacts, asked)
+    tie: Array = search.other < (1.0 + NEARLY_AS_SHORT) * length
+    problem = NewtonProblem(segment.surfaces, tuple(on), best.order, (segment.start, segment.end))
+    return tie | lost | ways | call_where(_is_saddle_point, (problem, best.contacts), asked, ~always(length))
 
 
-def _nearly_as_short(search: _Search) -> Array:
-    """(...) whether another path was found that is nearly as short."""
-    found: Array = search.other < (1.0 + NEARLY_AS_SHORT) * search.best.length
-    return found
+def _is_saddle_point(path: tuple[NewtonProblem, tuple[SolvedContact, ...]]) -> Array:
+    """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end."""
+    result: Array = pencil_width(*path) <= MIN_WIDTH
+    return result
 
 
 def _passes_around(route: Route) -> Array:

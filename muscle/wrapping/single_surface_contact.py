@@ -17,8 +17,7 @@ from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
 from myoquat.muscle.wrapping.contact_solve import MAX_DISTANCE_M, solve_contact
-from myoquat.muscle.wrapping.geodesic_segments import PlacedSurface
-from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts
+from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
