@@ -11,7 +11,6 @@ import pytest
 
 import myoquat as mq
 from myoquat.data.reports import UnwrittenWarning
-from myoquat.dynamics import Inputs, forward_dynamics_derivatives
 from myoquat.dynamics.constraints import Distance, assemble
 from myoquat.environments import PoseTask, VectorEnvironment
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
@@ -70,15 +69,6 @@ def test_steps_onto_other_constraints_do_not_move_a_lock(solver):
     assert np.ptp(way.q[:, 0]) > 0.1
 
 
-@pytest.mark.parametrize("mode", OPENSIM)
-def test_a_saved_motion_has_the_modes_of_its_model(mode, tmp_path):
-    way = mq.simulate(OPENSIM[mode][0], duration=0.01)
-    way.save(tmp_path / "way.npz")
-    again = mq.dynamics.Trajectory.load(tmp_path / "way.npz")
-    assert [type(c) for c in again.constraints] == [type(c) for c in way.constraints]
-    np.testing.assert_array_equal(again.acceleration, way.acceleration)
-
-
 def test_the_reaction_of_a_lock_is_within_its_joint():
     """The force is that of a weld, as a lock pulls on no body from outside."""
     way = mq.simulate(LOCKED, duration=0.1, output_step=0.1)
@@ -89,12 +79,6 @@ def test_the_reaction_of_a_lock_is_within_its_joint():
     np.testing.assert_allclose(way.acceleration[0], [0.0, udot[0]], atol=1e-12)
     wrench = mq.dynamics.joint_reactions(weld, [0.0], [0.0], udot)[0]
     np.testing.assert_allclose(way.reactions[0, 0, :3], wrench[:3], atol=1e-12)
-
-
-def test_linear_motion_and_derivatives_leave_a_lock_in_place():
-    found = forward_dynamics_derivatives(LOCKED, [0.3, 0.1], [0.0, 0.2], [0.0, 0.0], inputs=Inputs())
-    for block in (found.q, found.u, found.tau):
-        np.testing.assert_allclose(block[0], 0.0, atol=1e-12)
 
 
 def test_poses_are_assembled_at_their_time_and_carry_couplers_along():

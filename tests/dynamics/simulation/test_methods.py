@@ -1,4 +1,4 @@
-"""Every method: its order, what it keeps, and exact solutions of rigid bodies."""
+"""Every method: its order and what it keeps; exact solutions of rigid bodies are in `test_rigid_bodies.py`."""
 
 import json
 from dataclasses import replace
@@ -6,16 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import ellipj
 
 from myoquat.data import load_model
 from myoquat.dynamics import Event, SimulationWarning, simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.dynamics.simulation.methods import ADAPTIVE
 from myoquat.joints import ArticulatedSystem, normalize
 from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import path_lengths
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
@@ -99,51 +97,6 @@ def test_the_symplectic_method_has_no_trend_in_the_energy(pendulum):
     assert np.abs(error).max() < 5e-5
     halves = error[1:].reshape(2, -1).mean(axis=1)
     assert abs(halves[1] - halves[0]) < 0.2 * np.abs(error).max()
-
-
-def top(moments, **changes):
-    body = Body("top", "ground", SphericalJoint(), mass=1.0, inertia=(*moments, 0.0, 0.0, 0.0), **changes)
-    return ArticulatedSystem((body,), gravity=(0.0, 0.0, -9.81 if "center_of_mass" in changes else 0.0))
-
-
-@pytest.mark.parametrize("method", [*FIXED_STEP, *ADAPTIVE])
-def test_a_free_rigid_body_turns_as_jacobi_s_functions_say(method):
-    """omega = (a cn, b sn, c dn)(p t | m) about the principal axes [Landau, Lifshitz, Mechanics, section 37]."""
-    I1, I2, I3 = moments = (1.0, 2.0, 3.0)
-    w1, w3 = 0.8, 1.0  # M^2 > 2 E I2: around the third axis
-    omega0 = np.array([w1, 0.0, w3])
-    E2 = I1 * w1**2 + I3 * w3**2
-    M2 = (I1 * w1) ** 2 + (I3 * w3) ** 2
-    p = np.sqrt((I3 - I2) * (M2 - E2 * I1) / (I1 * I2 * I3))
-    m = (I2 - I1) * (E2 * I3 - M2) / ((I3 - I2) * (M2 - E2 * I1))
-    b = np.sqrt((E2 * I3 - M2) / (I2 * (I3 - I2)))
-    options = {"rtol": 1e-10} if method in ADAPTIVE else {"step": 1e-3}
-    way = simulate(top(moments), [1.0, 0, 0, 0], omega0, 5.0, output_step=0.5, method=method, **options)
-    sn, cn, dn, _ = ellipj(p * way.time, m)
-    exact = np.stack([w1 * cn, b * sn, w3 * dn], axis=-1)
-    bound = {"semi_implicit_euler": 5e-3, "variational": 1e-6}.get(method, 1e-8)
-    sign = np.sign(way.u[1, 1] * exact[1, 1])  # the second axis may be counted either way
-    assert np.abs(way.u - exact * [1, sign, 1]).max() < bound
-
-
-def test_the_heavy_top_precesses_steadily():
-    """Upright angle theta, spin n about the axis: precession solves I1 W^2 cos(theta) - I3 w3 W + m g l = 0."""
-    I1, I3, l, g = 0.05, 0.02, 0.3, 9.81
-    theta, w3 = 0.6, 60.0
-    system = top((I1, I1, I3), center_of_mass=(0.0, 0.0, l))
-    A = I1 + l * l  # about the pivot
-    a, b, c = A * np.cos(theta), -I3 * w3, g * l
-    W = (-b - np.sqrt(b * b - 4 * a * c)) / (2 * a)
-    Q = np.array([np.cos(theta / 2), 0.0, np.sin(theta / 2), 0.0])
-    u = np.array([-W * np.sin(theta), 0.0, w3])  # child frame: W along z, seen from a body tilted about y
-    way = simulate(system, Q, u, 2.0, 2e-4, output_step=0.1, method="lie_rk4")
-    z = way.q[:, 0] ** 2 - way.q[:, 1] ** 2 - way.q[:, 2] ** 2 + way.q[:, 3] ** 2
-    np.testing.assert_allclose(z, np.cos(theta), atol=1e-8)
-    tip = (
-        2 * (way.q[:, 1] * way.q[:, 3] + way.q[:, 0] * way.q[:, 2]),
-        2 * (way.q[:, 2] * way.q[:, 3] - way.q[:, 0] * way.q[:, 1]),
-    )
-    np.testing.assert_allclose(np.unwrap(np.arctan2(tip[1], tip[0])), W * way.time, atol=1e-7)
 
 
 def test_events_are_found_where_they_are(model):

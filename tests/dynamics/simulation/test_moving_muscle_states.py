@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 
 from myoquat.data import load_model
-from myoquat.dynamics import SimulationWarning, StiffnessWarning, Trajectory, simulate
+from myoquat.dynamics import SimulationWarning, StiffnessWarning, simulate
 from myoquat.dynamics.constraints import Prescribed
 from myoquat.joints import ArticulatedSystem, Body, ModelError
 from myoquat.joints.types import PrismaticJoint
@@ -160,15 +160,6 @@ def test_figures_show_them(thelen):
     figure = simulate(thelen, duration=0.01, excitation=excitation).plot()
     titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
     assert {"activations", "fiber lengths"} <= {*titles}
-
-
-def test_trajectories_keep_them(thelen, tmp_path):
-    way = simulate(thelen, duration=0.02, output_step=0.01, excitation=excitation)
-    way.save(tmp_path / "way.npz")
-    back = Trajectory.load(tmp_path / "way.npz")
-    assert back.model == thelen
-    for name in ("activation", "muscle_states", "excitation", "forces", "torques"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(way, name))
 
 
 def test_a_motion_goes_on_where_it_ended(thelen):

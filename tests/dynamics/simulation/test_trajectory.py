@@ -14,9 +14,12 @@ from myoquat.dynamics import SimulationWarning, Simulator, Trajectory, simulate
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop, Prescribed, Rolling, Weld
 from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.functions import Polynomial
+from myoquat.joints.functions import Polynomial, Sine
 from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import FloatingJoint
+from myoquat.joints.types import FloatingJoint, PrismaticJoint
+from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
+from myoquat.muscle.coordinates import Coordinate
+from myoquat.muscle.laws import Thelen2003
 
 
 @pytest.fixture(scope="module")
@@ -24,41 +27,66 @@ def way():
     return simulate(load_model("two_link"), duration=0.2, output_step=0.02)
 
 
-def test_a_saved_trajectory_comes_back_whole(way, tmp_path):
+FREE = ArticulatedSystem((Body("b", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),))
+
+
+def sleds():
+    """Three sleds: on a muscle with states, prescribed and locked."""
+    bodies = [Body(n, "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0, coordinate_names=(n,)) for n in "abc"]
+    path = PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("a", (0.0, 0.0, 0.0))
+    muscle = Muscle("m", path, Thelen2003(80.0, 0.1, 0.2, 0.2), 0.3, ActivationDynamics())
+    modes = Coordinate("b", prescribed=Sine(0.5, 3.0)), Coordinate("c", locked=True)
+    return Model(ArticulatedSystem(tuple(bodies)), (muscle,), coordinates=modes)
+
+
+RUNS = {
+    "muscles": lambda: simulate(load_model("two_link"), duration=0.02, output_step=0.01),
+    "a system without muscles": lambda: simulate(FREE, duration=0.01, torque=np.ones(6)),
+    "constraints": lambda: simulate(FREE, duration=0.01, constraints=[PointLoop("b", "ground", axes="xz")]),
+    "states of muscles, a prescribed and a locked coordinate": lambda: simulate(
+        sleds(), duration=0.01, excitation=lambda t: np.array([0.3 + t]), activation=[0.2]
+    ),
+    "parameters": lambda: simulate(load_model("two_link"), duration=0.02, parameters={"bodies.A.mass": [4.0, 5.0]}),
+}
+KEPT = (
+    "time",
+    "q",
+    "u",
+    "activation",
+    "excitation",
+    "muscle_states",
+    "torque",
+    "stopped",
+    "code",
+    "steps",
+    "parameters",
+)
+COMPUTED = ("forces", "torques", "acceleration")  # from all that is kept
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_saved_trajectory_comes_back_whole(run, tmp_path):
+    way = run()
     way.save(tmp_path / "way.npz")
     again = Trajectory.load(tmp_path / "way.npz")
-    assert again.model == way.model
-    for name in ("time", "q", "u", "activation", "stopped", "code", "steps"):
+    for name in ("model", "method", "parameter_names"):
+        assert getattr(again, name) == getattr(way, name)
+    assert [type(c) for c in again.constraints] == [type(c) for c in way.constraints]
+    for name in KEPT + COMPUTED[2 * (way.model is FREE) :]:
         np.testing.assert_array_equal(getattr(again, name), getattr(way, name))
-    np.testing.assert_array_equal(again.forces, way.forces)
-    assert again.method == way.method
 
 
-def test_a_system_without_muscles_comes_back_as_one(tmp_path):
-    system = ArticulatedSystem((Body("b", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),))
-    way = simulate(system, duration=0.01, torque=np.ones(6))
-    way.save(tmp_path / "way.npz")
-    again = Trajectory.load(tmp_path / "way.npz")
-    assert again.model == system
-    np.testing.assert_array_equal(again.torque, way.torque)
-
-
-def test_a_motion_under_constraints_comes_back_whole(tmp_path):
-    system = ArticulatedSystem((Body("b", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),))
-    held = simulate(system, duration=0.01, constraints=[PointLoop("b", "ground", axes="xz")])
-    held.save(tmp_path / "held.npz")
-    again = Trajectory.load(tmp_path / "held.npz")
-    assert again.constraints == held.constraints
-    np.testing.assert_array_equal(again.acceleration, held.acceleration)
+def test_constraints_are_kept_as_text_and_those_of_python_functions_are_rejected(tmp_path):
+    loop = PointLoop("b", "ground", axes="xz")
     coupler = CoordinateCoupler("b.x", "b.y", Polynomial((0.0, 2.0)), scale=0.5)
-    several = (coupler, Weld("b", "ground"), Distance("b", "ground", distance=2.0), Rolling("b", 0.1))
+    several = (loop, coupler, Weld("b", "ground"), Distance("b", "ground", distance=2.0), Rolling("b", 0.1))
     text = constraints_text(several)
     assert parse_constraints(text, tmp_path) == several
-    moved = simulate(system, duration=0.01, constraints=[held.constraints[0], Prescribed("b.y", lambda t: 0.0 * t)])
+    moved = simulate(FREE, duration=0.01, constraints=[loop, Prescribed("b.y", lambda t: 0.0 * t)])
     with pytest.raises(ValueError, match=r"constraint 2, Prescribed, holds a Python function as its 'motion'.* \.sto"):
         moved.save(tmp_path / "moved.npz")
     moved.save(tmp_path / "moved.sto")
-    assert {path.name for path in tmp_path.iterdir()} == {"held.npz", "moved.sto"}
+    assert {path.name for path in tmp_path.iterdir()} == {"moved.sto"}
 
 
 def test_the_ending_decides_the_format(way, tmp_path):

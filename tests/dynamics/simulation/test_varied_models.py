@@ -7,7 +7,7 @@ import myoquat as mq
 from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import Distance
-from myoquat.dynamics.simulation import Event, Simulator, Trajectory
+from myoquat.dynamics.simulation import Event, Simulator
 from myoquat.joints.functions import Linear
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
@@ -49,13 +49,8 @@ def test_a_simulator_takes_new_numbers_without_compiling_again(model):
     assert np.abs(first.q - second.q).max() > 1e-8
 
 
-def test_saved_and_tabled(model, tmp_path):
+def test_a_table_has_the_parameters_of_its_run(model):
     run = simulate(model, parameters=GIVEN, **TIMES)
-    run.save(tmp_path / "run.npz")
-    again = Trajectory.load(tmp_path / "run.npz")
-    assert again.parameter_names == run.parameter_names
-    np.testing.assert_array_equal(again.parameters, run.parameters)
-    np.testing.assert_array_equal(again.forces, run.forces)
     np.testing.assert_array_equal(run.to_dataframe().loc[1]["parameter bodies.A.mass"], 5.0)
 
 
