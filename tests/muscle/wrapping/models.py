@@ -16,6 +16,8 @@ from myoquat.muscle import (
     WrapEllipsoid,
     WrapSphere,
     WrapTorus,
+    path_jacobian,
+    path_lengths,
 )
 from myoquat.muscle.laws import ExponentialMuscle
 
@@ -99,3 +101,23 @@ def poses(n, seed=1):
     angle = np.linalg.norm(v, axis=1, keepdims=True)
     Q = np.concatenate([np.cos(angle / 2), np.sin(angle / 2) * v / angle], axis=1)
     return np.concatenate([Q, rng.uniform(-2.0, 2.0, (n, 1))], axis=1)
+
+
+def length_over(contact, A, B):
+    """(...) length of the path from A to B (..., 3) over a contact."""
+    c = contact
+    size = [np.linalg.norm(x, axis=-1) for x in (A - c.P, c.Q - B, A - B)]
+    return np.where(c.on, size[0] + c.arc + size[1], size[2])
+
+
+def slopes(model, q, h):
+    """(..., m, nu) central differences of lengths by small motions, of order 4."""
+    moves = h * np.eye(model.system.nu)
+    l = [path_lengths(model, model.system.integrate(q[..., None, :], k * moves)) for k in (-1.0, -0.5, 0.5, 1.0)]
+    return np.swapaxes(8 * (l[2] - l[1]) - (l[3] - l[0]), -1, -2) / (6 * h)
+
+
+def missed(model, q):
+    """(..., m) by how much the Jacobian is not the slope of the length, with steps of the best of several sizes."""
+    J = path_jacobian(model, q)
+    return np.min([np.abs(slopes(model, q, h) - J).max(axis=-1) for h in (1e-4, 1e-5, 1e-6)], axis=0)

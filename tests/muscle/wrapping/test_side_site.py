@@ -5,6 +5,7 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
+from models import length_over
 from scipy.optimize import minimize_scalar
 
 import myoquat as mq
@@ -23,18 +24,13 @@ from myoquat.muscle import (
     PathPoint,
     SideCylinder,
     WrapCylinder,
+    WrapSphere,
     path_flags,
     path_jacobian,
     path_lengths,
 )
 
 RADIUS = 0.03
-
-
-def length(contact, A, B):
-    """(...) of the whole path."""
-    size = lambda v: np.linalg.norm(v, axis=-1)  # noqa: E731
-    return np.where(contact.on, size(A - contact.P) + contact.arc + size(B - contact.Q), size(A - B))
 
 
 def winding(A, B, ahead):
@@ -61,7 +57,7 @@ def test_the_path_winds_as_the_way_over_the_side_does(rng):
     rho = [np.hypot(x[:, 0], x[:, 1]) for x in (A, B)]
     flat = sum(np.sqrt(r * r - RADIUS**2) - RADIUS * np.arccos(RADIUS / r) for r in rho) + RADIUS * np.abs(turn)
     expected = np.hypot(flat, (B - A)[:, 2])
-    np.testing.assert_allclose(length(contact, A, B)[~straight], expected[~straight], rtol=1e-12)
+    np.testing.assert_allclose(length_over(contact, A, B)[~straight], expected[~straight], rtol=1e-12)
 
 
 def test_two_ends_behind_that_clear_the_cylinder_are_joined_straight():
@@ -82,7 +78,7 @@ def test_a_path_inside_is_the_shortest_that_touches(surface_type, rng):
     assert 10 < np.sum(contact.on) < 50
     assert not np.any(contact.missed)
     np.testing.assert_array_equal(contact.P, contact.Q)
-    for a, b, on, found in zip(A, B, contact.on, length(contact, A, B), strict=True):
+    for a, b, on, found in zip(A, B, contact.on, length_over(contact, A, B), strict=True):
         if not on:
             continue
         if surface_type is InsideCylinder:
@@ -191,22 +187,24 @@ def test_the_jacobian_is_the_slope_of_the_length_and_jumps_are_flagged(surface):
     assert np.any(jumped) == (type(surface) in (SideCylinder, HalfPlaneSphere))
 
 
-def test_kernels_and_numpy_agree_on_several_surfaces(rng):
-    system = rod().system
+def test_surfaces_of_one_type_in_a_table_are_the_surfaces_one_by_one(rng):
+    """From four surfaces of a type on, one formula serves all in a kernel, each with its own place and sizes."""
+    types = (
+        *((sided, {"quadrant": "-y"}) for sided in (SideCylinder, HalfPlaneCylinder, HalfPlaneSphere)),
+        *((inside, {}) for inside in (InsideCylinder, InsideSphere)),
+        (WrapCylinder, {"quadrant": "+y", "length": 0.3}),
+        (WrapSphere, {"hint": (0.0, 0.02, 0.01)}),
+    )
     surfaces = [
-        surface_type(
-            body="ground", position=tuple(rng.normal(size=3) * 0.01), radius=0.01 + 0.01 * rng.random(), **more
-        )
-        for surface_type, more in (
-            *((sided, {"quadrant": "-y"}) for sided in (SideCylinder, HalfPlaneCylinder, HalfPlaneSphere)),
-            *((inside, {}) for inside in (InsideCylinder, InsideSphere)),
-        )
+        made(body="ground", position=tuple(rng.normal(size=3) * 0.01), radius=0.01 + 0.01 * rng.random(), **more)
+        for made, more in types
         for _ in range(5)
     ]
     muscles = tuple(replace(rod(wrap).muscles[0], name=f"m{k}") for k, wrap in enumerate(surfaces))
-    model, q = Model(system, muscles), np.linspace(-3, 3, 31)[:, None]
+    model, q = Model(rod().system, muscles), np.linspace(-3, 3, 31)[:, None]
     for function in (path_lengths, path_jacobian):
         np.testing.assert_allclose(function(model, q), function(model, q, backend="numpy"), atol=1e-13)
+    np.testing.assert_array_equal(path_flags(model, q), path_flags(model, q, backend="numpy"))
 
 
 def test_the_surfaces_are_kept_in_files_and_written_for_mujoco(tmp_path):

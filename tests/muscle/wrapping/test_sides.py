@@ -155,19 +155,6 @@ def test_every_pose_of_a_shoulder_follows_the_rule(name):
     np.testing.assert_allclose(path_lengths(model, q)[:, 0], wanted, rtol=1e-12)
 
 
-def test_surfaces_of_one_type_in_a_table_are_the_surfaces_one_by_one():
-    """Six cylinders alone on their pieces share one formula in a kernel, each with its own place and size."""
-    turn = Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
-    muscles = []
-    for k in range(6):
-        path = PathPoint("ground", (-0.05, 0.001 * k, 0.0)), PathPoint("turn", (0.05 + 0.002 * k, 0.0, -0.01 * k))
-        wrap = WrapCylinder(body="ground", radius=0.01 + 0.002 * k, length=0.3 if k else np.inf, quadrant="+y")
-        muscles.append(Muscle(f"m{k}", MusclePath(path, wraps=(wrap,))))
-    model, turns = Model(ArticulatedSystem((turn,)), tuple(muscles)), np.linspace(-1.5, 1.5, 61)[:, None]
-    np.testing.assert_allclose(path_lengths(model, turns), path_lengths(model, turns, backend="numpy"), rtol=1e-14)
-    assert (path_flags(model, turns) == path_flags(model, turns, backend="numpy")).all()
-
-
 CLOSE = WrapCylinder(body="ground", radius=0.02, quadrant="+x")
 AHEAD, BEYOND = np.array([0.1, 0.02, 0.0]), np.array([-0.2, 1e-9, 0.0])
 BESIDE = np.array([-0.08, 0.03, 0.01])  # behind, on another surface between the cylinder and the end BEYOND

@@ -8,7 +8,6 @@ from models import CASES, CYLINDER, ELLIPSOID, SPHERE, model, poses, system
 from shortest import Cylinder, Ellipsoid, Sphere, Torus, shortest
 from volume import draws
 
-from myoquat.dynamics import simulate
 from myoquat.joints import (
     ArticulatedSystem,
     Body,
@@ -24,15 +23,12 @@ from myoquat.muscle import (
     Model,
     Muscle,
     MusclePath,
-    Parameters,
     PathFlag,
     PathPoint,
     WrapCylinder,
     WrapEllipsoid,
     WrapSphere,
     WrapTorus,
-    muscle_forces,
-    muscle_torques,
     path_flags,
     path_jacobian,
     path_lengths,
@@ -265,16 +261,6 @@ def test_no_pose_remembers_another():
         np.testing.assert_array_equal(f(WHOLE, q[7]), f(WHOLE, q)[7])
 
 
-def test_power_of_tension_and_torque(smooth):
-    """F dl/dt = -tau . u with u any velocity: the torques of wrapped muscles carry the work of their forces."""
-    q = smooth[0][:100]
-    u = np.random.default_rng(1).normal(size=(100, 4))
-    activation = np.full(len(SOME.muscles), 0.5)
-    tau, F = (f(SOME, q, u, activation) for f in (muscle_torques, muscle_forces))
-    speed = (path_jacobian(SOME, q) @ u[..., None])[..., 0]
-    np.testing.assert_allclose((tau * u).sum(-1), -(F * speed).sum(-1), rtol=1e-10, atol=1e-12)
-
-
 # ---- at lift-off, on both sides, at edges ------------------------------------------------------------------
 
 
@@ -386,26 +372,6 @@ def test_ends_on_one_line_with_the_centre(case):
 
 
 # ---- files and bad input -----------------------------------------------------------------------------------
-
-
-def test_radii_are_parameters():
-    m = model("ellipsoid", "sphere")
-    varied = Parameters.of(m, ["muscles.sphere.wraps.0.radius"])
-    q = poses(50)
-    bigger = varied.bind(np.array([0.04]))
-    assert (path_lengths(bigger, q)[:, 1] >= path_lengths(m, q)[:, 1] - 1e-15).all()
-
-
-@pytest.mark.parametrize("name", ["sphere", "ellipsoid", "two"])
-def test_sizes_vary_in_simulations(name):
-    """Also where surfaces act together: `two` are cylinders on one piece."""
-    radii = np.array([0.03, 0.035])
-    field = f"muscles.{name}.wraps.0.{'radii.0' if name == 'ellipsoid' else 'radius'}"
-    m = model(name)
-    found = simulate(m, poses(1)[0], duration=2e-3, activation=[0.5], parameters={field: radii})
-    for k, radius in enumerate(radii):
-        alone = Parameters.of(m, [field]).bind(np.array([radius]))
-        np.testing.assert_allclose(found.lengths[k], path_lengths(alone, found.q[k]), atol=1e-13)
 
 
 @pytest.mark.parametrize(
