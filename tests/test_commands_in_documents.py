@@ -16,8 +16,8 @@ PAGES = {  # not of the past
 CODE = re.compile(r"```(?:sh|bash|console)?\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 CALL = re.compile(r"(?<!import )\bmyoquat +([a-z]+)\b([^\n|;&]*)")
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
-# options of other programs: python -m benchmarks, python -m tests.tour, pip, pytest, .ci/portability
-OTHERS = {"--figure", "--config-settings", "--site", "--before", "--list"}
+# options of other programs: python -m benchmarks, pip, pytest, .ci/portability
+OTHERS = {"--figure", "--config-settings", "--list"}
 
 
 def options_of(name):

@@ -213,7 +213,6 @@ TEST_FOLDERS = (
     "fuzz",
     "environments",
     "pictures",
-    "tour",
     "conftest.py",
     "test_agreement.py",
 )

@@ -1,4 +1,9 @@
-"""The Python of every document as one script, and each command of its shell blocks, in a folder for each document."""
+"""Run the Python of every document as one script, and each command of its shell blocks, in a folder for each document.
+
+    python -m tests.document_commands
+
+It prints a line for each script and command, and ends with an error where one fails. CI runs the Python alone.
+"""
 
 import os
 import re
@@ -9,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import documents
+from tests import documents
 
 SHELL = re.compile(r"^```(?:sh|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PLACEHOLDER = re.compile(r"does not exist|No such file|no model|neither a file|not found|\[Errno 2\]", re.IGNORECASE)
@@ -17,14 +22,8 @@ LIMIT = 600  # [s] of one script or command
 SERVERS = ("view", "explore")  # commands that run until they are stopped
 
 
-def write(path: Path) -> list[str]:
-    """Run all documents and write a line for each script and command; what failed is returned."""
-    lines = [line for page in documents.DOCUMENTS if page.name != "CHANGELOG.md" for line in _page(page)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return [line for line in lines if line.startswith("FAILED")]
-
-
 def _page(page: Path) -> list[str]:
+    """A line for each script and command of a document."""
     text, name, found = page.read_text(encoding="utf-8"), str(page.relative_to(documents.ROOT)), []
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tests").symlink_to(documents.ROOT / "tests")  # whose files README names
@@ -63,3 +62,12 @@ def _outcome(call: list[str], folder: str) -> str:
         return "files differ "  # which `compare` tells by its exit code
     last = (done.stderr.strip().splitlines() or [""])[-1]
     return "needs a file " if PLACEHOLDER.search(done.stderr) else f"FAILED ({last[:120]})"
+
+
+if __name__ == "__main__":
+    failed = False
+    for page in documents.DOCUMENTS:
+        for line in _page(page) if page.name != "CHANGELOG.md" else ():
+            print(line, flush=True)
+            failed |= line.startswith("FAILED")
+    sys.exit(failed)
