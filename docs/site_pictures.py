@@ -16,7 +16,7 @@ from pictures import drawn
 import myoquat as mq
 from myoquat.analysis import plot_curves
 from myoquat.core.figures import curve_styles
-from myoquat.joints.types import RevoluteJoint
+from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import LAWS, PathPoint, SideCylinder, WrapCylinder, laws
 from myoquat.muscle.display import stick_figure
 
@@ -142,6 +142,65 @@ def _mujoco_sides() -> Any:
     return figure
 
 
+DISCS = ((-0.42, 0.05), 0.4), ((0.5, 0.0), 0.42)  # centre and radius of two cylinders along z
+ENDS = (-1.2, -0.2), (1.2, -0.1)
+
+
+def _past_discs(sides: dict[int, str], ends: Any = ENDS) -> mq.Model:
+    """A path past some of the cylinders, each on its side ("all" for the shorter one); its end slides along y."""
+    slide = mq.joints.Body("slide", "ground", PrismaticJoint((0.0, 1.0, 0.0)), coordinate_names=("y",), mass=1.0)
+    wraps = tuple(WrapCylinder(body="ground", position=(*DISCS[k][0], 0.0), radius=DISCS[k][1], quadrant=side)
+                  for k, side in sides.items())  # fmt: skip
+    points = PathPoint("ground", (*ends[0], 0.0)), PathPoint("slide", (*ends[1], 0.0))
+    return mq.Model(mq.joints.ArticulatedSystem((slide,)), (mq.Muscle("m", mq.muscle.MusclePath(points, wraps)),))
+
+
+def _line(model: mq.Model) -> Any:
+    """(2, k) a path with the second end at y = 0, and its length as a text."""
+    return stick_figure(model, [0.0]).muscles["m"].T[:2], f"{mq.path_lengths(model, [0.0])[0]:.4f}"
+
+
+def _wrapping_steps() -> Any:
+    """The steps of the search for a path past two cylinders, seen along their axes."""
+    figure, axes = plt.subplot_mosaic([["a", "b"], ["c", "d"], ["e", "e"]], figsize=(10.0, 9.5), layout="constrained")
+    styles = curve_styles(4)
+    axes["a"].plot(*np.transpose(ENDS), color="0.6", lw=0.8, label="straight line")
+    for k in (0, 1):
+        line, length = _line(_past_discs({k: "all"}))
+        axes["a"].plot(*line, **styles[k], label=f"surface {k + 1} alone: {length}")
+    leaves, reaches = ENDS
+    for number, k in enumerate((0, 1, 0, 1)):  # each surface between its neighbours on the path so far
+        line, _ = _line(_past_discs({k: "+y"}, (ENDS[0], reaches) if k == 0 else (leaves, ENDS[1])))
+        axes["b"].plot(*line, **styles[number], label=f"{number + 1}: surface {k + 1}")
+        leaves, reaches = (tuple(line[:, -2]), reaches) if k == 0 else (leaves, tuple(line[:, 1]))
+    line, length = _line(_past_discs({0: "+y", 1: "+y"}))
+    axes["c"].plot(*line, "k-", label=f"{length}")
+    for name, point in zip(("$P_1$", "$Q_1$", "$P_2$", "$Q_2$"), line.T[[1, 16, 17, -2]], strict=True):
+        axes["c"].annotate(name, point, xytext=(0, 7), textcoords="offset points", ha="center")
+        axes["c"].plot(*point, "ko", ms=4)
+    slide = np.linspace(-0.45, 0.45, 361)[:, None]
+    for number, sides in enumerate((("-y", "-y"), ("+y", "+y"), ("-y", "+y"), ("+y", "-y"))):
+        model = _past_discs(dict(enumerate(sides)))
+        line, length = _line(model)
+        label = f"sides {sides[0]}, {sides[1]}"
+        axes["d"].plot(*line, **styles[number], label=f"{label}: {length}")
+        axes["e"].plot(slide[:, 0], mq.path_lengths(model, slide)[:, 0], **styles[number], label=label)
+    titles = {"a": "1. starts, each surface alone among them", "b": "2. one surface after the other",
+              "c": "3. Newton's method, all tangent points at once", "d": "4. the shortest of the minima"}  # fmt: skip
+    for name, title in titles.items():
+        for centre, radius in DISCS:
+            axes[name].add_patch(plt.Circle(centre, radius, color="0.9"))
+        axes[name].set(aspect="equal", title=title, xlabel="x [m]", ylabel="y [m]", ylim=(-0.7, 1.0))
+        axes[name].legend(fontsize=8, loc="upper center", ncols=2)
+    free = _past_discs({0: "all", 1: "all"})
+    length, jump = mq.path_lengths(free, slide)[:, 0], mq.muscle.path_flags(free, slide)[:, 0] & mq.muscle.PathFlag.JUMP
+    axes["e"].plot(slide[:, 0], length, color="0.8", lw=6, zorder=0, label="answer")
+    axes["e"].plot(slide[jump > 0, 0], length[jump > 0], "|", color="tab:red", ms=14, label="flag JUMP")
+    axes["e"].set(title="5. flags, as one end slides", xlabel="y of the end [m]", ylabel="length [m]")
+    axes["e"].legend(fontsize=8, ncols=3)
+    return figure
+
+
 def _elbow_learning() -> Any:
     """Successes and steps within the threshold while PPO learns the elbow's poses, of each stored run."""
     table = np.genfromtxt(Path(__file__).parent / "_data" / "elbow_pose_ppo.csv", delimiter=",", skip_header=2)
@@ -188,6 +247,6 @@ def _shoulder() -> Any:
 
 PICTURES: dict[str, Callable[[], Any]] = {f"law_{name}": _law(name) for name in laws.LAWS}
 PICTURES |= {"gimbal": _gimbal, "radial": _radial, "sides": _sides}
-PICTURES |= {"mujoco_sides": _mujoco_sides, "elbow_learning": _elbow_learning}
+PICTURES |= {"wrapping_steps": _wrapping_steps, "mujoco_sides": _mujoco_sides, "elbow_learning": _elbow_learning}
 PICTURES |= {"shoulder": _shoulder}
 PICTURES |= {f"figure_{name}": draw for name, draw in drawn.FIGURES.items()}  # those that tests compare
