@@ -31,6 +31,7 @@ from myoquat.data.setups import RraSetup
 from myoquat.data.tables import labelled
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import acting_torques
+from myoquat.muscle.actuators import ScalarActuator, with_controls
 from myoquat.muscle.model import Model
 
 __all__ = ["run_rra"]
@@ -66,8 +67,14 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     controls = _controls(acting, found, loads)
     moving, error = Moving(setup, acting, found.motion, loads, controls), found.recorded.q - found.motion.q
     note_tracking(moving, labelled(acting.control_names, controls), error, setup.weights, outputs)
-    means = zip(RESIDUALS, found.residual.mean(axis=0), strict=True)
-    text = "Average Residuals:\n\n" + "".join(f"{name} average = {mean:.6g}\n" for name, mean in means)
+    forces = dict(zip(RESIDUALS, found.residual.T, strict=True))
+    for actuator, own in with_controls(actuators):
+        if actuator.name in forces and isinstance(actuator, ScalarActuator):
+            forces[actuator.name] = actuator.optimal_force * controls[:, own.start]
+    most = ", ".join(f"{name} {np.abs(force).max():.3g}" for name, force in forces.items())
+    outputs.tell(f"at most {most} along the axes of the setup's actuators")
+    means = "".join(f"{name} average = {force.mean():.6g}\n" for name, force in forces.items())
+    text = f"Average Residuals:\n\n{means}"
     outputs.add(result_file(setup, "avgResiduals.txt"), lambda to: write_text(to, text))
     analyse(moving, outputs)
 

@@ -160,8 +160,9 @@ def _read(
     found, arrays = _received(path, done.stdout, part)
     if bytes_per_frame * found["frames"] > size:
         raise ModelError(f"this .c3d file cannot be read: it ends before its {found['frames']} frames do", file=path)
+    announced = found["announced"] or announced
     if found["frames"] != announced:
-        _warn(path, strict, f"the header announces {announced} frames, the file holds {found['frames']}; they are read")
+        _warn(path, strict, f"it announces {announced} frames; {found['frames']} are read")
     return found, arrays
 
 

@@ -66,11 +66,15 @@ def points(content: Any) -> Found:
 
 
 def first_frame(content: Any) -> int:
-    """The first frame, counted from 0. The header has 16 bits for it; TRIAL:ACTUAL_START_FIELD has the low and the high
-    16 of 32 bits."""
-    start = [int(x) % WORDS for x in value_of(content["parameters"].get("TRIAL", {}), "ACTUAL_START_FIELD")]
-    beyond = len(start) == 2 and start[1] > 0
-    return start[0] + WORDS * start[1] - 1 if beyond else int(content["header"]["points"]["first_frame"])
+    """The first frame, counted from 0."""
+    return frame_of(content, "ACTUAL_START_FIELD") or int(content["header"]["points"]["first_frame"])
+
+
+def frame_of(content: Any, key: str) -> int | None:
+    """A frame, counted from 0, for which the 16 bits of the header are too few, from the low and the high 16 of the 32
+    bits of a parameter of TRIAL; None for others."""
+    low, high = ([int(x) % WORDS for x in value_of(content["parameters"].get("TRIAL", {}), key)] + [0, 0])[:2]
+    return low + WORDS * high - 1 if high else None
 
 
 def words(group: Any, key: str) -> list[str]:
@@ -204,6 +208,8 @@ def main(path: str, part: str, seconds: int, memory: int, out: BinaryIO) -> None
         facts, arrays = PARTS[part](content)
         arrays = [np.ascontiguousarray(array, dtype="<f8") for array in arrays]
         facts["frames"] = content["data"]["points"].shape[2]
+        last = frame_of(content, "ACTUAL_END_FIELD")
+        facts["announced"] = last and last - first_frame(content) + 1
         facts["shapes"] = [array.shape for array in arrays]
     except Exception as error:  # whatever it is, it is the file's: the other process says so
         facts, arrays = {"error": str(error) or type(error).__name__}, []

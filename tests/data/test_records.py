@@ -443,15 +443,20 @@ def test_units_of_c3d_have_any_case(tmp_path, units):
     np.testing.assert_allclose(load_markers(tmp_path / "x.c3d").positions[0], points[:3, :, 0].T / 1000, rtol=1e-7)
 
 
-@pytest.mark.parametrize(("last", "announced"), [(1149, r"11\d\d"), (2, r"\d")])
+@pytest.mark.parametrize(("last", "announced"), [(1149, r"11\d\d"), (2, r"\d"), (65535, r"(69\d\d\d|70000)")])
 def test_a_wrong_last_frame_in_the_header_of_c3d_is_reported(tmp_path, last, announced):
-    """The words at bytes 6 and 8 are the first and the last frame; the file holds five, as POINT:FRAMES says."""
-    path = tmp_path / "x.c3d"
+    """The words at bytes 6 and 8 are the first and the last frame; the file holds five, as POINT:FRAMES says. Of one
+    beyond 65535, TRIAL:ACTUAL_END_FIELD has the low and the high word."""
+    ezc3d, path = pytest.importorskip("ezc3d", reason="needs the extra mocap"), tmp_path / "x.c3d"
     points = write_c3d(path)
+    if last == 65535:
+        content = ezc3d.c3d(str(path))
+        content.add_parameter("TRIAL", "ACTUAL_END_FIELD", [70000 - 65536, 1])
+        content.write(str(path))
     data = bytearray(path.read_bytes())
     data[8:10] = last.to_bytes(2, "little")
     path.write_bytes(data)
-    with pytest.warns(ImplausibleWarning, match=f"the header announces {announced} frames, the file holds 5"):
+    with pytest.warns(ImplausibleWarning, match=f"it announces {announced} frames; 5 are read"):
         markers = load_markers(path)
     np.testing.assert_allclose(markers.positions[4], points[:3, :, 4].T / 1000, rtol=1e-7)
 

@@ -1,5 +1,6 @@
 """Residual reduction: consistent motions stay, inconsistent ones meet their bounds, masses are found, setups run."""
 
+import re
 from dataclasses import replace
 
 import matplotlib.figure
@@ -248,6 +249,21 @@ def test_a_setup_of_the_tool_runs(tmp_path):
     assert again.system.bodies[0].mass == 30.0
     assert "FX average" in (results / "walk_avgResiduals.txt").read_text()
     assert "ControlLinear" in (results / "walk_controls.xml").read_text()
+
+
+def test_averages_are_those_of_the_actuators(tmp_path):
+    """Of their file, as in OpenSim's RRATool, although the bounds hold along the ground's axes."""
+    planar(tmp_path)
+    (tmp_path / "setup.xml").write_text(SETUP.format(replaces="true", body="trunk"))
+    motors = tmp_path / "motors.xml"
+    name = re.findall('name="(.*?)"', motors.read_text())[1]
+    tilted = "<body>trunk</body><direction>0.8 0.6 0</direction><optimal_force>2</optimal_force>"
+    point = f'<PointActuator name="FX">{tilted}</PointActuator>'
+    motors.write_text(re.sub(f'<CoordinateActuator name="{name}">.*?</CoordinateActuator>', point, motors.read_text()))
+    run_setup(tmp_path / "setup.xml")
+    reported = re.findall("FX average = (.*)", (tmp_path / "Results/walk_avgResiduals.txt").read_text())
+    mean = load_table(tmp_path / "Results/walk_Actuation_force.sto")["FX"].mean()
+    assert_allclose(float(reported[0]), mean, rtol=1e-4)
 
 
 def test_analyses_of_the_tool_run_and_others_are_named(tmp_path):
