@@ -1,11 +1,10 @@
 """Environments for learning: a model as a `gymnasium.vector.VectorEnv`, many states side by side in compiled steps, and
 as a single `gymnasium.Env`. Needs the extra `learning`."""
 
-from myoquat.core.environment_ids import register_environments
 from myoquat.core.lazy_imports import missing_extra
 
 try:
-    import gymnasium  # noqa: F401
+    import gymnasium
 except ModuleNotFoundError as error:
     raise missing_extra(error) from None
 
@@ -14,7 +13,13 @@ from myoquat.environments.task import Situation, Start, Task
 from myoquat.environments.tasks import PointsTask, PoseTask, ReachTask, StandTask, library_tasks, load_task
 from myoquat.environments.vector import Environment, VectorEnvironment
 
-register_environments()
+for _name in library_tasks():
+    gymnasium.register(
+        f"myoquat/{_name}",
+        entry_point="myoquat.environments.vector:library_environment",
+        vector_entry_point="myoquat.environments.vector:library_vector_environment",
+        kwargs={"task": _name},
+    )
 
 __all__ = [
     "Environment",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from myoquat.core.arguments import real_array
-from myoquat.core.environment_ids import TASKS
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import load_model
@@ -30,6 +29,21 @@ __all__ = [
     "load_task",
     "shoulder_reach",
 ]
+
+TASKS = {
+    "elbow_pose": "myosuite",
+    "elbow_pose_fixed": "myosuite",
+    "finger_pose": "myosuite",
+    "finger_pose_fixed": "myosuite",
+    "finger_reach": "myosuite",
+    "finger_reach_fixed": "myosuite",
+    "hand_pose": "myosuite",
+    "hand_pose_fixed": "myosuite",
+    "hand_reach": "myosuite",
+    "hand_reach_fixed": "myosuite",
+    "leg_stand": "myosuite",
+    "shoulder_reach": "tasks",
+}  # name -> module of `myoquat.environments` that has a function of this name
 
 
 @dataclass(frozen=True)
