@@ -196,8 +196,8 @@ def _wrapping_steps() -> Any:
     length, jump = mq.path_lengths(free, slide)[:, 0], mq.muscle.path_flags(free, slide)[:, 0] & mq.muscle.PathFlag.JUMP
     axes["e"].plot(slide[:, 0], length, color="0.8", lw=6, zorder=0, label="answer")
     axes["e"].plot(slide[jump > 0, 0], length[jump > 0], "|", color="tab:red", ms=14, label="flag JUMP")
-    axes["e"].set(title="5. flags, as one end slides", xlabel="y of the end [m]", ylabel="length [m]")
-    axes["e"].legend(fontsize=8, ncols=3)
+    axes["e"].set(title="5. flags, as one end slides", xlabel="y of the end [m]", ylabel="length [m]", ylim=(2.3, 3.9))
+    axes["e"].legend(fontsize=8, loc="upper center", ncols=6)
     return figure
 
 
