@@ -119,20 +119,22 @@ def test_slope_beside_a_kink_is_compared_with_smaller_steps():
         close_to_slope("slope", -0.9, slope, 1e-9)
 
 
-@pytest.mark.parametrize(
-    "levels",
-    [
-        {
-            "tree": "branch",
-            "passive": "tip",
-            "coupler": "polynomial",
-            "limit": "swing and twist",
-            "actuator": "integrating",
-        },
-        {"law": "thelen elastic"},
-    ],
-    ids=["a projection in the metric of implicit damping", "fibers that start at rest"],
-)
-def test_environment_is_a_simulation(levels):
-    """Both were off: the first by 2e-9, as the projection used the mass matrix without h D."""
-    assert check("environment", PLAIN | {"joint": "spherical"} | levels, (20261129, 1711)) == ("holds", "")
+MUSCLE_AND_MOTOR = {
+    "law": "degroote rigid", "activation": "smooth", "actuator": "delayed", "input": "one", "start": "later",
+}  # fmt: skip
+ENVIRONMENTS = {
+    "a projection in the metric of implicit damping": (1711, {
+        "tree": "branch", "passive": "tip", "coupler": "polynomial", "limit": "swing and twist",
+        "actuator": "integrating"}),
+    "fibers that start at rest": (1711, {"law": "thelen elastic"}),
+    "a prescribed coordinate": (1711, {"lock": "prescribed", "actuator": "coordinate", "start": "later"}),
+    "a prescribed muscle beside a motor": (1711, MUSCLE_AND_MOTOR),
+    "a prescribed motor beside a muscle": (1713, MUSCLE_AND_MOTOR),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_environment_is_a_simulation(name):
+    """The first two were off: by 2e-9, as the projection used the mass matrix without h D."""
+    row, levels = ENVIRONMENTS[name]
+    assert check("environment", PLAIN | {"joint": "spherical"} | levels, (20261129, row)) == ("holds", "")

@@ -13,12 +13,13 @@ from myoquat.analysis import compare_models
 from myoquat.analysis.comparison.sides import match_names
 from myoquat.apps.command import main
 from myoquat.apps.drawing import write_comparison_report
-from myoquat.joints import EulerJoint, FixedJoint, RevoluteJoint
+from myoquat.joints import EulerJoint, FixedJoint
 from myoquat.joints.constraints import Distance
 from myoquat.joints.functions import Linear
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.laws import PathActuator, RigidTendonMuscle
+from tests.bodies import afloat, on_hinge, with_muscles
 
 FIXED = """<mujoco><worldbody><body name="a"><joint name="x" type="slide" range="-1 1"/><geom size="0.1"/></body>
 <body pos="0 1 0"><joint name="y" axis="1 0 0"/><geom size="0.1" pos="0.2 0 0.1"/></body></worldbody>
@@ -31,10 +32,7 @@ ORIGIN, INSERTION = 0.4, 0.3  # [m] above the hinge, along the rod
 def arm(strength=100.0, insertion=INSERTION, names=("elbow", "biceps", "rod")):
     """A rod on a hinge with a muscle past nothing and one around a sphere."""
     elbow, biceps, rod = names
-    bodies = (
-        mq.Body(rod, "ground", RevoluteJoint((0, 1, 0)), mass=1.5, center_of_mass=(0.2, 0, 0),
-                inertia=(0.01, 0.02, 0.02, 0, 0, 0), coordinate_names=(elbow,)),
-    )  # fmt: skip
+    bodies = (on_hinge(rod, "y", elbow, mass=1.5, center_of_mass=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)),)
     path = PathPoint("ground", (0.0, 0.0, ORIGIN)), PathPoint(rod, (insertion, 0.0, 0.0))
     around = PathPoint("ground", (0.1, 0.05, -0.3)), PathPoint(rod, (0.25, 0.05, 0.0))
     wrap = WrapSphere(body="ground", position=(0.05, 0.05, -0.05), radius=0.04, name="bone")
@@ -105,7 +103,7 @@ def test_moved_insertion_shows_by_the_law_of_cosines():
 
 
 def test_a_floating_body_and_one_without_coordinates_are_compared():
-    box = mq.Body("box", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    box = afloat("box", inertia=0.1)
     path = PathPoint("ground", (0.0, 0.0, 1.0)), PathPoint("box", (0.1, 0.0, 0.0))
     model = mq.Model(mq.ArticulatedSystem((box,)), (mq.Muscle("rope", path),))
     found = compare_models(model, model, poses=3)
@@ -156,8 +154,7 @@ def test_ambiguous_names_have_no_partner():
 
 def with_wrist(slope):
     model = arm()
-    hand = mq.Body("hand", "rod", RevoluteJoint((0, 1, 0)), (0.3, 0, 0), mass=0.3,
-                   inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("wrist",))  # fmt: skip
+    hand = on_hinge("hand", "y", "wrist", parent="rod", position=(0.3, 0, 0), mass=0.3, inertia=0.001)
     system = mq.ArticulatedSystem((*model.system.bodies, hand), name="arm")
     path = PathPoint("ground", (0.0, 0.0, ORIGIN)), PathPoint("hand", (0.1, 0.0, 0.0))
     couplers = () if slope is None else (Coupler("synergy", "wrist", "elbow", Linear(slope)),)
@@ -205,7 +202,7 @@ def test_bodies_without_mass_have_no_centre_to_compare(tmp_path):
 @pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 def test_mujoco_reads_the_file_as_this_package(tmp_path):
     model = mq.load_model("two_link")
-    driven = replace(model, muscles=tuple(replace(m, law=PathActuator(50.0)) for m in model.muscles))
+    driven = with_muscles(model, law=PathActuator(50.0))
     driven.save(tmp_path / "two.xml")
     wrist = with_wrist(0.5)
     wrist = replace(wrist, muscles=(replace(wrist.muscles[0], law=PathActuator(10.0)),))
@@ -260,7 +257,7 @@ def test_arms_of_a_ball_are_about_the_axes_that_opensim_takes(tmp_path, held):
     """Its speeds are an angular velocity, which also says what moves least along constraints."""
     solid = {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
     upper = mq.Body("upper", "ground", EulerJoint("XYZ"), coordinate_names=("x", "y", "z"), **solid)
-    hand = mq.Body("hand", "upper", RevoluteJoint((0, 1, 0)), (0.2, 0, 0), coordinate_names=("elbow",), **solid)
+    hand = on_hinge("hand", "y", "elbow", parent="upper", position=(0.2, 0, 0), **solid)
     path = PathPoint("ground", (0.05, 0.1, 0.1)), PathPoint("hand", (0.1, 0.02, 0.03))
     ranges = tuple(Coordinate(name, (-0.6, 0.6)) for name in ("x", "y", "z", "elbow"))
     model = mq.Model(
@@ -337,9 +334,3 @@ def test_a_motion_whose_header_lacks_units_is_read_by_options(tmp_path, capsys):
         with pytest.raises(SystemExit):
             main([*command, "--ignore", "neck"])
         assert "--degrees or --radians" in capsys.readouterr().err
-
-
-def test_an_engine_in_place_of_a_model_is_explained(capsys):
-    with pytest.raises(SystemExit):
-        main(["compare", "arm.osim", "opensim"])
-    assert "opensim is an engine: myoquat compare arm.osim --engine" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 import json
 import tracemalloc
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.figure
 import numpy as np
@@ -19,9 +18,7 @@ from myoquat.joints import (
     Axis,
     Body,
     CustomJoint,
-    FloatingJoint,
     ModelError,
-    RevoluteJoint,
     SphericalJoint,
     convert_coordinates,
 )
@@ -29,6 +26,7 @@ from myoquat.joints.functions import Constant, Linear
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
+from tests.bodies import afloat, on_hinge
 
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 
@@ -142,16 +140,9 @@ def test_the_report_is_a_text_a_page_and_json(report):
     assert "$" not in page
 
 
-def test_other_joints_take_part_in_the_power():
-    shoulder = load_model(Path(__file__).parents[2] / "notebooks" / "shoulder.osim", "quaternion")
-    report = mapping_analysis(shoulder, 50)
-    assert report.holds
-    assert (report.power["per condition"] < 1e-12).all()
-
-
 def floating_leg() -> Model:
     """A body that floats, a ball joint with a file's angles, and a point that is there by one of these."""
-    free = Body("pelvis", "ground", FloatingJoint(), mass=3.0)
+    free = afloat("pelvis", mass=3.0)
     angles = Angles(("flexion", "adduction", "turn"), ((0.0, 0, 1), (-1.0, 0, 0), (0.0, -1, 0)))
     femur = Body("femur", "pelvis", SphericalJoint(angles=angles), (0.0, -0.1, 0.1), mass=2.0)
     path = (
@@ -224,10 +215,10 @@ def phantom_arm() -> Model:
     """A ball joint over two phantom bodies, about axes of which the third is six degrees off, and a hinge before it."""
     axes = (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (-0.0846, 0.9947, -0.0584)
     names = ("plane", "elevation", "rotation")
-    bodies = [Body("blade", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, coordinate_names=("glide",))]
+    bodies = [on_hinge("blade", "z", "glide")]
     for parent, name, axis in zip(("blade", "one", "two"), ("one", "two", "arm"), axes, strict=True):
         mass = 2.0 if name == "arm" else 0.0
-        bodies.append(Body(name, parent, RevoluteJoint(axis), mass=mass, coordinate_names=(names[len(bodies) - 1],)))
+        bodies.append(on_hinge(name, axis, names[len(bodies) - 1], parent=parent, mass=mass))
     path = (PathPoint("blade", (0.1, 0.1, 0.0)), PathPoint("one", (0.03, 0.0, 0.02)), PathPoint("arm", (0.02, -0.2, 0)))
     return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
 

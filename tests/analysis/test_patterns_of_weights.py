@@ -9,6 +9,7 @@ from myoquat.analysis.motion import inverse_kinematics
 from myoquat.core.arguments import by_pattern
 from myoquat.data import Markers
 from myoquat.muscle.coordinates import Marker
+from tests.bodies import on_hinge
 
 
 def test_the_last_pattern_counts_and_one_that_fits_none_is_rejected():
@@ -21,7 +22,7 @@ def test_the_last_pattern_counts_and_one_that_fits_none_is_rejected():
 
 
 def rod():
-    body = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    body = on_hinge("rod", center_of_mass=(0.2, 0, 0))
     markers = (Marker("R.near", "rod", (0.1, 0, 0)), Marker("R.far", "rod", (0.4, 0, 0)))
     return mq.Model(mq.ArticulatedSystem((body,)), markers=markers)
 

@@ -34,6 +34,7 @@ from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathActuator
+from tests.bodies import on_hinge
 
 STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
 <MocoPhase name="phases">
@@ -301,7 +302,7 @@ TRACK = """<OpenSimDocument Version="40600"><MocoTrack name="follow">
 def test_locked_coordinate_stays_at_its_value_whatever_its_range(folder):
     """Moco itself rejects models with locked coordinates."""
     whole = mq.load_model(folder / "slide.osim")
-    post = mq.Body("post", "block", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("y",))
+    post = on_hinge("post", "z", "y", parent="block")
     system = dataclasses.replace(whole.system, bodies=(*whole.system.bodies, post))
     locked = Coordinate("y", (-1.0, 1.0), locked=True)
     model = dataclasses.replace(
@@ -542,7 +543,7 @@ answer = [columns, actuator.getOptimalForce(), actuator.getMinControl()]
 def test_operators_change_models_and_tables_as_opensim_does(lift, tmp_path, in_opensim):
     """A muscle becomes an actuator of its strength, and a table gets driven coordinates and speeds."""
     model = mq.load_model(lift / "lift.osim")
-    arm = mq.Body("arm", "mass", mq.joints.RevoluteJoint(), mass=1.0, coordinate_names=("turn",))
+    arm = on_hinge("arm", "z", "turn", parent="mass")
     system = dataclasses.replace(model.system, bodies=(*model.system.bodies, arm))
     driven = Coupler("drive", "turn", "height", mq.joints.functions.Polynomial((0.1, 2.0, -3.0)))
     model = dataclasses.replace(model, system=system, couplers=(driven,), start_q=None, coordinates=())

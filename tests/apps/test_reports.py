@@ -15,18 +15,16 @@ from myoquat.apps.opensim_tools.sections import angle_units, load_sections, mark
 from myoquat.apps.report import Numbers, Section, write_report
 from myoquat.apps.study_pages import write_study_report
 from myoquat.core.figures import Picture, small_axes
-from myoquat.joints import FloatingJoint
 from myoquat.muscle.coordinates import Marker
+from tests.bodies import afloat, on_hinge, on_slide
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")
 
 
 def rod():
     """Two rods with markers."""
-    first = mq.Body("first", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=2.0, center_of_mass=(0.2, 0, 0))
-    second = mq.Body(
-        "second", "first", mq.joints.RevoluteJoint((0, 0, 1)), (0.4, 0, 0), mass=1.0, center_of_mass=(0.1, 0, 0)
-    )
+    first = on_hinge("first", mass=2.0, center_of_mass=(0.2, 0, 0))
+    second = on_hinge("second", parent="first", position=(0.4, 0, 0), center_of_mass=(0.1, 0, 0))
     markers = [Marker(f"{b}{k}", b, (0.1 * k, 0.05, 0.0)) for b in ("first", "second") for k in range(3)]
     return mq.Model(mq.ArticulatedSystem((first, second)), markers=tuple(markers))
 
@@ -63,8 +61,8 @@ def test_loads_have_an_axis_for_the_force_and_the_moment_of_every_joint():
 
 
 def test_reserves_come_the_greatest_first_with_units():
-    slide = mq.Body("slide", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=2.0)
-    turn = mq.Body("turn", "slide", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.1, 0, 0))
+    slide = on_slide("slide", "y", mass=2.0)
+    turn = on_hinge("turn", parent="slide", center_of_mass=(0.1, 0, 0))
     model = mq.Model(mq.ArticulatedSystem((slide, turn), gravity=(0, -9.81, 0)))
     found = redundancy(model, mq.simulate(model, duration=0.1, step=1e-2), reserves=1.0)
     table = load_sections(found.joint_loads().to_dataframe(), found, None)[-1].table
@@ -106,7 +104,7 @@ def test_scaling_tells_factors_masses_and_errors_before_and_after():
 
 def test_every_column_of_a_motion_has_a_unit():
     """A floating joint has velocities of its own names beside the speeds of angles."""
-    free = mq.Body("free", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    free = afloat("free", inertia=1)
     for model in (mq.load_model("two_link", rotations="sequence"), mq.Model(mq.ArticulatedSystem((free,)))):
         motion = mq.simulate(model, duration=0.01, step=1e-3, activation=np.zeros(len(model.muscles))).to_motion()
         units = angle_units(model)

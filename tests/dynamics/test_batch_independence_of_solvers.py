@@ -2,8 +2,7 @@
 
 Other solvers have tests elsewhere:
 
-- recruitment and `assemble` in `tests/analysis/recruitment/test_batch_independence.py`
-- inverse kinematics without constraints in `tests/analysis/motion/test_continuity.py`
+- recruitment in `tests/analysis/recruitment/test_batch_independence.py`
 - environments in `tests/environments`
 - simulations and forward dynamics: the law of batches in `tests/pairs`
 
@@ -93,8 +92,13 @@ def held():
     return solve
 
 
-def fitted():
-    model, q, _ = states()
+def projected():
+    q = RNG(6).uniform(-0.8, 0.8, (FRAMES, 3))
+    return lambda rows: (assemble(chain(), q[rows]),)
+
+
+def fitted(held=True):
+    model, q = chain(held), states()[1]
     shown = np.stack([p + (R @ m.position) for m in model.markers for R, p in [model.system.poses(q)[m.body]]], axis=1)
     shown = shown + 1e-3 * RNG(5).normal(size=shown.shape)
 
@@ -151,6 +155,8 @@ SOLVERS = {
     "fitted paths": fitted_lengths,
     "contacts of capsules": touching,
     "forces of constraints, loads of joints": held,
+    "poses moved onto constraints": projected,
+    "inverse kinematics": lambda: fitted(held=False),
     "inverse kinematics with constraints": fitted,
     "inverse kinematics of sensors": sensed,
 }

@@ -12,6 +12,7 @@ from myoquat.joints import quaternion_exp, quaternion_multiply, rotation_matrix
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Marker
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, LinearContact
+from tests.bodies import afloat, on_hinge
 
 needs_mujoco = pytest.mark.skipif(importlib.util.find_spec("mujoco") is None, reason="mujoco is not installed")
 FLOOR = ContactHalfSpace("floor", "ground", normal=(0.0, 0.0, 1.0))
@@ -20,10 +21,8 @@ TURN = tuple(float(x) for x in quaternion_exp(np.array([0.0, 0.0, 0.5])))
 
 def pole():
     """A pole on a foot that is a ball, with a hinged head that a motor moves."""
-    pole = mq.Body("pole", "ground", mq.joints.FloatingJoint(), mass=1.0, center_of_mass=(0, 0, 0.5),
-                   inertia=(0.1, 0.1, 0.01, 0, 0, 0))  # fmt: skip
-    head = mq.Body("head", "pole", mq.joints.RevoluteJoint((0, 1, 0)), (0, 0, 1.0), mass=0.1,
-                   inertia=(0.01, 0.01, 0.01, 0, 0, 0), coordinate_names=("nod",))  # fmt: skip
+    pole = afloat("pole", center_of_mass=(0, 0, 0.5), inertia=(0.1, 0.1, 0.01))
+    head = on_hinge("head", "y", "nod", parent="pole", position=(0, 0, 1.0), mass=0.1, inertia=0.01)
     foot = LinearContact("foot", FLOOR, ContactSphere("sole", "pole", (0, 0, 0.05), 0.05), 1e4, 50.0, 0.8)
     return mq.Model(
         mq.ArticulatedSystem((pole, head), gravity=(0, 0, -9.81)), forces=(foot,),

@@ -19,16 +19,14 @@ from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.bodies import on_hinge
 
 LOW, HIGH = np.array([0.2]), np.array([1.2])
 
 
 def hinge():
     """A hinged rod with two muscles and a motor."""
-    rod = mq.Body(
-        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0),
-        inertia=(0.01, 0.01, 0.01, 0, 0, 0), damping=0.5, coordinate_names=("turn",),
-    )  # fmt: skip
+    rod = on_hinge("rod", "y", "turn", center_of_mass=(0.2, 0, 0), inertia=0.01, damping=0.5)
     law = DeGrooteFregly2016(50.0, optimal_fiber_length=0.25, tendon_slack_length=0.2, tendon="rigid")
     muscles = tuple(
         mq.Muscle(name, (PathPoint("ground", (0.0, 0.0, z)), PathPoint("rod", (0.15, 0.0, 0.0))), law,
@@ -45,8 +43,7 @@ UNBOUNDED = replace(MODEL, actuators=(CoordinateActuator("motor", "turn"),))
 STILL = replace(MODEL, muscles=(), actuators=())
 POSE = PoseTask(MODEL, low=LOW, high=HIGH, start_low=(-0.5,), start_high=(0.5,), horizon=6)
 REACH = ReachTask(MODEL, points=("tip",), low=[(-0.4, 0, -0.4)], high=[(0.4, 0, 0.4)], far=0.6, horizon=6)
-TAIL = mq.Body("tail", "rod", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0),
-               coordinate_names=("twist",))  # fmt: skip
+TAIL = on_hinge("tail", "y", "twist", parent="rod", inertia=1)
 COUPLED = replace(MODEL, system=mq.ArticulatedSystem((*MODEL.system.bodies, TAIL)),
                   couplers=(Coupler("synergy", "twist", "turn", Linear(1.0)),))  # fmt: skip
 OFF_COUPLER = PoseTask(COUPLED, low=(0, 0), high=(0, 0), start_low=(0.3, 0), start_high=(0.3, 0))
@@ -234,6 +231,7 @@ def test_states_that_fail_end():
         (lambda: VectorEnvironment(replace(POSE, model=UNBOUNDED), 1), "actuator 'motor' has no bounds"),
         (lambda: VectorEnvironment(OFF_COUPLER, 1), "task: the start violates the constraints: position row 0 is off"),
         (lambda: replace(POSE, control_steps=0), "control_steps must be positive"),
+        (lambda: replace(POSE, start_time=np.nan), "start_time must be finite, not nan"),
         (lambda: replace(POSE, horizon=2.5), "horizon must be a whole number"),
         (lambda: replace(REACH, points=("toe",)), "no marker 'toe'"),
         (lambda: replace(REACH, targets=np.zeros((2, 3))), "targets must have shape"),

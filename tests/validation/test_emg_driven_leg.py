@@ -9,11 +9,11 @@ from myoquat.analysis.recruitment import calibrate_moments, moment_posterior
 from myoquat.analysis.recruitment.emg.moment_calibration import trial_arrays
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.data import Emg
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 from myoquat.muscle.laws import Thelen2003
+from tests.bodies import on_hinge
 from validation.__main__ import main
 from validation.ceinms import ceinms_force, load_subject
 from validation.emg_driven_leg import load_leg, trial_names
@@ -55,7 +55,7 @@ def write_table(path, columns, degrees="no"):
 def folder(tmp_path_factory):
     """Two trials of a leg with two hinges; moments follow the envelopes."""
     folder = tmp_path_factory.mktemp("leg")
-    bodies = tuple(Body(name, parent, RevoluteJoint((0, 0, 1)), at, mass=3.0, coordinate_names=(angle,))
+    bodies = tuple(on_hinge(name, "z", angle, parent=parent, position=at, mass=3.0)
                    for name, parent, at, angle in (("shank", "ground", (0, 0, 0), "knee_angle_r"),
                                                    ("foot", "shank", (0, -0.4, 0), "ankle_angle_r")))  # fmt: skip
     law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.25)

@@ -15,10 +15,11 @@ from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import EulerJoint, RevoluteJoint
+from myoquat.joints.types import EulerJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge, with_muscles
 from validation.__main__ import main
 from validation.credibility import FACTORS, credibility, pedigree
 from validation.files import file_states
@@ -54,7 +55,7 @@ def folder(tmp_path_factory):
         Body("scapula", "ground", EulerJoint("XYZ"), (0, 1.3, 0.1), coordinate_names=("s1", "s2", "s3"), **part),
         Body("humerus", "scapula", EulerJoint("XYZ"), (0, 0.03, 0.05), coordinate_names=names,
              joint_name="GlenoHumeral", **part),
-        Body("ulna", "humerus", RevoluteJoint((0, 0, 1)), (0, -0.3, 0), coordinate_names=("elbow_flexion",), **part),
+        on_hinge("ulna", "z", "elbow_flexion", parent="humerus", position=(0, -0.3, 0), **part),
     )  # fmt: skip
     turns = 2 * np.pi * np.arange(8) / 8
     muscles = tuple(
@@ -180,11 +181,8 @@ def test_reserves_that_carry_the_motion_are_named(folder):
     trial = load_trial(folder, "raise")
 
     def sentences(factor):
-        muscles = tuple(
-            replace(m, law=replace(m.law, max_isometric_force=factor * m.law.max_isometric_force))
-            for m in trial.model.muscles
-        )
-        strong = replace(trial, model=replace(trial.model, muscles=muscles))
+        law = lambda m: replace(m.law, max_isometric_force=factor * m.law.max_isometric_force)  # noqa: E731
+        strong = replace(trial, model=with_muscles(trial.model, law=law))
         return carried_by_reserves(compare(strong, ["none"])[0])
 
     weak = sentences(1e-3)

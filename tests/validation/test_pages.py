@@ -11,10 +11,11 @@ from myoquat.core.figures import Picture
 from myoquat.data import Motion, load_model
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import EulerJoint, PrismaticJoint, RevoluteJoint
+from myoquat.joints.types import EulerJoint, PrismaticJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge
 from validation import belli_shoulder as belli
 from validation import quaternion_jacobians as jacobians
 from validation.__main__ import main
@@ -41,15 +42,15 @@ def shoulder_model():
     chain = [
         Body("thorax", "slide_z", EulerJoint("XYZ"),
              coordinate_names=tuple(f"ground_thorax_rot_{a}" for a in "xyz"), **part),
-        Body("clavicle", "thorax", RevoluteJoint(tuple(Y)), coordinate_names=("clav_prot",), **part),
-        Body("clavicle_2", "clavicle", RevoluteJoint(tuple(X)), coordinate_names=("clav_elev",), **part),
+        on_hinge("clavicle", tuple(Y), "clav_prot", parent="thorax", **part),
+        on_hinge("clavicle_2", tuple(X), "clav_elev", parent="clavicle", **part),
         Body("scapula_1", "clavicle_2", EulerJoint("XYZ"), (0, 0, 0.1),
              coordinate_names=("scapula_abduction", "scapula_elevation", "scapula_upward_rot"), **part),
-        Body("scapula", "scapula_1", RevoluteJoint(tuple(Z)), coordinate_names=("scapula_winging",), **part),
+        on_hinge("scapula", tuple(Z), "scapula_winging", parent="scapula_1", **part),
         Body("humerus", "scapula", EulerJoint("YXZ"), (0, 0.03, 0.05), joint_name="GlenoHumeral",
              coordinate_names=("plane_elv", "shoulder_elv", "axial_rot"), **part),
-        Body("ulna", "humerus", RevoluteJoint(tuple(Z)), (0, -0.3, 0), coordinate_names=("elbow_flexion",), **part),
-        Body("radius", "ulna", RevoluteJoint(tuple(Y)), coordinate_names=("pro_sup",), **part),
+        on_hinge("ulna", tuple(Z), "elbow_flexion", parent="humerus", position=(0, -0.3, 0), **part),
+        on_hinge("radius", tuple(Y), "pro_sup", parent="ulna", **part),
     ]  # fmt: skip
     muscles = tuple(
         Muscle(f"m{k}", (PathPoint("scapula", (0.12 * np.cos(a), 0.03 + 0.12 * np.sin(a), -0.12)),
@@ -129,7 +130,7 @@ def test_model_of_a_trial_is_stated_or_the_only_one(tmp_path):
 
 def test_expected_files_of_a_setup_are_compared(tmp_path, capsys):
     """A table that was written before is met exactly; a folder without expected files is named."""
-    arm = Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=2.0, center_of_mass=(0.3, 0, 0), coordinate_names=("e",))
+    arm = on_hinge("arm", "z", "e", mass=2.0, center_of_mass=(0.3, 0, 0))
     model = Model(ArticulatedSystem((arm,), gravity=(0, -9.81, 0), name="arm"))
     model.save(tmp_path / "arm.osim")
     Motion(model, TIME, 0.3 * np.sin(2 * TIME)[:, None]).save(tmp_path / "arm.mot")

@@ -1,5 +1,7 @@
 """Stability rules: what each allows, against the others and against an optimizer of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -16,8 +18,9 @@ from myoquat.analysis.recruitment import (
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.analysis.studies import MuscleTrial
 from myoquat.data import Motion
-from myoquat.muscle import ExponentialMuscle, PathPoint
+from myoquat.muscle import ExponentialMuscle
 from myoquat.muscle.coordinates import Marker
+from tests.analysis.recruitment.shoulders import shoulder
 from tests.volume import draws
 from validation.rules import BorderCone, ConditionalPenalty, CurvedPenalty, PlanarPenalty
 
@@ -27,14 +30,8 @@ JOINT, INTO, TO_RIM = "arm", (-1.0, 0.15, -0.1), (0.1, 1.0, 0.3)
 @pytest.fixture(scope="module")
 def model() -> mq.Model:
     """An arm on a ball joint with ten muscles around it, all of which press it towards -x."""
-    arm = mq.Body("arm", "ground", mq.joints.SphericalJoint(), mass=3.0, center_of_mass=(0.02, -0.25, 0.01))
-    muscles = []
-    for k in range(10):
-        angle = 2 * np.pi * k / 10
-        origin = PathPoint("ground", (-0.15, 0.12 * np.cos(angle), 0.12 * np.sin(angle)))
-        end = PathPoint("arm", (0.02 + 0.03 * np.cos(2 * angle), -0.06 + 0.04 * np.cos(angle), 0.04 * np.sin(angle)))
-        muscles.append(mq.Muscle(f"m{k}", (origin, end), ExponentialMuscle(0.2, 400.0 + 20 * k)))
-    return mq.Model(mq.ArticulatedSystem((arm,)), tuple(muscles))
+    light = shoulder(lambda k: ExponentialMuscle(0.2, 400.0 + 20 * k), 10)
+    return replace(light, system=light.system.with_body("arm", mass=3.0, center_of_mass=(0.02, -0.25, 0.01)))
 
 
 @pytest.fixture(scope="module")

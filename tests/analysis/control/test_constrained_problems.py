@@ -13,14 +13,15 @@ from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler, Distance, Locked, PointLoop, assemble
 from myoquat.joints.functions import Linear
 from myoquat.muscle.coordinates import Coordinate
+from tests.bodies import on_ball, on_hinge, on_slide
 
 G, START = 9.81, 0.5
 
 
 def bob():
     """A point mass in a plane on a rope of 1 m: a pendulum in coordinates that do not know it."""
-    x = mq.Body("x", "ground", mq.joints.PrismaticJoint((1, 0, 0)), coordinate_names=("x",))
-    z = mq.Body("bob", "x", mq.joints.PrismaticJoint((0, 0, 1)), mass=2.0, coordinate_names=("z",))
+    x = on_slide("x", "x", "x", mass=0.0)
+    z = on_slide("bob", "z", "z", parent="x", mass=2.0)
     return mq.Model(mq.ArticulatedSystem((x, z)), constraints=(Distance("bob", "ground", distance=1.0, name="rope"),))
 
 
@@ -36,7 +37,7 @@ def swinging(method, intervals, model=None):
 @pytest.fixture(scope="module")
 def pendulum():
     """Angle and rate at 1 s of the pendulum in its own angle."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, -1, 0)), mass=2.0, center_of_mass=(0, 0, -1.0))
+    rod = on_hinge("rod", (0, -1, 0), mass=2.0, center_of_mass=(0, 0, -1.0))
     way = mq.simulate(mq.ArticulatedSystem((rod,)), [START], [0.0], duration=1.0, step=1e-3, output_step=0.1)
     return way
 
@@ -180,10 +181,7 @@ def test_gear_takes_the_effort_of_its_reduced_inertia():
     variations."""
 
     def wheel(name, inertia):
-        return mq.Body(
-            name, "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, inertia, 0, 0, 0),
-            coordinate_names=(name,),
-        )  # fmt: skip
+        return on_hinge(name, "z", name, inertia=(1, 1, inertia))
 
     gear = CoordinateCoupler("second", "first", Linear(3.0), name="gear")
     model = mq.Model(mq.ArticulatedSystem((wheel("first", 0.5), wheel("second", 0.2))), constraints=(gear,))
@@ -199,10 +197,7 @@ def test_gear_takes_the_effort_of_its_reduced_inertia():
 
 def test_tied_ball_joint_is_kept_and_its_torques_hold_forward():
     """A rod on a ball joint in quaternions, whose end is tied to a place by a rope."""
-    rod = mq.Body(
-        "rod", "ground", mq.joints.SphericalJoint(), mass=1.0, center_of_mass=(0, 0, -0.5),
-        inertia=(0.3, 0.3, 0.01, 0, 0, 0),
-    )  # fmt: skip
+    rod = on_ball("rod", center_of_mass=(0, 0, -0.5), inertia=(0.3, 0.3, 0.01))
     tie = Distance("rod", "ground", (0, 0, -1.0), (0.6, 0.0, -1.0), distance=0.5)
     model = mq.Model(mq.ArticulatedSystem((rod,)), constraints=(tie,))
     start = assemble(model, model.system.integrate(model.start, [0.4, 0.0, 0.0]))

@@ -18,6 +18,7 @@ from myoquat.analysis.control import (
 from myoquat.data import Markers, Motion, motion_of
 from myoquat.joints import quaternion_exp, quaternion_multiply, rotation_matrix
 from myoquat.muscle.coordinates import Marker
+from tests.bodies import on_ball
 
 TIME = np.linspace(0.0, 0.5, 21)
 DOWN = np.array([0.0, 0.0, -9.81])
@@ -25,10 +26,7 @@ HAND = np.array([0.05, 0.0, -0.3])
 
 
 def arm(gravity=DOWN):
-    body = mq.Body(
-        "arm", "ground", mq.joints.SphericalJoint(), mass=2.0, center_of_mass=(0, 0, -0.15),
-        inertia=(0.02, 0.02, 0.002, 0, 0, 0),
-    )  # fmt: skip
+    body = on_ball("arm", mass=2.0, center_of_mass=(0, 0, -0.15), inertia=(0.02, 0.02, 0.002))
     system = mq.ArticulatedSystem((body,), gravity=tuple(gravity))
     return mq.Model(system, markers=(Marker("hand", "arm", tuple(HAND)), Marker("top", "arm", (0.1, 0.1, 0.0))))
 

@@ -28,6 +28,7 @@ from myoquat.joints import quaternion_exp, rotation_matrix
 from myoquat.muscle import PathPoint
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, SmoothSphereHalfSpace
 from myoquat.muscle.laws import Thelen2003
+from tests.bodies import on_ball, on_hinge, on_slide
 
 SLOW = {"weight": 1e-6}
 EMG = Emg([0.0, 0.2, 0.4], ("biceps",), [[0.2], [0.6], [0.1]], "1")
@@ -35,10 +36,7 @@ EMG = Emg([0.0, 0.2, 0.4], ("biceps",), [[0.2], [0.6], [0.1]], "1")
 
 def forearm():
     """A rod on a hinge, one muscle with a rigid tendon."""
-    rod = mq.Body(
-        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.15, 0, 0),
-        inertia=(1e-3, 0.02, 0.02, 0, 0, 0), coordinate_names=("elbow",),
-    )  # fmt: skip
+    rod = on_hinge("rod", "y", "elbow", mass=2.0, center_of_mass=(0.15, 0, 0), inertia=(0.001, 0.02, 0.02))
     path = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.05, 0.0, 0.0))
     law = Thelen2003(900.0, optimal_fiber_length=0.15, tendon_slack_length=0.25, tendon="rigid")
     return mq.Model(mq.ArticulatedSystem((rod,)), (mq.Muscle("biceps", path, law),))
@@ -99,7 +97,7 @@ def test_goals_of_changes_are_sums_of_squared_differences(lifted):
 def test_least_jerk_is_a_polynomial_of_degree_five():
     """The motion is from rest to rest with free accelerations at both ends, where the jerk then vanishes. By the
     calculus of variations x = 5/2 t^2 - 5/2 t^4 + t^5, with an integral of 120."""
-    block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    block = on_slide("block", "x", "x")
     rest = {"x": 0.0, "x_dot": 0.0}, {"x": 1.0, "x_dot": 0.0}
     solution = Problem(
         mq.ArticulatedSystem((block,)), 1.0, (Jerk(),), 40, "midpoint", torques=("x_dot",), initial=rest[0],
@@ -118,7 +116,7 @@ def test_a_goal_that_is_averaged_is_the_integral_over_the_duration():
 
 
 def ball():
-    body = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 0, 1)), mass=1.0, coordinate_names=("height",))
+    body = on_slide("ball", "z", "height")
     floor = ContactHalfSpace("floor", "ground", normal=(0.0, 0.0, 1.0))
     force = SmoothSphereHalfSpace("contact", ContactSphere("round", "ball", radius=0.1), floor, 1e5, dissipation=0.5)
     return mq.Model(mq.ArticulatedSystem((body,)), forces=(force,))
@@ -143,7 +141,7 @@ def test_contact_forces_follow_a_plate_and_carry_the_weight():
 
 def test_orientations_of_sensors_are_followed_by_their_angle():
     """A body on a ball joint turns as a sensor shows it that is mounted askew."""
-    body = mq.Body("arm", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    body = on_ball("arm", inertia=1)
     model = mq.Model(mq.ArticulatedSystem((body,), gravity=(0, 0, 0)))
     time = np.linspace(0.0, 1.0, 11)
     mount = quaternion_exp([0.3, -0.2, 0.5])

@@ -12,18 +12,19 @@ from myoquat.analysis.fits import FitSettings, fit_joint_forces, fit_paths, rang
 from myoquat.analysis.recruitment import JointCone, joint_loads
 from myoquat.data import Motion
 from myoquat.dynamics.constraints import Distance
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant
 from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import ExponentialMuscle, Model, Muscle, PathPoint, muscle_forces
 from myoquat.muscle.actuators import CoordinateActuator, PointActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere, PointSpring, PrescribedForce, SmoothSphereHalfSpace
+from tests.bodies import on_hinge, with_muscles
 
-INERTIA = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
-BASE = Body("base", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, inertia=INERTIA, coordinate_names=("turn",))
-ARM = Body("arm", "base", RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.2, 0.0, 0.0), inertia=INERTIA,
-           position=(0.0, 0.1, 0.0), coordinate_names=("bend",))  # fmt: skip
+BASE = on_hinge("base", "y", "turn", mass=2.0, inertia=0.01)
+ARM = on_hinge(
+    "arm", "z", "bend", parent="base", center_of_mass=(0.2, 0.0, 0.0), inertia=0.01, position=(0.0, 0.1, 0.0)
+)
 LAW = ExponentialMuscle(optimal_length=0.3, max_isometric_force=300.0)
 MUSCLES = tuple(Muscle(name, (PathPoint("base", at), PathPoint("arm", (0.15, 0.02, 0.0))), LAW)
                 for name, at in (("up", (0.0, 0.35, 0.0)), ("down", (-0.1, -0.15, 0.05))))  # fmt: skip
@@ -123,9 +124,7 @@ def test_forces_that_are_not_known_are_rejected():
     fitted = MODEL.with_fitted_paths(
         fit_paths(MODEL, range_poses(MODEL, 200), settings=FitSettings(1e-2, 1e-1, degree=2))
     )
-    lost = replace(
-        fitted, muscles=tuple(replace(muscle, path=replace(muscle.path, anatomy=None)) for muscle in fitted.muscles)
-    )
+    lost = with_muscles(fitted, path=lambda m: replace(m.path, anatomy=None))
     with pytest.raises(ValueError, match=r"muscle 'up': its path is a function of coord.*pulls=fit_joint_forces"):
         at_rest(lost, (JointLoad("arm"),))
     pulls = fit_joint_forces(MODEL, "base", range_poses(MODEL, 100), error=0.5)

@@ -7,16 +7,10 @@ import scipy.integrate
 import myoquat as mq
 from myoquat.analysis.control import BoundaryConstraint, Effort, IntegralGoal, Problem, Refinement
 from myoquat.data import Forces
+from tests.bodies import on_hinge, on_slide
 
-SLED = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
-ROD = mq.Body(
-    "rod",
-    "ground",
-    mq.joints.RevoluteJoint((0, 1, 0)),
-    mass=1.0,
-    inertia=(0.1, 0.1, 0.1, 0, 0, 0),
-    coordinate_names=("a",),
-)
+SLED = on_slide("block", "x", "x")
+ROD = on_hinge("rod", "y", "a", inertia=0.1)
 REST_TO_REST = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
 
 

@@ -20,6 +20,7 @@ from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.bodies import on_ball, on_slide
 
 STATES = [
     "/jointset/slider/height/value",
@@ -33,10 +34,7 @@ CONTROLS = ["/forceset/muscle", "/forceset/motor", "/forceset/reserve_jointset_s
 @pytest.fixture(scope="module")
 def problem():
     """A mass held by a muscle with an elastic tendon, a motor and a reserve."""
-    mass = mq.Body(
-        "mass", "ground", mq.joints.PrismaticJoint((0, 0, -1)), mass=0.5, coordinate_names=("height",),
-        joint_name="slider",
-    )  # fmt: skip
+    mass = on_slide("mass", "-z", "height", mass=0.5, joint_name="slider")
     law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon="elastic")
     path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
     muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())
@@ -111,7 +109,7 @@ def test_guess_starts_at_the_solution(problem, solution, trajectory):
 
 def test_guess_of_a_ball_joint_and_a_free_duration_starts_at_the_trajectory():
     """Quaternions stay normalized between the nodes; the duration is the trajectory's."""
-    ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    ball = on_ball("ball", inertia=0.1)
     system, time = mq.ArticulatedSystem((ball,)), np.linspace(0.0, 0.8, 9)
     turn = np.stack([np.cos(time), np.sin(time), 0 * time, 0 * time], axis=-1)
     states = {f"/jointset/ball/{name}/value": x for name, x in zip(system.coordinate_names, turn.T, strict=True)}

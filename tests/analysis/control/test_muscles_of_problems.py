@@ -12,11 +12,12 @@ from myoquat.analysis.control import Duration, Effort, Ipopt, Problem, TrackPose
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.bodies import on_slide
 
 
 def hanging(tendon):
     """A mass that hangs from a muscle."""
-    mass = mq.Body("mass", "ground", mq.joints.PrismaticJoint((0, 0, -1)), mass=0.5, coordinate_names=("height",))
+    mass = on_slide("mass", "-z", "height", mass=0.5)
     law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon=tendon)
     path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
     muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())

@@ -7,11 +7,11 @@ import myoquat as mq
 from myoquat.analysis.control import Effort, HermiteSimpson, Periodic, Problem
 from myoquat.analysis.control.conditions import periodic_pairs
 from myoquat.analysis.control.points import Names, Point
-from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle.actuators import CoordinateActuator
+from tests.bodies import on_slide
 
-SLED = ArticulatedSystem((Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), coordinate_names=("x",), mass=1.0),),
-                         gravity=(0.0, 0.0, 0.0))  # fmt: skip
+SLED = ArticulatedSystem((on_slide("sled", "x", "x"),), gravity=(0.0, 0.0, 0.0))
 MODEL = mq.Model(SLED, actuators=(CoordinateActuator("x", "x"),))
 BOTH = "'coordinates.x' or 'controls.x'"
 

@@ -17,6 +17,7 @@ from myoquat.analysis.control import (
 )
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp
+from tests.bodies import on_ball
 
 G, HEIGHT, RATIO = 9.81, 2.0, 0.8
 FLIGHT = Equations(("h", "v"), (), lambda point: (point["v"], -G + 0.0 * point["h"]))
@@ -61,7 +62,7 @@ def test_constraints_of_the_whole_see_both_ends_and_all_durations():
 
 def test_poses_of_ball_joints_go_on_across_a_join():
     """A ball joint that follows one motion in two phases: the second begins in the pose in which the first ends."""
-    body = mq.Body("arm", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    body = on_ball("arm", inertia=1)
     system = mq.ArticulatedSystem((body,), gravity=(0, 0, 0))
     time = np.linspace(0.0, 0.4, 9)
     poses = np.array([quaternion_exp([0.0, 3 * t, 0.0]) for t in time])

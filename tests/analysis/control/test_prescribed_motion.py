@@ -9,6 +9,7 @@ from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint, muscle_forces
 from myoquat.muscle.laws import DeGrooteFregly2016
 from tests.analysis.recruitment.circle import forces_on_a_circle, on_a_circle
+from tests.bodies import on_slide
 
 TIME = np.linspace(0.0, 0.5, 26)
 
@@ -16,7 +17,7 @@ TIME = np.linspace(0.0, 0.5, 26)
 @pytest.fixture(scope="module")
 def lifted():
     """A mass that goes up and down on a muscle with an elastic tendon, and the controls behind it."""
-    mass = mq.Body("mass", "ground", mq.joints.PrismaticJoint((0, 0, -1)), mass=0.5, coordinate_names=("height",))
+    mass = on_slide("mass", "-z", "height", mass=0.5)
     law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05)
     path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
     muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())

@@ -31,6 +31,7 @@ from myoquat.dynamics import inverse
 from myoquat.joints.multibody.state import integrate
 from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
 from myoquat.muscle import states
+from tests.bodies import on_ball, on_hinge
 
 
 def rate(point):
@@ -181,12 +182,6 @@ def test_unknown_names_in_formulas_are_named_with_the_formula():
         cart(goals=(OwnGoal(lambda point: point["y"], name="wrong"),)).solve()
 
 
-def test_goals_of_one_name_are_listed_apart():
-    found = cart(goals=(SQUARE, SQUARE)).solve().goals
-    assert list(found) == ["effort", "effort 2"]
-    assert found["effort"] == found["effort 2"]
-
-
 def test_formulas_that_are_not_finite_at_the_guess_are_named():
     logarithm = OwnGoal(lambda point: np.log(point["x"] - 0.5), name="logarithm")
     with pytest.raises(ValueError, match=r"at the guess, the goal 'logarithm' is nan at 0 of the duration \(node 0\)"):
@@ -243,7 +238,7 @@ def test_least_acceleration_is_a_cubic_and_parts_agree():
 
 def test_iterates_play_one_after_another():
     """All iterates of a ball joint that turns, the last of them the solution; who is shown them may stop the search."""
-    ball = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(0.1, 0.2, 0.3, 0, 0, 0))
+    ball = on_ball("ball", inertia=(0.1, 0.2, 0.3))
     system, turned = mq.ArticulatedSystem((ball,)), np.array([0.6, 0.0, 0.8, 0.0])
     torques = dict.fromkeys(system.velocity_names, 1.0)
     problem = Problem(
@@ -267,12 +262,6 @@ def test_iterates_play_one_after_another():
         _ = IterateHistory().motion
     with pytest.raises(ValueError, match="every must be at least 1, not 0"):
         IterateHistory(every=0)
-
-
-def test_lbfgs_finds_the_same_optimum():
-    exact, approximate = (cart().solve(solver=Ipopt(hessian=h)) for h in ("exact", "limited-memory"))
-    assert approximate.success
-    assert approximate.objective == pytest.approx(exact.objective, rel=1e-6)
 
 
 def test_periodic_motion_and_free_duration():
@@ -335,10 +324,7 @@ def test_two_link_has_the_optimum_of_casadi_alone():
 
 
 def swing():
-    rod = mq.Body(
-        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.5),
-        inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
-    )  # fmt: skip
+    rod = on_hinge("rod", "y", "angle", center_of_mass=(0, 0, -0.5), inertia=0.001)
     rest = {"angle": 0.0, "angle_dot": 0.0}, {"angle": 1.5, "angle_dot": 0.0}
     return Problem(
         mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]

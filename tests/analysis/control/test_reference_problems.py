@@ -8,6 +8,7 @@ from scipy.optimize import brentq, fsolve
 
 import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Equations, OwnEndGoal, Problem
+from tests.bodies import on_slide
 
 G = 9.81
 
@@ -40,9 +41,7 @@ def test_brachistochrone_is_the_cycloid():
 def test_least_effort_of_a_damped_sled():
     """D. E. Kirk, Optimal Control Theory, 1970, example 5.1-1: m xddot + xdot = f, least integral of f^2 / 2 from rest
     at 0 to 5 m at 2 m/s in 2 s. The exact motion is that of the linear Hamiltonian system."""
-    sled = mq.Body(
-        "sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, damping=1.0, coordinate_names=("x",)
-    )
+    sled = on_slide("sled", "x", "x", damping=1.0)
     problem = Problem(
         mq.ArticulatedSystem((sled,)), 2.0, (Effort(weight=0.5),), 20, torques=("x_dot",),
         initial={"x": 0, "x_dot": 0}, final={"x": 5, "x_dot": 2},

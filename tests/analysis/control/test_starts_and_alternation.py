@@ -18,9 +18,10 @@ from myoquat.analysis.control import (
 from myoquat.analysis.motion import Sensor
 from myoquat.data import Markers, Orientations
 from myoquat.muscle.coordinates import Marker
+from tests.bodies import on_ball, on_slide
 
-BALL = mq.Body("ball", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(0.1, 0.2, 0.3, 0, 0, 0))
-SLED = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+BALL = on_ball("ball", inertia=(0.1, 0.2, 0.3))
+SLED = on_slide("sled", "x", "x")
 TIME = np.linspace(0.0, 1.0, 11)
 
 

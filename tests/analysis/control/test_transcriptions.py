@@ -21,12 +21,13 @@ from myoquat.analysis.control import (
 from myoquat.analysis.control.discretization import Discretization
 from myoquat.data import Motion
 from myoquat.joints import quaternion_exp, quaternion_multiply
+from tests.bodies import afloat, on_hinge, on_slide
 
 A, C, OMEGA, V = 1.0, 1.8, np.array([1.0, 0.5, 2.0]), np.array([1.0, -2.0, 3.0])
 
 
 def top(velocity_frame="child"):
-    body = mq.Body("top", "ground", mq.joints.FloatingJoint(), mass=1.0, inertia=(A, A, C, 0, 0, 0))
+    body = afloat("top", inertia=(A, A, C))
     return mq.ArticulatedSystem((body,), gravity=(0.0, 0.0, 0.0), velocity_frame=velocity_frame)
 
 
@@ -116,10 +117,7 @@ def sway(point):
 
 def test_multiple_shooting_agrees_with_collocation():
     """A rod on a hinge that is lifted with a bounded speed: goals, path constraints and controls by both."""
-    rod = mq.Body(
-        "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.5),
-        inertia=(1e-3, 1e-3, 1e-3, 0, 0, 0), coordinate_names=("angle",),
-    )  # fmt: skip
+    rod = on_hinge("rod", "y", "angle", center_of_mass=(0, 0, -0.5), inertia=0.001)
     speed = PathConstraint("speed", lambda point: point["angle_dot"], -10.0, 2.0)
     found = [
         Problem(
@@ -140,7 +138,7 @@ def test_multiple_shooting_agrees_with_collocation():
 @pytest.mark.parametrize("method", [Gauss(3), Gauss(4), Radau(3)])
 def test_linear_controls_are_the_best_piecewise_linear_ones(method):
     """A cart of 2 kg whose force shall be 10 t^2: a quadratic program in the forces at the five nodes."""
-    slider = mq.Body("cart", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0, coordinate_names=("x",))
+    slider = on_slide("cart", "x", "x", mass=2.0)
     ends = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.5}}
     goal = OwnGoal(lambda point: (point["x_dot.torque"] - 10 * point.t**2) ** 2)
     posed = Problem(mq.ArticulatedSystem((slider,)), 1.0, (goal,), 4, method, torques=("x_dot",), **ends)

@@ -19,6 +19,7 @@ from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler
 from myoquat.joints.functions import Linear
 from myoquat.muscle.actuators import IntegratingCoordinateActuator
+from tests.bodies import on_hinge, on_slide
 
 SPRING, DAMPING = 4.0, 0.3
 TIME = np.linspace(0.0, 2.0, 101)
@@ -53,10 +54,7 @@ def test_masses_of_a_pendulum_are_found_from_its_motion_and_a_torque():
     """Inertia and mass of a rod on a hinge from its motion under a known torque."""
 
     def rod(mass):
-        return mq.Body(
-            "rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=mass, center_of_mass=(0.0, 0, -0.5),
-            inertia=(0.02, 0.02, 0.002, 0, 0, 0), coordinate_names=("angle",),
-        )  # fmt: skip
+        return on_hinge("rod", "y", "angle", mass=mass, center_of_mass=(0.0, 0, -0.5), inertia=(0.02, 0.02, 0.002))
 
     true, wrong = (mq.ArticulatedSystem((rod(mass),)) for mass in (3.0, 1.0))
     way = mq.simulate(true, [0.0], [0.0], 0.5, step=1e-3, output_step=0.02, torque=np.array([4.0]))
@@ -89,7 +87,7 @@ def test_parameters_are_checked_before_the_solver_starts():
     with pytest.raises(ValueError, match="contradict"):
         Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
     held = CoordinateCoupler("b.angle", "a.angle", Linear(2.0))
-    bodies = [mq.Body(name, "ground", mq.joints.RevoluteJoint(), mass=1.0) for name in "ab"]
+    bodies = [on_hinge(name) for name in "ab"]
     model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(held,))
     still = Motion(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2)))
     for name in ("constraints.0.function.factor", "bodies.a.position.x"):
@@ -100,7 +98,7 @@ def test_parameters_are_checked_before_the_solver_starts():
 def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():
     """A mass of 1 kg moves by 0.1 m in the least time: a constant force of 3 N times the greatest activation. Without
     bounds the activation would start at any value."""
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    sled = on_slide("sled", "x", "x")
     servo = IntegratingCoordinateActuator(
         "servo", "x", optimal_force=3.0, lower=-20.0, upper=20.0, least_activation=0.1, greatest_activation=0.3
     )

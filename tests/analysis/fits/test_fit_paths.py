@@ -12,7 +12,7 @@ from myoquat.data import load_model
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.constraints import CoordinateCoupler
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import RevoluteJoint, SphericalJoint
 from myoquat.muscle import (
     ConditionalPoint,
     Model,
@@ -30,6 +30,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.fitted import powers_up_to
+from tests.bodies import on_hinge, on_slide
 
 RNG = np.random.default_rng(7)
 UPPER = Body("upper", "ground", SphericalJoint(), position=(0.0, 0.0, 0.2))
@@ -78,8 +79,7 @@ def test_polynomials_have_the_wanted_errors_and_a_certificate():
 def test_on_a_coupler_one_coordinate_is_the_variable():
     """Two slides that move as one: the length depends on one coordinate, and only motions that keep the coupler
     count."""
-    bodies = [Body(name, "ground", PrismaticJoint(axis), mass=1.0, coordinate_names=(f"{name}_x",))
-              for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))]  # fmt: skip
+    bodies = [on_slide(name, axis, f"{name}_x") for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))]
     couple = CoordinateCoupler("b_x", "a_x")
     path = (PathPoint("a", (0.0, -1.0, 0.3)), PathPoint("b", (0.5, 0.0, 0.0)))
     ranges = (Coordinate("a_x", (-0.3, 0.3)),)
@@ -174,7 +174,7 @@ def test_impossible_requests_are_rejected():
 
 
 BENT = Model(
-    ArticulatedSystem((Body("rod", "ground", RevoluteJoint((0, 0, 1)), coordinate_names=("turn",)),)),
+    ArticulatedSystem((on_hinge("rod", "z", "turn", mass=0.0),)),
     (
         Muscle(
             "flexor",

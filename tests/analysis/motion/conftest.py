@@ -9,7 +9,7 @@ import pytest
 from myoquat.analysis.motion import landmarks
 from myoquat.data import Markers, Motion, Orientations
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.functions import Linear, SimmSpline
+from myoquat.joints.functions import SimmSpline
 from myoquat.joints.quaternion import quaternion_exp, quaternion_from_matrix, quaternion_multiply, rotation_matrix
 from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model
@@ -118,8 +118,3 @@ def felt(model: Model, motion: Motion, sensors: Any, noise: float = 0.0) -> Orie
 @pytest.fixture(scope="session")
 def recording():
     return Recording
-
-
-@pytest.fixture(scope="session")
-def linear():
-    return Linear

@@ -15,10 +15,11 @@ from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import load_table, motion_from_states, save_table
 from myoquat.data.setups import read_setup
 from myoquat.data.storage import write_motion
-from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.joints import ModelError
 from myoquat.muscle import Muscle, PathPoint, equilibrium_states
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.states import state_names
+from tests.bodies import on_hinge
 
 SMALL_LEG = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -38,10 +39,9 @@ def arm():
     """Two links in a plane and a muscle over both."""
     bones = {"mass": 1.0, "center_of_mass": (0.0, -0.1, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
     bodies = (
-        mq.Body("shank", "ground", RevoluteJoint(), joint_name="knee", coordinate_names=("knee",), **bones),
-        mq.Body("foot", "shank", RevoluteJoint(), joint_name="ankle", coordinate_names=("ankle",),
-                position=(0.0, -0.4, 0.0), **bones),
-    )  # fmt: skip
+        on_hinge("shank", "z", "knee", joint_name="knee", **bones),
+        on_hinge("foot", "z", "ankle", parent="shank", joint_name="ankle", position=(0.0, -0.4, 0.0), **bones),
+    )
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
     muscle = Muscle("calf", path, law=Millard2012(500.0, 0.3, 0.25, tendon="rigid", damping=0.0))
     return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)), (muscle,), name="arm")

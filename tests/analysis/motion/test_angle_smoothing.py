@@ -7,7 +7,8 @@ import pytest
 
 from myoquat.analysis.motion.smoothing import _filtered_angles, smooth_angles
 from myoquat.data import Motion
-from myoquat.joints import ArticulatedSystem, Body, ModelError, SphericalJoint, convert_coordinates, convert_velocities
+from myoquat.joints import ArticulatedSystem, ModelError, convert_coordinates, convert_velocities
+from tests.bodies import on_ball
 
 
 def swinging(leg, frames=80):
@@ -63,6 +64,6 @@ def test_bad_input(leg):
         smooth_angles(motion, 40.0)
     with pytest.raises(ValueError, match="at least 16 frames"):
         smooth_angles(motion.between(0.0, 0.1))
-    nameless = ArticulatedSystem((Body("ball", "ground", SphericalJoint(), mass=1.0),))
+    nameless = ArticulatedSystem((on_ball("ball"),))
     with pytest.raises(ModelError, match="no named angles"):
         smooth_angles(Motion(nameless, np.arange(20) * 0.1, np.tile([1.0, 0, 0, 0], (20, 1))))

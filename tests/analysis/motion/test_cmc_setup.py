@@ -11,10 +11,11 @@ from myoquat.analysis.recruitment import computed_muscle_control
 from myoquat.apps.opensim_tools import forward, run_setup
 from myoquat.data import load_table
 from myoquat.data.setups import CmcSetup, read_setup
-from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.joints import ModelError
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge
 
 SETUP = """<OpenSimDocument Version="20302"><CMCTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
@@ -35,7 +36,7 @@ MOTORS = """<ActuatorSet><objects><CoordinateActuator name="motor"><coordinate>k
 def folder(tmp_path):
     """A limb on a hinge with two muscles, its swing, and what a setup names."""
     bone = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
-    limb = mq.Body("limb", "ground", RevoluteJoint(), coordinate_names=("knee",), **bone)
+    limb = on_hinge("limb", "z", "knee", **bone)
     muscles = []
     for name, side in (("front", 0.1), ("back", -0.1)):
         path = (PathPoint("ground", (side, 0.2, 0.0)), PathPoint("limb", (side / 2, -0.1, 0.0)))
@@ -113,8 +114,8 @@ def test_a_coordinate_without_a_task_is_left_free(folder):
     """A hip without a task over a knee with one. Both have motors, and effort f^2 over their strengths squared. Values
     of OpenSim 4.6's CMCTool with the same files and a window of 1 ms [degrees]."""
     bone = {"mass": 2.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)}
-    thigh = mq.Body("thigh", "ground", RevoluteJoint(), coordinate_names=("hip",), **bone)
-    shank = mq.Body("shank", "thigh", RevoluteJoint(), (0.0, -0.4, 0.0), coordinate_names=("knee",), **bone)
+    thigh = on_hinge("thigh", "z", "hip", **bone)
+    shank = on_hinge("shank", "z", "knee", parent="thigh", position=(0.0, -0.4, 0.0), **bone)
     motors = CoordinateActuator("a", "hip", optimal_force=5.0), CoordinateActuator("b", "knee", optimal_force=20.0)
     model = mq.Model(mq.ArticulatedSystem((thigh, shank), gravity=(0.0, -9.81, 0.0)), actuators=motors, name="limb")
     model.save(folder / "limb.osim", overwrite=True)

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from myoquat.analysis.motion import (
     MotionWarning,
@@ -25,10 +24,11 @@ from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import Distance, OnSurface, PointLoop, PolynomialCoupler, Weld
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import Axis, CustomJoint, RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Marker
 from tests.analysis.motion.conftest import felt, shown
+from tests.bodies import on_ball, on_hinge
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
 FRAMES, RATE, NOISE = 40, 100.0, 0.01
@@ -67,10 +67,10 @@ def four_bar():
     """A plane linkage closed by a weld of six rows, of which three hold already."""
     names = ("crank", "upper", "lower")
     bodies = tuple(
-        Body(name, before, RevoluteJoint(), (0.0 if k == 0 else length, 0.0, 0.0), mass=1.0)
+        on_hinge(name, parent=before, position=(0.0 if k == 0 else length, 0.0, 0.0))
         for k, (name, before, length) in enumerate(zip(names, ("ground", *names), (0.0, 0.2, 0.5), strict=False))
     )
-    last = Body("last", "ground", RevoluteJoint(), (0.45, 0.0, 0.0), mass=1.0)
+    last = on_hinge("last", position=(0.45, 0.0, 0.0))
     weld = Weld("lower", "last", (0.4, 0.0, 0.0), (0.1, 0.05, 0.0), name="closed")
     return (*bodies, last), (weld,)
 
@@ -78,8 +78,8 @@ def four_bar():
 def sliding():
     """A ball joint and a hinge whose tip stays on an ellipsoid of the ground."""
     bodies = (
-        Body("upper", "ground", SphericalJoint(), (0.0, 0.3, 0.0), mass=1.0),
-        Body("lower", "upper", RevoluteJoint(Z), (0.0, -0.3, 0.0), mass=1.0),
+        on_ball("upper", position=(0.0, 0.3, 0.0)),
+        on_hinge("lower", Z, parent="upper", position=(0.0, -0.3, 0.0)),
     )
     shell = OnSurface("ground", "lower", second_point=(0.0, -0.25, 0.0), radii=(0.2, 0.3, 0.25), name="shell")
     return bodies, (shell,)
@@ -169,29 +169,6 @@ def test_no_direction_along_the_constraints_lowers_the_cost(model):
         assert np.abs(g).max() > 1e-4  # it is no free minimum
 
 
-def test_scipy_finds_no_better_pose(model):
-    """SLSQP from the solution and from the true pose, on the tangent space of the first."""
-    motion = motion_of(model)
-    markers = shown(model, motion, NOISE)
-    fit = inverse_kinematics(model, markers)
-    for row in (0, 17, 39):
-        one = Markers(markers.time[row : row + 1], markers.names, markers.positions[row : row + 1])
-        at = lambda v, row=row: model.system.integrate(fit.q[row], v)  # noqa: E731
-        phi = lambda v, at=at: np.concatenate([c.position(model.system, at(v), 0.0) for c in model.constraints])  # noqa: E731
-        rows = np.linalg.svd(slopes(model.system, fit.q[row : row + 1], lambda q: np.concatenate(
-            [c.position(model.system, q, 0.0) for c in model.constraints], axis=-1))[0])  # fmt: skip
-        kept = rows[2][: int((rows[1] > 1e-8).sum())]  # SLSQP takes no redundant rows
-        found = minimize(
-            lambda v, one=one, at=at: 1e3 * cost(model, one, at(v)[None])[0],
-            model.system.difference(fit.q[row], motion.q[row]),
-            constraints={"type": "eq", "fun": lambda v, phi=phi, kept=kept: kept @ phi(v)},
-            method="SLSQP", options={"ftol": 1e-13, "maxiter": 200},
-        )  # fmt: skip
-        assert np.abs(phi(found.x)).max() < 1e-6
-        assert fit.cost[row] <= found.fun / 1e3 + 1e-7
-        assert np.abs(np.sin(found.x / 2)).max() < 1e-3  # but for full turns
-
-
 def test_constraints_that_are_said_twice_change_nothing():
     model = built(girdle)
     motion = motion_of(model)
@@ -261,7 +238,7 @@ def test_a_weight_makes_a_constraint_a_task():
 
 
 def test_a_coordinate_may_depend_on_several():
-    bodies = tuple(Body(n, "ground", RevoluteJoint(Z), (k * 1.0, 0.0, 0.0), mass=1.0) for k, n in enumerate("abc"))
+    bodies = tuple(on_hinge(n, Z, position=(k * 1.0, 0.0, 0.0)) for k, n in enumerate("abc"))
     names = [f"{name}.angle" for name in "abc"]
     product = PolynomialCoupler(names[2], tuple(names[:2]), (2.0,), ((1, 1),))
     markers = tuple(Marker(n, n, (0.2, 0.1, 0.0)) for n in "abc")
@@ -392,7 +369,7 @@ def test_opensim_finds_the_same_poses(folder, in_opensim, weight):
 
 def test_wanted_values_of_a_locked_coordinate_are_reported():
     """It stays where the fit starts."""
-    arm = Body("arm", "ground", RevoluteJoint(Y), coordinate_names=("swing",))
+    arm = on_hinge("arm", Y, "swing", mass=0.0)
     hand = Body("hand", "arm", RevoluteJoint(Z), coordinate_names=("turn",), position=X)
     model = Model(ArticulatedSystem((arm, hand)), coordinates=(Coordinate("turn", locked=True),), start_q=(0.0, 0.3),
                   markers=(Marker("tip", "hand", Y),))  # fmt: skip

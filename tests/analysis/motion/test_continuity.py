@@ -78,17 +78,6 @@ def test_a_frame_alone_and_among_others_agrees_and_nothing_jumps(seed):
         assert abs(alone.q[0, 1]) <= np.pi / 2
 
 
-def test_with_a_start_for_each_frame_neighbours_change_no_bit():
-    model, q = runner(1)
-    markers, start = shown(model, q), q + 0.1
-    fit = inverse_kinematics(model, markers, start=start)
-    for row in (0, 17, 59):
-        one = Markers(TIME[row : row + 1], markers.names, markers.positions[row : row + 1])
-        np.testing.assert_array_equal(inverse_kinematics(model, one, start=start[row : row + 1]).q[0], fit.q[row])
-    half = inverse_kinematics(model, markers.between(0.0, 0.5), start=start[:31])
-    np.testing.assert_array_equal(half.q, fit.q[:31])
-
-
 @pytest.mark.parametrize("joint", [RevoluteJoint(Z), CustomJoint(("turn",), (Axis(Z, 0),), (), ("rad",))])
 def test_a_hinge_turns_on_past_half_a_turn_and_keeps_to_its_range(joint):
     x = np.linspace(2.5, 15.0, 60)[:, None]

@@ -17,12 +17,12 @@ from myoquat.joints.types import (
     EulerJoint,
     FloatingJoint,
     PlanarJoint,
-    RevoluteJoint,
     SphericalJoint,
     UniversalJoint,
 )
 from myoquat.kernels import compile
 from myoquat.muscle.coordinates import Coupler, Marker
+from tests.bodies import on_hinge
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
 BENT = Polynomial((0.01, 0.3, -0.2, 0.1))
@@ -42,11 +42,11 @@ JOINTS = {
 def chain(joint):
     """A joint between two hinges, with two markers on each body."""
     bodies = (
-        Body("first", "ground", RevoluteJoint((0.0, 0.6, 0.8)), (0.1, 0.2, 0.0), mass=1.0),
+        on_hinge("first", (0.0, 0.6, 0.8), position=(0.1, 0.2, 0.0)),
         Body(
             "second", "first", joint, (0.0, -0.3, 0.1), mass=1.0, coordinate_names=getattr(joint, "coordinates", None)
         ),
-        Body("third", "second", RevoluteJoint(X), (0.2, 0.0, 0.1), mass=1.0),
+        on_hinge("third", X, parent="second", position=(0.2, 0.0, 0.1)),
     )
     rng = np.random.default_rng(4)
     markers = tuple(Marker(f"{b.name}{k}", b.name, tuple(rng.normal(size=3) * 0.2)) for b in bodies for k in range(2))

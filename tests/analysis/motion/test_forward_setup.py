@@ -17,7 +17,7 @@ from myoquat.data.motions import Motion
 from myoquat.data.osim.force_set import read_force_set
 from myoquat.data.setups import ForwardSetup, read_setup
 from myoquat.data.setups.analyses import ForceReporterSetup
-from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.joints import ModelError
 from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.forces import (
@@ -30,6 +30,7 @@ from myoquat.muscle.forces import (
 )
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import PathActuator, Thelen2003
+from tests.bodies import on_hinge
 
 SETUP = """<OpenSimDocument Version="40000"><ForwardTool name="limb"><model_file>limb.osim</model_file>
 <force_set_files>motors.xml</force_set_files><results_directory>found</results_directory>
@@ -69,8 +70,8 @@ def storage(name, labels, rows):
 def folder(tmp_path):
     """A thigh, whose hinge is locked but for a start elsewhere, and a shank with two elastic muscles."""
     bone = {"mass": 1.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)}
-    thigh = mq.Body("thigh", "ground", RevoluteJoint(), coordinate_names=("hip",), **bone)
-    shank = mq.Body("shank", "thigh", RevoluteJoint(), (0.0, -0.4, 0.0), coordinate_names=("knee",), **bone)
+    thigh = on_hinge("thigh", "z", "hip", **bone)
+    shank = on_hinge("shank", "z", "knee", parent="thigh", position=(0.0, -0.4, 0.0), **bone)
     muscles = []
     for name, side in (("front", 0.05), ("back", -0.05)):
         path = (PathPoint("thigh", (side, -0.1, 0.0)), PathPoint("shank", (side, -0.1, 0.0)))
@@ -197,7 +198,7 @@ def test_without_states_the_model_s_own_start(folder):
 
 
 def test_springs_and_what_has_no_column(tmp_path):
-    hinge = mq.Body("shank", "ground", RevoluteJoint(), coordinate_names=("knee",), mass=1.0, damping=0.1)
+    hinge = on_hinge("shank", "z", "knee", damping=0.1)
     forces = (
         CoordinateSpring("spring", "knee", stiffness=3.0, rest=0.1, damping=0.2),
         PointSpring("rope", "ground", "shank", (1.0, 0.0, 0.0), (0.0, -1.0, 0.0), 5.0, 0.1),
@@ -276,7 +277,7 @@ def test_delayed_actuators_begin_with_the_file_of_states_and_are_seen_in_it(fold
 
 def test_an_actuator_without_a_controller_does_nothing(tmp_path):
     """A pendulum, m l^2 x'' = -m g l sin x, beside a string that nothing pulls: small oscillations in closed form."""
-    bob = mq.Body("bob", "ground", RevoluteJoint(), coordinate_names=("x",), mass=1.0, center_of_mass=(0.0, -0.4, 0.0))
+    bob = on_hinge("bob", "z", "x", center_of_mass=(0.0, -0.4, 0.0))
     path = PathPoint("ground", (0.2, 0.0, 0.0)), PathPoint("bob", (0.1, -0.3, 0.0))
     system = mq.ArticulatedSystem((bob,), gravity=(0.0, -9.81, 0.0))
     mq.Model(system, (Muscle("string", path, PathActuator(100.0)),), name="bob", start_q=(1e-3,)).save(

@@ -8,9 +8,8 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from myoquat.analysis.motion import MotionWarning, Sensor, inverse_kinematics
-from myoquat.analysis.motion.problem import PoseProblem, rotation_vector
+from myoquat.analysis.motion.problem import rotation_vector
 from myoquat.data import Markers, Orientations
-from myoquat.dynamics.factor import ancestors
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle.coordinates import Coordinate
@@ -31,12 +30,6 @@ def model(request):
 
 
 # ---- the equations -----------------------------------------------------------------------------------------------
-
-
-def test_a_tree_is_eliminated_without_fill_in(model):
-    problem = PoseProblem(model.system, model.markers)
-    entries = sum(len(above) for _, above in problem.order)
-    assert entries == sum(len(above) for _, above in ancestors(model.system))
 
 
 def test_rotation_vectors_up_to_half_a_turn(rng):

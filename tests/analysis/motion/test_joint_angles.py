@@ -9,17 +9,16 @@ from myoquat.analysis.motion.joint_angles import ISB
 from myoquat.data import Motion
 from myoquat.joints import (
     ArticulatedSystem,
-    Body,
-    SphericalJoint,
     quaternion_exp,
     quaternion_multiply,
     random_quaternions,
     rotation_matrix,
 )
 from myoquat.joints.sequences import SEQUENCES
+from tests.bodies import on_ball
 
-UPPER = Body("upper", "ground", SphericalJoint(), mass=1.0, joint_name="shoulder")
-LOWER = Body("lower", "upper", SphericalJoint(), mass=1.0)
+UPPER = on_ball("upper", joint_name="shoulder")
+LOWER = on_ball("lower", parent="upper")
 ARM = ArticulatedSystem((UPPER, LOWER))
 STILL = [1.0, 0.0, 0.0, 0.0]
 

@@ -13,10 +13,11 @@ from myoquat.analysis.motion import FittedMotion
 from myoquat.analysis.recruitment import MuscleTorques, Redundancy, Tracking, emg_driven, redundancy, track
 from myoquat.apps.viewer.sources import film_of
 from myoquat.data import Emg, Forces, Motion, MotionLike, motion_of
+from tests.bodies import on_hinge, on_slide
 
 TIME = np.linspace(0.0, 0.4, 21)
 MEMBERS = ("time", "system", "model", "q", "u", "udot", "activation", "force", "loads", "to_motion", "to_dataframe")
-ROD = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+ROD = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.5, 0, 0))
 PATH = (mq.muscle.PathPoint("ground", (0.0, 0.0, 0.4)), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0)))
 LAW = mq.muscle.laws.Thelen2003(500.0, 0.3, 0.2, tendon="rigid")
 MODEL = mq.Model(mq.ArticulatedSystem((ROD,)), (mq.Muscle("biceps", PATH, LAW),))
@@ -139,7 +140,7 @@ def test_results_carry_what_they_know():
 def test_contacts_are_loads_of_a_trajectory():
     """On the scale below a ball: the impulse of its contacts and of gravity is the change of its momentum."""
     forces = mq.muscle.forces
-    ball = mq.Body("ball", "ground", mq.joints.PrismaticJoint((0, 1, 0)), mass=1.0)
+    ball = on_slide("ball", "y")
     surfaces = forces.ContactSphere("round", "ball", radius=0.1), forces.ContactHalfSpace("floor", "ground")
     contact = forces.HuntCrossley("contact", (forces.ContactMaterial(surfaces, stiffness=1e4),))
     system = mq.ArticulatedSystem((ball,), gravity=(0, -9.81, 0))

@@ -20,9 +20,10 @@ from myoquat.joints.quaternion import (
     rotation_matrix,
 )
 from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_euler
-from myoquat.joints.types import FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.bodies import on_hinge
 
 RATE = 100.0
 INERTIA = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
@@ -201,7 +202,7 @@ def test_wrong_input(rng):
 def test_a_prescribed_coordinate_moves_as_its_function_says():
     """Recorded with noise, and driving another one by a coupler."""
     names, rest = ("a", "b"), {"mass": 1.0, "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
-    bodies = [Body(name, "ground", RevoluteJoint((0, 1, 0)), coordinate_names=(name,), **rest) for name in names]
+    bodies = [on_hinge(name, "y", name, **rest) for name in names]
     model = Model(ArticulatedSystem(tuple(bodies)), coordinates=(Coordinate("a", prescribed=Sine(0.3, 4.0, 0.2, 0.1)),),
                   couplers=(Coupler("geared", "b", "a", Linear(0.5, 0.1)),))  # fmt: skip
     t = 0.7 + np.linspace(0.0, 0.5, 51)

@@ -12,9 +12,10 @@ from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.data import load_model
 from myoquat.data.files import file_name, write_text
 from myoquat.data.setups import read_setup
-from myoquat.joints import ModelError, RevoluteJoint
+from myoquat.joints import ModelError
 from myoquat.muscle import Muscle, PathPoint
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge
 
 SETUP = """<OpenSimDocument Version="40000"><AnalyzeTool name="swing"><model_file>limb.osim</model_file>
 <coordinates_file>swing.mot</coordinates_file><initial_time>0</initial_time><final_time>1</final_time><results_directory>out</results_directory><AnalysisSet><objects>
@@ -29,8 +30,8 @@ def folder(tmp_path):
     place = tmp_path / "setup"
     place.mkdir()
     (tmp_path / "victim").mkdir()
-    limb = mq.Body("limb", "ground", RevoluteJoint(), mass=1.0, coordinate_names=("knee",))
-    foot = mq.Body("foot", "limb", RevoluteJoint(), (0.0, -0.4, 0.0), mass=1.0, coordinate_names=("ankle",))
+    limb = on_hinge("limb", "z", "knee")
+    foot = on_hinge("foot", "z", "ankle", parent="limb", position=(0.0, -0.4, 0.0))
     path = (PathPoint("ground", (0.1, 0.2, 0.0)), PathPoint("foot", (0.05, -0.1, 0.0)))
     muscle = Muscle("front", path, law=Millard2012(400.0, 0.15, 0.15, tendon="rigid", damping=0.0))
     mq.Model(mq.ArticulatedSystem((limb, foot)), (muscle,), name="limb").save(place / "limb.osim")

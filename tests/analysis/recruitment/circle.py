@@ -4,9 +4,9 @@ import numpy as np
 
 from myoquat.data import Motion
 from myoquat.dynamics.constraints import Distance
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import Model
+from tests.bodies import on_hinge, on_slide
 
 MASS, INERTIA, DURATION = 2.0, 0.3, 0.6
 
@@ -16,9 +16,9 @@ def on_a_circle(frames=61):
     are the moment at the hinge and the force along y alone that cause this."""
     slow = {"mass": MASS, "inertia": (INERTIA,) * 3 + (0,) * 3}
     bodies = (
-        Body("x", "ground", PrismaticJoint((1, 0, 0)), coordinate_names=("x",)),
-        Body("h", "ground", RevoluteJoint((0, 0, 1)), coordinate_names=("h",), **slow),
-        Body("y", "x", PrismaticJoint((0, 1, 0)), coordinate_names=("y",), **slow),
+        on_slide("x", "x", "x", mass=0.0),
+        on_hinge("h", "z", "h", **slow),
+        on_slide("y", "y", "y", parent="x", **slow),
     )
     model = Model(ArticulatedSystem(bodies), constraints=(Distance("y", "ground", distance=1.0),))
     t = np.linspace(0.0, DURATION, frames)

@@ -4,10 +4,10 @@ import numpy as np
 
 from myoquat.analysis.recruitment import Reserve
 from myoquat.data import Motion
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import Model, Muscle, PathPoint, path_lengths
 from myoquat.muscle.laws import Millard2012, Thelen2003
+from tests.bodies import on_hinge
 
 STRENGTH = 8.0  # [N m] of the reserves
 LEAST = 0.01
@@ -18,21 +18,18 @@ ENDS = (  # of arm muscles across the shoulder, the elbow, or both: bodies and p
 )  # fmt: skip
 
 
-def arm(law_name):
+def arm(law_name, **changes):
     """Two links in a plane, hinges, and six muscles, with fast and slow fibers."""
-    system = ArticulatedSystem((
-        Body("upper", "ground", RevoluteJoint((0, 0, 1)), mass=1.8, center_of_mass=(0, -0.14, 0),
-             inertia=(0.01, 0.002, 0.01, 0, 0, 0)),
-        Body("lower", "upper", RevoluteJoint((0, 0, 1)), (0, -0.29, 0), mass=1.2, center_of_mass=(0, -0.18, 0),
-             inertia=(0.02, 0.001, 0.02, 0, 0, 0)),
-    ))  # fmt: skip
+    lower = {"position": (0, -0.29, 0), "center_of_mass": (0, -0.18, 0), "inertia": (0.02, 0.001, 0.02)}
+    upper = on_hinge("upper", mass=1.8, center_of_mass=(0, -0.14, 0), inertia=(0.01, 0.002, 0.01))
+    system = ArticulatedSystem((upper, on_hinge("lower", parent="upper", mass=1.2, **lower)))
     middle = np.array([[0.5, 1.0]])
     points = [tuple(PathPoint(body, (*at, 0.0)) for body, at in ((e[0], e[1]), (e[2], e[3]))) for e in ENDS]
     bare = Model(system, tuple(Muscle(f"m{k}", path, Thelen2003(1.0, 0.1, 0.1)) for k, path in enumerate(points)))
     muscles = []
     for k, (path, length) in enumerate(zip(points, path_lengths(bare, middle)[0], strict=True)):
         numbers = (500.0 + 60 * k, 0.5 * length, 0.5 * length)
-        common = {"max_contraction_velocity": 6.0 + k % 3, "tendon": "rigid", "minimum_activation": LEAST}
+        common = {"max_contraction_velocity": 6.0 + k % 3, "tendon": "rigid", "minimum_activation": LEAST} | changes
         law = Millard2012(*numbers, damping=0.1, **common) if law_name == "millard" else Thelen2003(*numbers, **common)
         muscles.append(Muscle(f"m{k}", path, law))
     return Model(system, tuple(muscles))

@@ -3,20 +3,16 @@
 It is equal to the bit where no frame starts from another, and to the solver's tolerance where it does.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from myoquat.analysis.recruitment import Effort, MetabolicEffort, redundancy, static_optimization
 from myoquat.data import Motion
 from myoquat.dynamics import inverse_dynamics
-from myoquat.dynamics.constraints import Distance, assemble
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
-from myoquat.muscle import ExponentialMuscle, Model, equilibrium_states
+from myoquat.muscle import ExponentialMuscle, equilibrium_states
 from myoquat.muscle.metabolics import Bhargava2004
 from tests.analysis.recruitment.planar_arm import arm, frames_of, reserves_of, smooth
+from tests.bodies import with_muscles
 
 FRAMES = 12
 LONG = 40  # frames, of which most start from others
@@ -24,8 +20,7 @@ WEIGHTS = np.random.default_rng(3).uniform(0.5, 2.0, (LONG, 6))
 
 
 def affine():
-    model = arm("thelen")
-    return replace(model, muscles=tuple(replace(m, law=ExponentialMuscle(0.3, 500.0)) for m in model.muscles))
+    return with_muscles(arm("thelen"), law=ExponentialMuscle(0.3, 500.0))
 
 
 def recruited(model, frames, effort_of=None, **options):
@@ -53,29 +48,15 @@ def statically(model):
 
 
 def equilibrium():
-    model = arm("millard")
-    laws = [replace(m.law, tendon="elastic") for m in model.muscles]
-    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    model = arm("millard", tendon="elastic")
     rng = np.random.default_rng(5)
     q, a = rng.uniform(0.0, 1.5, (FRAMES, 2)), rng.uniform(0.0, 1.0, (FRAMES, 6))
     return lambda rows: (equilibrium_states(model, q[rows], a[rows]),)
 
 
-def assembled():
-    """A chain of three links whose end is held to a circle, from poses off it."""
-    links = [Body(f"b{k}", f"b{k - 1}" if k else "ground", RevoluteJoint((0, 0, 1)), (0, -0.3 * (k > 0), 0), mass=1.0)
-             for k in range(3)]  # fmt: skip
-    rod = Distance("b2", "ground", (0.0, -0.3, 0.0), (0.2, -0.6, 0.0), distance=0.25)
-    model = Model(ArticulatedSystem(tuple(links)), constraints=(rod,))
-    q = np.random.default_rng(6).uniform(-0.8, 0.8, (FRAMES, 3))
-    return lambda rows: (assemble(model, q[rows]),)
-
-
 def stretched():
     """Poses held still: elastic tendons link frames in time, by the speeds of their fibers, and by nothing else."""
-    model = arm("thelen")
-    laws = [replace(m.law, tendon="elastic") for m in model.muscles]
-    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    model = arm("thelen", tendon="elastic")
     q, zero = np.tile([0.4, 0.9], (FRAMES, 1)), np.zeros((FRAMES, 2))
 
     def solve(rows):
@@ -106,7 +87,6 @@ SOLVERS = {  # what solves frames, how many of them, and a tolerance, 0 for equa
     "redundancy, elastic tendons at rest": (stretched, FRAMES, 1e-6),
     "static optimization, Thelen's law": (lambda: statically(arm("thelen")), FRAMES, 0.0),
     "equilibria of elastic tendons": (equilibrium, FRAMES, 0.0),
-    "assemble": (assembled, FRAMES, 0.0),
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ The references are Newton and Euler at every body, the power of ideal constraint
 OpenSim's reactions of the same motion.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from myoquat.analysis.motion import differentiate, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_derivatives, consistent_motion, joint_loads
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.data import Motion, load_model
+from myoquat.data import Motion
 from myoquat.dynamics import external_force
 from myoquat.dynamics.constraints import (
     ConstraintArrays,
@@ -24,16 +24,17 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
-from myoquat.joints.types import EulerJoint, FloatingJoint, PrismaticJoint, RevoluteJoint
+from myoquat.joints.types import EulerJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
-from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
+from tests.analysis.recruitment.reactions import of_opensim
 from tests.analysis.recruitment.shoulders import limb
+from tests.bodies import afloat, on_hinge, on_slide
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(300.0, optimal_fiber_length=0.3, tendon_slack_length=0.2, tendon="rigid")
@@ -105,56 +106,27 @@ def test_forward_the_model_moves_as_its_constraints_let_it(arm, rng):
     np.testing.assert_allclose(other.constraints.multipliers, free.constraints.multipliers, atol=1e-8 * scale)
 
 
-def test_newton_and_euler_with_ball_joints(rng):
-    """The library's shoulder in quaternions, held by two points on the ribs and a ligament."""
-    ball = replace(load_model("thoracoscapular"), muscles=())
-    q = assemble(ball, ball.system.integrate(np.tile(ball.start, (3, 1)), rng.uniform(-0.1, 0.1, (3, ball.system.nu))))
-    u = rng.normal(size=(3, ball.system.nu))
-    motion = consistent_motion(ball, Motion(ball, [0.0, 0.1, 0.2], q, u, rng.normal(size=u.shape)))
-    found = joint_loads(ball, motion)
-    assert found.undetermined == ()
-    np.testing.assert_array_equal(found.of("humerus").force, found.of("humerus", frame="thorax").force)
-    name = found.constraints.names[0]
-    on_ribs, on_blade = (found.constraints.of(name, on=body) for body in ("thorax", "scapula"))
-    np.testing.assert_allclose(on_ribs.force, -on_blade.force, atol=1e-12)
-    acting = on_bodies(ball, motion, found.wrench) + found.applied
-    acting = acting + found.constraints.motion.wrenches(found.constraints.multipliers)
-    missing = momentum_missing(ball, motion, acting, ball.system.gravity)
-    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
-
-
 # ---- redundant constraints ---------------------------------------------------------------------------------
 
 
-@dataclass
-class FourBar:
+def four_bar(axes):
     """A four-bar in the plane, its loop closed at the rocker, and a pendulum on the crank."""
 
-    axes: str
-    rows: tuple[PointLoop, ...] = ()
+    def bar(name, parent, length, at=(0.0, 0.0, 0.0)):
+        inertia = (1e-4, length**2 / 12, length**2 / 12)
+        return on_hinge(name, "z", None, parent, at, center_of_mass=(length / 2, 0, 0.02), inertia=inertia)
 
-    @property
-    def model(self):
-        def bar(name, parent, length, at=(0.0, 0.0, 0.0)):
-            inertia = (1e-4, length**2 / 12, length**2 / 12, 0.0, 0.0, 0.0)
-            return Body(name, parent, RevoluteJoint(Z), at, mass=1.0, center_of_mass=(length / 2, 0, 0.02),
-                        inertia=inertia)  # fmt: skip
-
-        bodies = (bar("crank", "ground", 0.3), bar("coupler", "crank", 0.8, (0.3, 0, 0)),
-                  bar("rocker", "ground", 0.6, (0.7, 0.1, 0.0)), bar("bob", "crank", 0.2, (0.1, 0.0, 0.1)))  # fmt: skip
-        loop = PointLoop("coupler", "rocker", (0.8, 0, 0), (0.6, 0, 0), axes=self.axes, name="pin")
-        return Model(ArticulatedSystem(bodies, gravity=(0, -9.81, 0)), constraints=(loop,))
-
-    def motion(self, model, rng):
-        q = assemble(model, np.tile([0.5, 0.2, 2.0, 0.3], (4, 1)) + rng.uniform(-0.1, 0.1, (4, 4)))
-        motion = Motion(model, 0.1 * np.arange(4), q, rng.normal(size=(4, 4)), rng.normal(size=(4, 4)))
-        return consistent_motion(model, motion)
+    bodies = (bar("crank", "ground", 0.3), bar("coupler", "crank", 0.8, (0.3, 0, 0)),
+              bar("rocker", "ground", 0.6, (0.7, 0.1, 0.0)), bar("bob", "crank", 0.2, (0.1, 0.0, 0.1)))  # fmt: skip
+    loop = PointLoop("coupler", "rocker", (0.8, 0, 0), (0.6, 0, 0), axes=axes, name="pin")
+    return Model(ArticulatedSystem(bodies, gravity=(0, -9.81, 0)), constraints=(loop,))
 
 
 def test_joints_that_redundant_constraints_leave_determined_are_reported_others_are_not(rng):
     """The third row of the pin says nothing in the plane: what crosses the plane in the loop is open, and only that."""
-    plain, double = FourBar("xy").model, FourBar("xyz").model
-    motion = FourBar("xy").motion(plain, rng)
+    plain, double = four_bar("xy"), four_bar("xyz")
+    q = assemble(plain, np.tile([0.5, 0.2, 2.0, 0.3], (4, 1)) + rng.uniform(-0.1, 0.1, (4, 4)))
+    motion = consistent_motion(plain, Motion(plain, 0.1 * np.arange(4), q, *rng.normal(size=(2, 4, 4))))
     expected, found = joint_loads(plain, motion), joint_loads(double, replace(motion, system=double.system))
     assert expected.undetermined == ()
     assert found.undetermined == ("crank", "coupler", "rocker")
@@ -225,7 +197,7 @@ def test_what_is_not_known_is_named(arm, rng):
     motion, tensions = moving(arm, rng)
     with pytest.raises(ModelError, match="force 'odd': it does not say on which bodies it acts"):
         joint_loads(replace(arm, forces=(Unplaced("odd"),)), motion, tensions)
-    ball = Body("ball", "ground", FloatingJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    ball = afloat("ball", inertia=0.1)
     rolls = Model(ArticulatedSystem((ball,)), constraints=(Rolling("ball", 0.5),))
     still = Motion(rolls, [0.0], [[0, 0, 0.5, 1.0, 0, 0, 0]], np.zeros((1, 6)), np.zeros((1, 6)))
     with pytest.raises(ModelError, match="it holds velocities"):
@@ -266,7 +238,7 @@ def test_derivatives_of_a_consistent_motion_belong_to_its_poses(arm):
 
 def test_redundant_constraints_of_coordinates_leave_no_joint_open():
     """They act within joints: two masses on a rail, coupled twice, carry their weight."""
-    bodies = tuple(Body(name, "ground", PrismaticJoint((1, 0, 0)), mass=2.0) for name in ("a", "b"))
+    bodies = tuple(on_slide(name, mass=2.0) for name in ("a", "b"))
     couple = CoordinateCoupler("b.position", "a.position")
     model = Model(ArticulatedSystem(bodies), constraints=(couple, couple))
     still = Motion(model, [0.0], np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
@@ -276,7 +248,7 @@ def test_redundant_constraints_of_coordinates_leave_no_joint_open():
 
 
 def test_a_lock_among_the_constraints_is_that_of_its_coordinate():
-    bob = Body("bob", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0), coordinate_names=("x",))
+    bob = on_hinge("bob", "y", "x", mass=2.0, center_of_mass=(0.5, 0, 0))
     swing = Motion(ArticulatedSystem((bob,)), [0.0], [[0.3]], [[0.0]], [[0.0]])
     for held in ({"constraints": (Locked("x"),)}, {"coordinates": (Coordinate("x", locked=True),)}):
         load = joint_loads(Model(swing.system, **held), swing).of("bob", frame="bob")

@@ -13,7 +13,8 @@ from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
-from tests.analysis.recruitment.shoulders import shoulder
+from tests.analysis.recruitment.shoulders import shoulder, turning
+from tests.bodies import with_muscles
 
 CONVEX = ActivationDynamics(0.02, 0.08, form="quadratic")
 
@@ -23,10 +24,7 @@ def arm(dynamics=CONVEX, law=None, frames=24):
     model = shoulder(lambda k: law or CubicExponentialMuscle(0.3, 300.0 + 20 * k), dynamics=dynamics)
     system, t = model.system, 0.01 * np.arange(frames)
     swing = np.stack([0.1 * np.sin(25 * t), 0.15 * np.sin(35 * t + 1), 0.1 * np.cos(30 * t)], axis=-1)
-    q = np.array([system.integrate(system.neutral(), v) for v in swing])
-    u = np.gradient(swing, t, axis=0)
-    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    return model, motion, [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
+    return model, turning(system, t, swing), [Reserve(name, 20.0, 5.0) for name in system.velocity_names]
 
 
 def solved(model, motion, reserves, dynamics, **arguments):
@@ -62,7 +60,7 @@ def test_dynamics_that_take_no_time_leave_frames_as_they_are():
     np.testing.assert_allclose(found.activation, free.activation, atol=1e-9)
     assert found.trial.status == Status.SOLVED
     assert found.trial.linked == 0
-    still = replace(model, muscles=tuple(replace(m, activation_dynamics=None) for m in model.muscles))
+    still = with_muscles(model, activation_dynamics=None)
     np.testing.assert_array_equal(solved(still, motion, reserves, Coupled()).activation, free.activation)
 
 

@@ -18,11 +18,11 @@ from myoquat.analysis.recruitment.redundancy import tendons
 from myoquat.analysis.recruitment.redundancy.solving import reachable
 from myoquat.data import Motion
 from myoquat.dynamics import inverse_dynamics
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint, muscle_torques
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, Thelen2003
 from myoquat.muscle.states import rates
+from tests.bodies import on_hinge, with_muscles
 
 LAWS = [law(600.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)
         for law in (Millard2012, Thelen2003, DeGrooteFregly2016)]  # fmt: skip
@@ -31,7 +31,7 @@ LAWS = [law(600.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)
 def forearm(law):
     """A hinge with two flexors and an extensor of a law, and one without a tendon of its own."""
     inertia = (0.01, 0.04, 0.04, 0.0, 0.0, 0.0)
-    rod = Body("rod", "ground", RevoluteJoint((0.0, 1.0, 0.0)), mass=2.0, center_of_mass=(0.2, 0, 0), inertia=inertia)
+    rod = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.2, 0, 0), inertia=inertia)
     ends = {"long": (0.3, 0.045), "short": (0.28, 0.06), "back": (-0.31, 0.025)}
     muscles = [Muscle(name, (PathPoint("ground", (0.0, 0.0, z)), PathPoint("rod", (x, 0.0, 0.0))), law)
                for name, (z, x) in ends.items()]  # fmt: skip
@@ -104,9 +104,8 @@ def test_stiff_tendons_equal_rigid_ones():
 
 
 def test_with_activation_dynamics():
-    model = forearm(LAWS[2])
     slow = ActivationDynamics(activation_time=10.0, deactivation_time=10.0)
-    model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
+    model = with_muscles(forearm(LAWS[2]), activation_dynamics=slow)
     motion = swing(model, 15)
     free, found = (redundancy(model, motion, reserves=20.0, tendons="elastic", dynamics=d, backend="numpy")
                    for d in (None, Sequential()))  # fmt: skip

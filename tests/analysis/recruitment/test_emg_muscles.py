@@ -17,11 +17,11 @@ from myoquat.analysis.recruitment import (
 )
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.data import Emg, Motion
-from myoquat.dynamics import forward_dynamics
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import RevoluteJoint, SphericalJoint
-from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint, muscle_torques
+from myoquat.joints import ArticulatedSystem
+from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.analysis.recruitment.shoulders import caused, shoulder
+from tests.bodies import on_hinge, with_muscles
 
 FRAMES = 40
 
@@ -29,25 +29,12 @@ FRAMES = 40
 @pytest.fixture(scope="module")
 def arm():
     """A ball joint with eight muscles of known law."""
-    inertia = (0.02, 0.03, 0.015, 0.001, -0.002, 0.003)
-    body = Body("arm", "ground", SphericalJoint(), mass=1.5, center_of_mass=(0.02, -0.15, 0.01), inertia=inertia)
-    muscles = []
-    for k in range(8):
-        angle = 2 * np.pi * k / 8
-        origin = PathPoint("ground", (0.1 * np.cos(angle), 0.05, 0.1 * np.sin(angle)))
-        end = PathPoint("arm", (0.03 * np.cos(angle + 0.7), -0.08, 0.03 * np.sin(angle + 0.7)))
-        law = DeGrooteFregly2016(300.0 + 20 * k, 0.08, 0.07, tendon="rigid", minimum_activation=0.0)
-        muscles.append(Muscle(f"m{k}", (origin, end), law))
-    return Model(ArticulatedSystem((body,)), tuple(muscles))
+    return shoulder(lambda k: DeGrooteFregly2016(300.0 + 20 * k, 0.1, 0.1, tendon="rigid", minimum_activation=0.0))
 
 
-def caused(model, rng, frames=FRAMES):
+def measured(model, rng, frames=FRAMES):
     """A motion whose accelerations these activations cause."""
-    system = model.system
-    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.5, 0.5, (frames, system.nu))])
-    u, a = 0.5 * rng.normal(size=(frames, system.nu)), rng.uniform(0.05, 0.7, (frames, len(model.muscles)))
-    udot = forward_dynamics(system, q, u, muscle_torques(model, q, u, a))
-    return Motion(system, 0.01 * np.arange(frames), q, u, udot), a
+    return caused(model, rng, frames, (0.05, 0.7), 0.5, 0.5)
 
 
 def test_activations_follow_their_dynamics_late(rng):
@@ -68,7 +55,7 @@ def test_activations_follow_their_dynamics_late(rng):
 def test_measured_activations_are_kept_where_they_fit(arm, rng):
     """Of activations that cause the motion some are measured. Their torques are met, and the measured ones are kept as
     the weight grows. With all of them measured, nothing is left to choose."""
-    motion, a = caused(arm, rng, 12)
+    motion, a = measured(arm, rng, 12)
     recorded = Emg(motion.time, tuple(arm.muscle_names[:5]), a[:, :5], "1")
     free = redundancy(arm, motion, backend="numpy")
     near = redundancy(arm, motion, effort=emg_effort(arm, motion.time, recorded, weight=1e5), backend="numpy")
@@ -83,7 +70,7 @@ def test_measured_activations_are_kept_where_they_fit(arm, rng):
 
 def test_driven_by_emg(arm, rng):
     """The activations that cause a motion give the torques that it needs."""
-    motion, a = caused(arm, rng)
+    motion, a = measured(arm, rng)
     found = emg_driven(arm, motion, Emg(motion.time, arm.muscle_names, a, "1"))
     np.testing.assert_allclose(found.torque, found.needed, atol=1e-9)
     assert found.errors().r_squared.min() > 1 - 1e-9
@@ -97,12 +84,14 @@ def test_known_muscles_are_found_again(arm, rng):
     """Trials of a model with other strengths and lengths give its numbers back, from torques without error."""
     true = {k: rng.uniform(*b, 8) for k, b in
             {"strength": (0.7, 1.4), "optimal_length": (0.93, 1.08), "slack_length": (0.95, 1.05)}.items()}  # fmt: skip
-    laws = [replace(m.law, max_isometric_force=m.law.max_isometric_force * true["strength"][i],
-                    optimal_fiber_length=m.law.optimal_fiber_length * true["optimal_length"][i],
-                    tendon_slack_length=m.law.tendon_slack_length * true["slack_length"][i])
-            for i, m in enumerate(arm.muscles)]  # fmt: skip
-    other = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
-    trials = [CalibrationTrial(*caused(other, rng, 60)) for _ in range(2)]
+    fields, numbers = ("max_isometric_force", "optimal_fiber_length", "tendon_slack_length"), np.array([*true.values()])
+    factors = dict(zip(arm.muscle_names, numbers.T, strict=True))
+
+    def law(m):
+        return replace(m.law, **{f: getattr(m.law, f) * x for f, x in zip(fields, factors[m.name], strict=True)})
+
+    other = with_muscles(arm, law=law)
+    trials = [CalibrationTrial(*measured(other, rng, 60)) for _ in range(2)]
     found = calibrate_muscles(arm, trials, prior=1.0, torque_error=1e-4)
     assert found.converged
     assert not found.at_bounds()
@@ -110,21 +99,22 @@ def test_known_muscles_are_found_again(arm, rng):
     for quantity, values in true.items():
         np.testing.assert_allclose(found.factors[quantity], values, rtol=1e-4)
     assert found.errors.after.max() < 1e-4 < 0.1 < found.errors.before.min()
-    assert found.model.muscles[0].law.max_isometric_force == pytest.approx(laws[0].max_isometric_force, rel=1e-4)
+    assert found.model.muscles[0].law.max_isometric_force == pytest.approx(
+        other.muscles[0].law.max_isometric_force, rel=1e-4
+    )
     assert "8 muscles" in repr(found)
 
 
 def test_what_trials_do_not_tell_stays(arm, rng):
     """Where torques are uncertain the prior holds the factors at 1; a bound holds what lies beyond it."""
-    motion, a = caused(arm, rng, 10)
-    other = replace(arm, muscles=tuple(replace(m, law=replace(m.law, max_isometric_force=3 * m.law.max_isometric_force))
-                                       for m in arm.muscles))  # fmt: skip
+    motion, a = measured(arm, rng, 10)
+    other = with_muscles(arm, law=lambda m: replace(m.law, max_isometric_force=3 * m.law.max_isometric_force))
     strong = CalibrationTrial(motion, a / 3)
     vague = calibrate_muscles(arm, [strong], torque_error=1e6)
     np.testing.assert_allclose(vague.factors, 1.0, atol=1e-6)
     np.testing.assert_allclose(vague.deviations, 0.1, rtol=1e-6)
     held = calibrate_muscles(
-        arm, [CalibrationTrial(*caused(other, rng, 10))], prior=0.5, bounds={"strength": (0.9, 1.1)}
+        arm, [CalibrationTrial(*measured(other, rng, 10))], prior=0.5, bounds={"strength": (0.9, 1.1)}
     )
     assert len(held.at_bounds()) > 4
     assert held.factors.strength.between(0.9 - 1e-9, 1.1 + 1e-9).all()
@@ -132,7 +122,7 @@ def test_what_trials_do_not_tell_stays(arm, rng):
 
 def test_laws_without_fibers_have_strengths(rng):
     """Of ExponentialMuscle only the strength is calibrated."""
-    rod = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.5, 0, 0))
+    rod = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.5, 0, 0))
     path = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
     model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
     still = np.zeros((2, 1))
@@ -143,7 +133,7 @@ def test_laws_without_fibers_have_strengths(rng):
 
 
 def test_bad_input(arm, rng):
-    motion, a = caused(arm, rng, 3)
+    motion, a = measured(arm, rng, 3)
     good = Emg(motion.time, ("m0",), a[:, :1], "1")
     gap, fixed = (
         replace(good, signal=np.full((3, 1), np.nan)),

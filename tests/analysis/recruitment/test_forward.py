@@ -15,7 +15,7 @@ from myoquat.dynamics import SimulationWarning, mass_matrix
 from myoquat.dynamics.constraints import PolynomialCoupler
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear, Sine
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import ActivationDynamics, CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
@@ -23,7 +23,8 @@ from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016, PathActuator
 from tests.analysis.recruitment.circle import on_a_circle
-from tests.analysis.recruitment.shoulders import limb
+from tests.analysis.recruitment.shoulders import limb, shoulder
+from tests.bodies import on_hinge, on_slide
 
 FRAMES = 41
 
@@ -31,20 +32,14 @@ FRAMES = 41
 @pytest.fixture(scope="module")
 def arm():
     """A ball joint with six muscles around it, and a locked hand."""
-    system = ArticulatedSystem((limb("arm", "ground", SphericalJoint(), (0.0, 0.3, 0.0)),
-                                   limb("hand", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0))))  # fmt: skip
-    muscles = []
-    for k in range(6):
-        angle = 2 * np.pi * k / 6
-        origin = PathPoint("ground", (0.1 * np.cos(angle), 0.35, 0.1 * np.sin(angle)))
-        end = PathPoint("arm", (0.03 * np.cos(angle + 0.7), -0.08, 0.03 * np.sin(angle + 0.7)))
-        muscles.append(Muscle(f"m{k}", (origin, end), CubicExponentialMuscle(0.2, 300.0 + 20 * k)))
-    return Model(system, tuple(muscles), coordinates=(Coordinate("hand.angle", locked=True),))
+    model = shoulder(lambda k: CubicExponentialMuscle(0.2, 300.0 + 20 * k), 6)
+    bodies = (*model.system.bodies, limb("hand", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0)))
+    return replace(model, system=ArticulatedSystem(bodies), coordinates=(Coordinate("hand.angle", locked=True),))
 
 
 @pytest.fixture(scope="module")
 def sled():
-    return Model(ArticulatedSystem((mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=2.0),)))
+    return Model(ArticulatedSystem((on_slide("sled", mass=2.0),)))
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +82,7 @@ def test_what_redundancy_finds_moves_the_model(found):
 def test_the_feedback_is_a_damped_oscillator_along_every_velocity():
     """The start is beside a motion at rest, without muscles, loads or gravity. The displacement is (1 + w t) exp(-w t)
     of that at the start. Frames of 2 ms have a constant feedback in each, of first order."""
-    sleds = [
-        mq.Body(name, "ground", PrismaticJoint(axis), mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))
-    ]
+    sleds = [on_slide(name, axis, mass=2.0) for name, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))]
     model = Model(ArticulatedSystem(tuple(sleds)))
     t, w = np.linspace(0.0, 0.5, 251), np.array([10.0, 30.0])
     wanted = np.ones((251, 2))
@@ -114,8 +107,7 @@ def test_what_is_missing_is_shown(arm, swing, found):
 def test_elastic_tendons_start_in_balance(arm):
     """At rest, with activations that do not change, tendons that stretch give what the equilibrium says."""
     law = DeGrooteFregly2016(300.0, optimal_fiber_length=0.1, tendon_slack_length=0.18)
-    rod = mq.Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0.0, 0.0, -0.2),
-                  inertia=(0.02, 0.02, 0.01, 0, 0, 0))  # fmt: skip
+    rod = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.0, 0.0, -0.2), inertia=(0.02, 0.02, 0.01))
     path = PathPoint("ground", (0.15, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.15))
     model = Model(ArticulatedSystem((rod,)), (Muscle("m", path, law),))
     still = np.zeros((5, 1))
@@ -145,7 +137,7 @@ def test_bad_input(arm, swing, found):
 def test_forces_of_time_and_delayed_motors_act_from_frame_to_frame():
     """2 kg under a force of 4 t N and a motor of 10 N whose activation 1 - exp(-t / 0.1) follows a control of 1: the
     closed form of the position, with windows that restart neither. Inputs are the model's own."""
-    sled = mq.Body("sled", "ground", PrismaticJoint((1, 0, 0)), mass=2.0, coordinate_names=("x",))
+    sled = on_slide("sled", "x", "x", mass=2.0)
     gust = PrescribedForce("gust", "sled", (Linear(4.0), Constant(0.0), Constant(0.0)))
     motor = ActivationCoordinateActuator("motor", "x", optimal_force=10.0, activation_time=0.1, activation=0.0)
     inputs = (PrescribedInput("motor", Constant(1.0)),)

@@ -24,6 +24,7 @@ from myoquat.joints.types import PrismaticJoint, RevoluteJoint, UniversalJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.analysis.recruitment.shoulders import limb
+from tests.bodies import on_slide
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -161,7 +162,7 @@ class Turning(Holonomic):
 
 def test_constraints_that_change_with_time_are_taken_at_the_time_of_each_pose():
     """b drives a = b tan t, so that the torque along b is tau_b + tau_a tan t."""
-    bodies = tuple(Body(name, "ground", PrismaticJoint(X), mass=1.0) for name in ("a", "b"))
+    bodies = tuple(on_slide(name, X) for name in ("a", "b"))
     model = Model(ArticulatedSystem(bodies), constraints=(Turning(),))
     time = np.array([0.2, 0.4, 0.7])
     found = free_torques(model, np.zeros((3, 2)), np.tile([1.0, 3.0], (3, 1)), time)

@@ -20,10 +20,11 @@ from myoquat.data.tables import over_time
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
-from myoquat.joints.types import EulerJoint, PrismaticJoint, RevoluteJoint
+from myoquat.joints.types import EulerJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge, on_slide
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(900.0, optimal_fiber_length=0.3, tendon_slack_length=0.1, tendon="rigid")
@@ -36,11 +37,11 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loads")
     part = {"mass": 1.0, "center_of_mass": (0.05, -0.1, 0.0), "inertia": (0.01, 0.01, 0.01, 0, 0, 0)}
     bodies = (
-        Body("trunk", "ground", PrismaticJoint((0, 1, 0)), coordinate_names=("rise",), **part),
+        on_slide("trunk", "y", "rise", **part),
         Body("collar", "trunk", EulerJoint("XYZ"), (0, 0.4, 0.02), coordinate_names=("k1", "k2", "k3"), **part),
         Body("blade", "trunk", EulerJoint("XYZ"), (0, 0.3, 0.1), coordinate_names=("s1", "s2", "s3"), **part),
         Body("arm", "blade", EulerJoint("XYZ"), (0.02, 0.05, 0.15), coordinate_names=("a1", "a2", "a3"), **part),
-        Body("hand", "arm", RevoluteJoint(Z), (0, -0.3, 0), coordinate_names=("e",), **part),
+        on_hinge("hand", Z, "e", parent="arm", position=(0, -0.3, 0), **part),
     )
     muscles = tuple(
         Muscle(f"m{k}", (PathPoint("blade", (0.1 * x, 0.15, 0.1 * z)), PathPoint("arm", (0.02 * x, -0.1, 0.02))), LAW)

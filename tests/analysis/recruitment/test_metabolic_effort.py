@@ -1,21 +1,19 @@
 """Activations of the least metabolic power."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from myoquat.analysis.recruitment import JointCone, MetabolicEffort, Reserve, metabolic_power, redundancy
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.data import Motion
-from myoquat.dynamics import forward_dynamics, inverse_dynamics
+from myoquat.dynamics import inverse_dynamics
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import CubicExponentialMuscle, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.laws.thelen import Thelen2003
 from myoquat.muscle.metabolics import Bhargava2004, Fiber, Umberger2010
-from tests.analysis.recruitment.shoulders import shoulder
+from tests.analysis.recruitment.shoulders import caused, shoulder
+from tests.bodies import with_muscles
 from tests.volume import draws
 
 
@@ -24,16 +22,11 @@ def moved():
     """A shoulder with muscles of Millard, and five frames of a motion with the activations that cause it. A motor holds
     the trunk and costs nothing."""
     model = shoulder(lambda k: Millard2012(300.0, 0.08, 0.06, tendon="rigid"), 6, trunk=True)
-    return model, *caused(model), (Reserve(model.system.velocity_names[0], 10.0, 0.0),)
+    return model, *swung(model), (Reserve(model.system.velocity_names[0], 10.0, 0.0),)
 
 
-def caused(model):
-    rng, system = np.random.default_rng(5), model.system
-    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.4, 0.4, (5, system.nu))])
-    u, a = 0.5 * rng.normal(size=(5, system.nu)), rng.uniform(0.02, 0.4, (5, 6))
-    tau = muscle_torques(model, q, u, a)
-    tau[:, 0] += 20.0
-    return Motion(system, 0.01 * np.arange(5), q, u, forward_dynamics(system, q, u, tau)), a
+def swung(model):
+    return caused(model, np.random.default_rng(5), 5, (0.02, 0.4), speed=0.5, held=20.0)
 
 
 @pytest.mark.parametrize("cost", [Umberger2010(), Bhargava2004(), Umberger2010(recruitment=False, negative_work=False),
@@ -79,7 +72,7 @@ def test_bent_laws_cones_and_kernels(moved):
     """Thelen's law meets the equations by tangents; a cone holds; kernels find what NumPy finds."""
     model, (motion, _) = (
         shoulder(lambda k: Thelen2003(300.0, 0.08, 0.06, tendon="rigid"), 6, trunk=True),
-        caused(moved[0]),
+        swung(moved[0]),
     )
     motors = [Reserve(name, 20.0, 50.0) for name in model.system.velocity_names]
     cone = JointCone("arm", (-1.0, 0.0, 0.0), 1.2)
@@ -102,6 +95,6 @@ def test_bad_questions(moved):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             redundancy(model, motion, reserves=motor, effort=effort)
-    plain = replace(model, muscles=tuple(replace(m, law=CubicExponentialMuscle(0.3, 400.0)) for m in model.muscles))
+    plain = with_muscles(model, law=CubicExponentialMuscle(0.3, 400.0))
     with pytest.raises(ModelError, match="no fiber"):
         redundancy(plain, motion, reserves=motor, effort=MetabolicEffort())

@@ -13,8 +13,6 @@ from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.joints import (
     ArticulatedSystem,
-    Body,
-    RevoluteJoint,
     euler_from_quaternion,
     quaternion_from_euler,
     rotation_matrix,
@@ -24,6 +22,7 @@ from myoquat.joints.functions import Linear
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, WrapSphere, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.bodies import on_hinge, with_muscles
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -140,7 +139,7 @@ def test_powers_balance(leg, rotations):
 
 def test_lengths_that_bend_sharply_raise_no_false_alarm(monkeypatch):
     """A path that passes its hinge's end at 10 um: l = sqrt(d^2 + a b x^2) nearly, whose third derivative is 1e8."""
-    hinge = ArticulatedSystem((Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=1.0, coordinate_names=("x",)),))
+    hinge = ArticulatedSystem((on_hinge("arm", "z", "x"),))
     path = PathPoint("ground", (0.1, 0.0, 0.0)), PathPoint("arm", (0.1 + 1e-5, 0.0, 0.0))
     model = Model(hinge, (Muscle("near", path),), coordinates=(Coordinate("x", (-2e-4, 2e-4)),))
     check = power_check(model, 100)
@@ -155,9 +154,7 @@ def test_lengths_that_bend_sharply_raise_no_false_alarm(monkeypatch):
 def test_unsolved_paths_are_named_with_their_poses(leg, monkeypatch):
     """They are left out of the balance, whatever their powers, and the text and a table say which they are."""
     ball = WrapSphere(body="ground", position=(9.0, 0.0, 0.0), radius=0.01)
-    leg = replace(
-        leg, muscles=tuple(replace(muscle, path=replace(muscle.path, wraps=(ball,))) for muscle in leg.muscles)
-    )
+    leg = with_muscles(leg, path=lambda m: replace(m.path, wraps=(ball,)))
     at = np.zeros((50, len(leg.muscles)), dtype=int)
     at[[3, 3, 17], [0, 1, 1]] = PathFlag.UNSOLVED
     at[5, 2] = PathFlag.JUMP

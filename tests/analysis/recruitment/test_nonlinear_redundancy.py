@@ -17,6 +17,7 @@ from myoquat.dynamics import inverse_dynamics
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
+from tests.bodies import with_muscles
 from tests.volume import draws
 
 
@@ -194,10 +195,9 @@ def test_other_efforts_are_least(effort):
 
 def test_minimum_activation_and_slack_muscles(rng):
     """A muscle on a path too short for its tendon gives nothing at any activation; a least activation of 0 is kept."""
-    model = arm("thelen")
-    laws = [replace(m.law, minimum_activation=0.0) for m in model.muscles]
-    laws[0] = replace(laws[0], tendon_slack_length=1.0)
-    model = replace(model, muscles=tuple(replace(m, law=law) for m, law in zip(model.muscles, laws, strict=True)))
+    model = arm("thelen", minimum_activation=0.0)
+    first = replace(model.muscles[0], law=replace(model.muscles[0].law, tendon_slack_length=1.0))
+    model = replace(model, muscles=(first, *model.muscles[1:]))
     motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
     found = redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
     assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
@@ -208,9 +208,8 @@ def test_minimum_activation_and_slack_muscles(rng):
 
 def test_a_coupled_trial_of_nonlinear_laws_has_no_bound():
     """Of laws that are not affine no bound is known."""
-    model = arm("thelen")
     slow = ActivationDynamics(0.05, 0.2, "quadratic", minimum_activation=LEAST)
-    model = replace(model, muscles=tuple(replace(m, activation_dynamics=slow) for m in model.muscles))
+    model = with_muscles(arm("thelen"), activation_dynamics=slow)
     motion = smooth(model, 0.8, 16)
     whole = redundancy(model, motion, reserves=reserves_of(model), dynamics=Coupled(rates=1e-4), backend="numpy")
     assert whole.trial.linked > 0

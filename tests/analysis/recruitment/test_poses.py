@@ -5,16 +5,17 @@ import numpy as np
 import myoquat as mq
 from myoquat.analysis.recruitment import power_check
 from myoquat.analysis.recruitment.power import plausible, sample_poses
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.constraints import PointLoop
 from myoquat.joints.functions import Linear
 from myoquat.muscle import CubicExponentialMuscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.bodies import on_hinge
 
 
 def two_hinges(constraints=()):
     bodies = [
-        Body(name, parent, RevoluteJoint((0, 0, 1)), (x, 0.0, 0.0), mass=1.0, coordinate_names=(name,))
+        on_hinge(name, "z", name, parent=parent, position=(x, 0.0, 0.0))
         for name, parent, x in (
             ("one", "ground", 0.0),
             ("two", "one", 1.0),

@@ -21,7 +21,7 @@ from myoquat.core.solved import NotSolvedError
 from myoquat.data import Motion
 from myoquat.dynamics import forward_dynamics
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints, Distance, assemble, constraints_of
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import RevoluteJoint, UniversalJoint
@@ -40,7 +40,8 @@ from myoquat.muscle import (
 from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from tests.analysis.recruitment import shoulders
-from tests.analysis.recruitment.shoulders import X, limb
+from tests.analysis.recruitment.shoulders import X, caused, limb
+from tests.bodies import on_hinge, with_muscles
 
 Z = (0.0, 0.0, 1.0)
 
@@ -54,16 +55,6 @@ def shoulder():
     return replace(model, markers=markers)
 
 
-def caused(model, rng, frames=12, most=0.4):
-    """A motion whose accelerations some activations cause, and these; the trunk is held by a motor."""
-    system = model.system
-    q = np.array([system.integrate(system.neutral(), v) for v in rng.uniform(-0.4, 0.4, (frames, system.nu))])
-    u, a = 0.3 * rng.normal(size=(frames, system.nu)), rng.uniform(0.0, most, (frames, len(model.muscles)))
-    tau = muscle_torques(model, q, u, a)
-    tau[:, 0] += 20.0
-    return Motion(system, 0.01 * np.arange(frames), q, u, forward_dynamics(system, q, u, tau)), a
-
-
 @pytest.fixture(scope="module")
 def trunk(shoulder):
     """A motor on the trunk that costs nothing."""
@@ -72,7 +63,7 @@ def trunk(shoulder):
 
 def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
     """The forces found cause the same accelerations, with no more effort than those that made the motion."""
-    motion, a = caused(shoulder, rng)
+    motion, a = caused(shoulder, rng, 12, held=20.0)
     for power in (2.0, 3.0):
         found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(power), backend="numpy")
         assert (found.status == Status.SOLVED).all()
@@ -89,7 +80,7 @@ def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
 
 def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng):
     """Neither is beaten by the activations that made the motion; both are certain, and mean what they say."""
-    motion, a = caused(shoulder, rng)
+    motion, a = caused(shoulder, rng, 12, held=20.0)
     strength = np.array([m.law.max_isometric_force for m in shoulder.muscles])
     made = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
     zero, one = (law_forces(shoulder, *paths(shoulder, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
@@ -112,7 +103,7 @@ def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng
 def test_activations_follow_their_dynamics(shoulder, trunk, rng):
     """Without dynamics activations jump. With them none gets further than an excitation of 0 or 1 brings it, which the
     piecewise form has in closed form. Muscles without dynamics are left as they are."""
-    motion, _ = caused(shoulder, rng)
+    motion, _ = caused(shoulder, rng, 12, held=20.0)
     dynamics = ActivationDynamics(form="piecewise")
     muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
     model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
@@ -151,7 +142,7 @@ def paths(model, motion):
 def test_a_joint_is_kept_stable(shoulder, trunk, rng):
     """The force in the joint is that of `joint_loads`; within the cone, at no less effort than without; cones that are
     wide enough change nothing."""
-    motion, _ = caused(shoulder, rng)
+    motion, _ = caused(shoulder, rng, 12, held=20.0)
     cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
     assert cone.half_angle == pytest.approx(np.arctan(1 / 3))
     np.testing.assert_allclose(cone.direction, (-1.0, 0.0, 0.0), atol=1e-15)
@@ -182,7 +173,7 @@ def test_a_joint_is_kept_stable(shoulder, trunk, rng):
 
 
 def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
-    motion, _ = caused(shoulder, rng)
+    motion, _ = caused(shoulder, rng, 12, held=20.0)
     udot = motion.udot.copy()
     udot[3, 2] += 1e5
     found = redundancy(shoulder, replace(motion, udot=udot), reserves=trunk, backend="numpy")
@@ -206,8 +197,8 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
 
 def held_arm(mass):
     """An upper arm on a hinge with a muscle, which carries a forearm on a hinge without one, both level and at rest."""
-    upper = Body("upper", "ground", RevoluteJoint((0, 1, 0)), mass=mass, center_of_mass=(0.5, 0, 0))
-    fore = Body("fore", "upper", RevoluteJoint((0, 1, 0)), (1.0, 0, 0), mass=1.0, center_of_mass=(0.5, 0, 0))
+    upper = on_hinge("upper", "y", mass=mass, center_of_mass=(0.5, 0, 0))
+    fore = on_hinge("fore", "y", parent="upper", position=(1.0, 0, 0), center_of_mass=(0.5, 0, 0))
     path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("upper", (0.3, 0.0, 0.0)))
     model = Model(ArticulatedSystem((upper, fore)), (Muscle("biceps", path, ExponentialMuscle(0.5, 200.0)),))
     return model, Motion(model, [0.0, 0.1], np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
@@ -305,7 +296,7 @@ def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
 def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
     """A torque about the trunk's axis is the motor there. A force at a point of the trunk is one too, with the lever
     that it has in each pose. Where neither costs anything, the muscles do the same."""
-    motion, _ = caused(shoulder, rng)
+    motion, _ = caused(shoulder, rng, 12, held=20.0)
     dear = redundancy(shoulder, motion, reserves=[replace(trunk[0], weight=2.0)], backend="numpy")
     torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=trunk[0].strength)
     found = redundancy(shoulder, motion, reserves=[ReserveActuator(torque, 2.0)], backend="numpy")
@@ -324,7 +315,7 @@ def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk,
 
 
 def test_bad_questions(shoulder, trunk, rng):
-    motion, _ = caused(shoulder, rng, 3)
+    motion, _ = caused(shoulder, rng, 3, held=20.0)
     for arguments, words in (
         ({"effort": Effort(11.0)}, "power must lie in"),
         ({"effort": Effort(weights={"m9": 1.0})}, "no muscle for weights: 'm9'"),
@@ -362,6 +353,6 @@ def test_bad_questions(shoulder, trunk, rng):
     locked = replace(shoulder, coordinates=(Coordinate(shoulder.system.coordinate_names[0], locked=True),))
     with pytest.raises(ValueError, match="is locked, but the motion"):
         redundancy(locked, motion)
-    weak = replace(shoulder, muscles=tuple(replace(m, law=None) for m in shoulder.muscles))
+    weak = with_muscles(shoulder, law=None)
     with pytest.raises(ModelError, match="law"):
         redundancy(weak, motion)

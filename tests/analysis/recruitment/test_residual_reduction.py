@@ -17,19 +17,22 @@ from myoquat.apps.opensim_tools.residuals import BOUND
 from myoquat.data import load_table
 from myoquat.joints import quaternion_exp
 from myoquat.muscle.coordinates import Coupler
+from tests.bodies import afloat, on_ball, on_hinge, on_joint
 
 TIME = np.linspace(0.0, 0.6, 61)
+
+
+LEG = {"mass": 8.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.2, 0.05, 0.2)}
+TRUNK = {"mass": 30.0, "inertia": (1.5, 0.7, 1.4)}
 
 
 def walker(joint):
     """A trunk that floats or slides and turns, on two legs."""
     bodies = (
-        mq.Body("trunk", "ground", joint, mass=30.0, center_of_mass=(0.02, 0.1, 0.0), inertia=(1.5, 0.7, 1.4, 0, 0, 0)),
-        mq.Body("right", "trunk", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.1, 0.1), mass=8.0,
-                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
-        mq.Body("left", "trunk", mq.joints.SphericalJoint(), (0.0, -0.1, -0.1), mass=8.0,
-                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
-    )  # fmt: skip
+        on_joint("trunk", joint, center_of_mass=(0.02, 0.1, 0.0), **TRUNK),
+        on_hinge("right", parent="trunk", position=(0.0, -0.1, 0.1), **LEG),
+        on_ball("left", parent="trunk", position=(0.0, -0.1, -0.1), **LEG),
+    )
     return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
 
 
@@ -165,9 +168,7 @@ def test_bounds_that_cannot_be_met_are_reported(walked):
 
 def test_wrong_arguments_are_rejected(walked):
     model, motion, loads = walked
-    pair = mq.Model(
-        mq.ArticulatedSystem(tuple(mq.Body(n, "ground", mq.joints.FloatingJoint(), mass=1.0) for n in "ab"))
-    )
+    pair = mq.Model(mq.ArticulatedSystem(tuple(afloat(n) for n in "ab")))
     both = mo.Motion(pair, TIME, np.tile(pair.start, (61, 1)))
     for who, what, options, message in (
         (model, motion, {"body": "trunc"}, "body 'trunc'"),
@@ -193,12 +194,10 @@ SETUP = """<OpenSimDocument Version="40000"><RRATool name="walk">
 
 def planar(folder):
     """A trunk on slides and a hinge, with a leg, whose fall is recorded wrongly."""
-    slides = mq.joints.PlanarJoint()
     bodies = (
-        mq.Body("trunk", "ground", slides, mass=30.0, center_of_mass=(0.0, 0.1, 0.0), inertia=(1.5, 0.7, 1.4, 0, 0, 0)),
-        mq.Body("leg", "trunk", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.1, 0.0), mass=8.0,
-                center_of_mass=(0.0, -0.2, 0.0), inertia=(0.2, 0.05, 0.2, 0, 0, 0)),
-    )  # fmt: skip
+        on_joint("trunk", mq.joints.PlanarJoint(), center_of_mass=(0.0, 0.1, 0.0), **TRUNK),
+        on_hinge("leg", parent="trunk", position=(0.0, -0.1, 0.0), **LEG),
+    )
     model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
     model.save(folder / "leg.osim")
     again = mq.load_model(folder / "leg.osim", "file")

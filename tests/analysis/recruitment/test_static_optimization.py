@@ -1,7 +1,5 @@
 """Static optimization: the conditions of Karush, Kuhn and Tucker, SciPy's optimizer, and what cannot be produced."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
@@ -11,6 +9,7 @@ from myoquat.data import load_model
 from myoquat.muscle import muscle_forces, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.laws import DeGrooteFregly2016
 from tests.analysis.recruitment.planar_arm import arm as planar_arm
+from tests.bodies import with_muscles
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +56,9 @@ def test_the_conditions_of_the_minimum(model, asked, power):
 def test_the_least_effort_where_passive_forces_are_greater_than_all_others():
     """Muscles that are far too long: efforts of 1e2 to 1e9, whose least value SciPy finds by an active-set method."""
     arm = planar_arm("thelen")
-    laws = [
-        DeGrooteFregly2016(400.0, 0.1, 0.5 * x, tendon="rigid", minimum_activation=0.0)
-        for x in path_lengths(arm, [0.5, 1.0])
-    ]
-    arm = replace(arm, muscles=tuple(replace(m, law=law) for m, law in zip(arm.muscles, laws, strict=True)))
+    slack = dict(zip(arm.muscle_names, path_lengths(arm, [0.5, 1.0]) / 2, strict=True))
+    long = {"tendon": "rigid", "minimum_activation": 0.0}
+    arm = with_muscles(arm, law=lambda m: DeGrooteFregly2016(400.0, 0.1, slack[m.name], **long))
     q, u = np.random.default_rng(3).uniform(-1.0, 2.0, (12, 2)), np.zeros((12, 2))
     torque = np.array([[1.0, -1.0]]) * 10.0 ** np.linspace(0, 5, 12)[:, None]
     found = static_optimization(arm, q, u, torque, reserves=5.0, backend="numpy")

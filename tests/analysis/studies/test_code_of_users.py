@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from myoquat.analysis.studies import StoreError, Study
 from myoquat.analysis.studies.cluster import ClusterError, _sent
 from myoquat.analysis.studies.engine import user_code
 from myoquat.muscle.laws import ForceLaw
+from tests.bodies import with_muscles
 
 GAIN = 10.0
 STREAM = np.random.default_rng(0)
@@ -45,8 +46,7 @@ class Unrepeatable(Cord):
 
 
 def study_of(law):
-    model = mq.load_model("two_link")
-    model = replace(model, muscles=tuple(replace(muscle, law=law) for muscle in model.muscles))
+    model = with_muscles(mq.load_model("two_link"), law=law)
     vary = {"bodies.B.mass": {"uniform": [4.0, 6.0]}}
     return Study(model, vary, samples=4, duration=0.01, summaries=("peak_force",), activation=[0.0] * 6)
 

@@ -5,10 +5,10 @@ import pytest
 
 from myoquat.analysis import Study
 from myoquat.dynamics import simulate
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import ActivationDynamics, Model, Muscle, Parameters, PathPoint
 from myoquat.muscle.laws import ExponentialMuscle, Millard2012, Thelen2003
+from tests.bodies import on_slide
 
 NUMBERS = (400.0, 0.1, 0.2, 0.2)
 DYNAMICS = ActivationDynamics(0.012, 0.05, "piecewise", minimum_activation=0.01)
@@ -24,7 +24,7 @@ VARY = {
 @pytest.fixture(scope="module")
 def model():
     """A mass on two muscles with elastic tendons, one of them excited, and one without states."""
-    body = Body("mass", "ground", PrismaticJoint((0.0, 0.0, -1.0)), mass=20.0, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    body = on_slide("mass", "-z", mass=20.0, inertia=1.0)
     ends = [(PathPoint("ground", (x, 0.0, 0.0)), PathPoint("mass", (0.0, 0.0, 0.0))) for x in (0.0, -0.01, 0.0)]
     laws = [Thelen2003(*NUMBERS), Millard2012(*NUMBERS), ExponentialMuscle(0.3, 20.0)]
     dynamics = [None, DYNAMICS, None]

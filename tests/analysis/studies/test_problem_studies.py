@@ -11,18 +11,16 @@ import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Equations, Ipopt, OwnGoal, Problem
 from myoquat.analysis.studies import ProblemStudy, StoreError, open_results, verify_results
 from myoquat.data import Forces
-from myoquat.joints import Shape
-from myoquat.muscle.coordinates import Coordinate
+from tests.bodies import on_slide
 
+MODEL = mq.Model(mq.ArticulatedSystem((on_slide("block", "x", "x"),)))
 ENDS = {"initial": {"x": 0.0, "x_dot": 0.0}, "final": {"x": 1.0, "x_dot": 0.0}}
 
 
 @pytest.fixture(scope="module")
 def problem():
     """A block goes 1 m in 1 s from rest to rest: least effort is 12 m^2."""
-    block = mq.Body("block", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
-    model = mq.Model(mq.ArticulatedSystem((block,)))
-    return Problem(model, 1.0, (Effort(),), 6, torques=("x_dot",), **ENDS)
+    return Problem(MODEL, 1.0, (Effort(),), 6, torques=("x_dot",), **ENDS)
 
 
 def study_of(problem, masses=(1.0, 2.0, 3.0), **options):
@@ -117,6 +115,7 @@ OTHERS = {
     "transcription": {"transcription": "trapezoid"},
     "torques": {"torques": {"x_dot": 2.0}},
     "duration": {"duration": 2.0},
+    "model": {"model": replace(MODEL, start_q=(0.3,))},
 }
 
 
@@ -167,24 +166,3 @@ def test_a_study_may_start_at_the_solution_of_its_problem(problem):
     """The solution has no unknown parameters, the problems of the samples have one."""
     found = study_of(problem, (1.0, 2.0), guess=problem.solve()).run(progress=False)
     assert found.objective.values == pytest.approx([12.0, 48.0], rel=1e-6)
-
-
-def test_numbers_of_a_model_count_and_its_looks_do_not(problem, tmp_path):
-    """Locks, starts and masses are another study; a name, a description and shapes are the same one."""
-
-    def run(model, **options):
-        own = replace(problem, model=model)
-        return study_of(own, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "s", progress=False, **options)
-
-    model = problem.model
-    run(model)
-    looks = model.system.with_body("block", shapes=(Shape("sphere", (0.1,)),))
-    run(replace(model, name="other", description="of another person", system=looks), resume=True)
-    others = (
-        {"start_q": (0.3,)},
-        {"coordinates": (Coordinate("x", range=(-1.0, 2.0)),)},
-        {"system": model.system.with_body("block", center_of_mass=(0.1, 0.0, 0.0))},
-    )
-    for changed in others:
-        with pytest.raises(StoreError, match=r"holds the results of another study; what differs: .*model"):
-            run(replace(model, **changed), resume=True)

@@ -13,12 +13,13 @@ from myoquat.analysis.studies.study import _block_size
 from myoquat.data import load_model
 from myoquat.dynamics import kinetic_energy, potential_energy, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
-from myoquat.joints import ArticulatedSystem, Body, SphericalJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import Model, muscle_forces
 from myoquat.muscle.actuators import ActivationCoordinateActuator
 from myoquat.muscle.forces import PointSpring, PrescribedForce
 from myoquat.muscle.laws.thelen import Thelen2003
+from tests.bodies import on_ball, with_muscles
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -38,9 +39,7 @@ def same(a, b):
 
 
 def hill():
-    law = Thelen2003(30.0, 1.5, 0.6, 0.1, tendon="rigid")
-    arm = load_model("two_link")
-    return replace(arm, muscles=tuple(replace(muscle, law=law) for muscle in arm.muscles))
+    return with_muscles(load_model("two_link"), law=Thelen2003(30.0, 1.5, 0.6, 0.1, tendon="rigid"))
 
 
 TIMES, TABLE = [0.0, 0.05, 0.1], np.linspace(0, 1, 18).reshape(3, 6)
@@ -174,7 +173,7 @@ def test_summaries_against_the_trajectory():
 
 def test_range_of_motion_past_half_a_turn():
     """A body that spins freely about its axis of symmetry turns by omega t."""
-    ball = Body("top", "ground", SphericalJoint(), mass=1.0, inertia=(1.0, 1.0, 0.5, 0.0, 0.0, 0.0))
+    ball = on_ball("top", inertia=(1.0, 1.0, 0.5))
     model = Model(ArticulatedSystem((ball,)))
     study = Study(model, {"start_u.top.omega_z": [1.0, 3.5, 6.0]}, design="grid", summaries=("range_of_motion",))
     wanted = np.outer([1.0, 3.5, 6.0], [0, 0, 1])

@@ -7,11 +7,11 @@ from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment.redundancy import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion, load_model, load_motion
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ModelError
-from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
+from tests.bodies import on_hinge
 
 FILE = """format = "myoquat-study"
 version = 1
@@ -46,8 +46,7 @@ summaries = ["mean_activation", "peak_load"]
 def folder(tmp_path_factory):
     """A hinge with two muscles and a recorded swing."""
     path = tmp_path_factory.mktemp("trial")
-    arm = Body("arm", "ground", RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0),
-               inertia=(0.01, 0.01, 0.01, 0, 0, 0))  # fmt: skip
+    arm = on_hinge("arm", "y", center_of_mass=(0.2, 0, 0), inertia=0.01)
     muscles = tuple(
         Muscle(
             f"m{k}",

@@ -5,15 +5,15 @@ These are metabolic power, elastic tendons, and activation dynamics, frame after
 
 import numpy as np
 import pytest
-from shoulder import shoulder
 
 from myoquat.analysis.recruitment import Coupled, Effort, MetabolicEffort, Reserve, Sequential, redundancy
 from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.studies import MuscleTrial, Study
 from myoquat.data import Motion
-from myoquat.muscle import ActivationDynamics, Model, Muscle
+from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
+from tests.analysis.recruitment.shoulders import shoulder, turning
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -33,19 +33,12 @@ OPTIONS = {
 
 def study(options):
     """A shoulder of five muscles with elastic tendons, shaken; strengths, a fiber length and a mass vary."""
-    (system, paths), muscles = shoulder(), []
-    for k, (origin, end) in enumerate(paths):
-        half = np.linalg.norm(np.subtract(origin.position, end.position)) / 2
-        law = Millard2012(500.0, half, half, tendon="elastic", damping=0.1)
-        muscles.append(Muscle(f"m{k}", (origin, end), law, activation_dynamics=ActivationDynamics(form="quadratic")))
-    t = 0.01 * np.arange(8)
+    law = Millard2012(500.0, 0.1, 0.1, tendon="elastic", damping=0.1)
+    model, t = shoulder(lambda k: law, 5, dynamics=ActivationDynamics(form="quadratic")), 0.01 * np.arange(8)
     swing = np.stack([0.2 * np.sin(25 * t), 0.3 * np.sin(35 * t + 1), 0.2 * np.cos(30 * t)], axis=-1)
-    q = np.array([system.integrate(system.neutral(), v) for v in swing])
-    u = np.gradient(swing, t, axis=0)
-    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    reserves = [Reserve(name, 10.0, 10.0) for name in system.velocity_names]
-    trial = MuscleTrial(motion, reserves=reserves, **options)
-    return Study(Model(system, tuple(muscles)), VARY, samples=2, trial=trial, summaries=SUMMARIES)
+    reserves = [Reserve(name, 10.0, 10.0) for name in model.system.velocity_names]
+    trial = MuscleTrial(turning(model.system, t, swing), reserves=reserves, **options)
+    return Study(model, VARY, samples=2, trial=trial, summaries=SUMMARIES)
 
 
 @pytest.fixture(scope="module")

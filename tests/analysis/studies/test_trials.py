@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from shoulder import shoulder
 
 from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, redundancy
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone
@@ -15,8 +14,9 @@ from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
 from myoquat.analysis.studies.summaries import FrameSummary, register
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
-from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, muscle_wrenches
+from myoquat.muscle import CubicExponentialMuscle, muscle_wrenches
 from myoquat.muscle.actuators import TorqueActuator
+from tests.analysis.recruitment.shoulders import shoulder, turning
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
@@ -29,16 +29,12 @@ SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "leas
 @pytest.fixture(scope="module")
 def study():
     """A shoulder of five muscles, swung; strengths, an insertion and a mass vary."""
-    system, paths = shoulder()
-    muscles = [Muscle(f"m{k}", path, CubicExponentialMuscle(0.3, 300.0)) for k, path in enumerate(paths)]
-    t = np.linspace(0.0, 0.4, 5)
-    q = np.array([system.integrate(system.neutral(), v) for v in np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1)])
-    u = np.stack([0.2 + 0 * t, 0.6 * t, 0.5 + 0 * t], axis=-1)
-    motion = Motion(system, t, q, u, np.gradient(u, t, axis=0))
-    reserves = [Reserve(name, 5.0, 10.0) for name in system.velocity_names]
+    model, t = shoulder(lambda k: CubicExponentialMuscle(0.2, 300.0), 5), np.linspace(0.0, 0.4, 5)
+    motion = turning(model.system, t, np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1))
+    reserves = [Reserve(name, 5.0, 10.0) for name in model.system.velocity_names]
     cone = JointCone("arm", (-1.0, 0.2, 0.0), 0.6)
     trial = MuscleTrial(motion, effort=Effort(weights={"m2": 2.0}), reserves=reserves, cones=[cone])
-    return Study(Model(system, tuple(muscles)), VARY, samples=5, trial=trial, summaries=SUMMARIES)
+    return Study(model, VARY, samples=5, trial=trial, summaries=SUMMARIES)
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from myoquat.analysis.studies import (
 )
 from myoquat.apps.command import main
 from myoquat.data import Markers, Motion
-from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
+from tests.bodies import on_hinge
 
 TIME = np.linspace(0.0, 1.0, 51)
 ONLY = UncertainInputs(0.0, 0.0, 0.0, 0.0, 0.0001, samples=400, frames=5)  # nearly nothing
@@ -31,8 +31,7 @@ MASS, DISTANCE, REACH = 2.0, 0.3, 0.4  # [kg], [m], [m]
 @pytest.fixture(scope="module")
 def model():
     """A forearm on a hinge across gravity with a marker and two muscles on opposite sides."""
-    arm = mq.Body("arm", "ground", RevoluteJoint((0, 0, 1)), mass=MASS, center_of_mass=(DISTANCE, 0, 0),
-                  inertia=(0.01, 0.02, 0.02, 0, 0, 0), coordinate_names=("elbow",))  # fmt: skip
+    arm = on_hinge("arm", "z", "elbow", mass=MASS, center_of_mass=(DISTANCE, 0, 0), inertia=(0.01, 0.02, 0.02))
     law = DeGrooteFregly2016(800.0, optimal_fiber_length=0.3, tendon_slack_length=0.05, tendon="rigid",
                              minimum_activation=0.0)  # fmt: skip
     muscles = tuple(mq.Muscle(name, (PathPoint("ground", (0, y, 0)), PathPoint("arm", (0.1, 0, 0))), law)

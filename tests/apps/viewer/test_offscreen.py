@@ -14,6 +14,7 @@ from myoquat.apps.viewer.offscreen import Painter
 from myoquat.apps.viewer.scene import Look, Scene, frames, widths
 from myoquat.apps.viewer.sources import film_of, installed_geometry, opened
 from myoquat.data import Motion
+from tests.bodies import on_hinge
 
 MODEL = mq.load_model("two_link")
 SCENE = Scene(MODEL, MODEL.start)
@@ -133,7 +134,7 @@ def test_loads_of_a_motion_act_along_their_central_axis():
 
 @pytest.mark.parametrize("suffix", [".toml", ".osim", ".urdf", ".xml"])
 def test_missing_geometry_is_reported_for_every_format(tmp_path, suffix):
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    rod = on_hinge("rod", inertia=1)
     rod = replace(rod, shapes=(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file="gone.stl"),))
     path = tmp_path / f"rod{suffix}"
     if suffix == ".xml":
@@ -163,7 +164,7 @@ def test_geometry_of_an_unread_format_is_not_called_missing(tmp_path):
     counts = np.array([3, 0, 0, 1], "<i4")
     (tmp_path / "cube.msh").write_bytes(counts.tobytes() + corners.tobytes() + faces.tobytes())
     shapes = tuple(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file=name) for name in names)
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0))
+    rod = on_hinge("rod", inertia=1)
     model = mq.Model(mq.ArticulatedSystem((replace(rod, shapes=shapes),)), name="rod")
     scene = opened(model, (), (), None, tmp_path, None)[0]
     absent, unread = scene.missing_geometry_message.split("geometry=. ")

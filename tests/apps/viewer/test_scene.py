@@ -18,6 +18,7 @@ from myoquat.joints import quaternion_conjugate, quaternion_exp, quaternion_mult
 from myoquat.joints.multibody.body import Shape
 from myoquat.muscle import Model, PathPoint, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_lengths
 from myoquat.muscle.display import polylines, stick_figure
+from tests.bodies import on_hinge, on_slide
 
 GEOMETRY = Path(__file__).parents[3] / "data" / "models" / "geometry"
 SHOULDER = Path(__file__).parents[3] / "notebooks" / "shoulder.osim"
@@ -43,7 +44,7 @@ def test_lines_are_those_of_the_stick_figure_and_as_long_as_the_paths(shoulder, 
 
 def test_the_camera_sees_the_whole_motion():
     ball = Shape("sphere", (0.1,))
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, shapes=(ball,))
+    sled = on_slide("sled", shapes=(ball,))
     model = mq.Model(mq.ArticulatedSystem((sled,), gravity=(0, 0, -9.81)))
     still, moving = (Scene(model, np.zeros(1), (), motion) for motion in (None, np.linspace(0, 4, 9)[:, None]))
     sizes = []
@@ -59,7 +60,7 @@ def test_the_camera_sees_the_whole_motion():
 
 @pytest.mark.parametrize("turn", [60.0, 140.0, 230.0])
 def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
-    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    end = on_hinge("end")
     path = PathPoint("ground", (1.2, -0.2, 0.0)), PathPoint("end", (0.0, 1.7, 0.4))
     muscle = mq.Muscle("m", mq.muscle.MusclePath(path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),)))
     model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.radians([[turn]])
@@ -73,7 +74,7 @@ def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
 
 
 def test_lines_around_a_surface_between_points_that_stand_still():
-    end = mq.Body("end", "ground", mq.joints.RevoluteJoint(axis=(0.0, 0.0, 1.0)), mass=1.0)
+    end = on_hinge("end")
     path = [
         PathPoint("ground", (-0.2, 0.02, 0.0)),
         PathPoint("ground", (0.2, 0.02, 0.0)),
@@ -179,7 +180,7 @@ def test_geometry_files_are_read_alike(tmp_path):
 def test_what_is_hidden_is_not_drawn_and_bodies_without_shapes_have_no_limbs_beside_others():
     ball, hidden = Shape("sphere", (0.1,)), Shape("sphere", (9.0,), purpose="hidden")
     bodies = tuple(
-        mq.Body(name, "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(1.0, 0, 0), shapes=shapes)
+        on_hinge(name, center_of_mass=(1.0, 0, 0), shapes=shapes)
         for name, shapes in (("A", (ball, hidden)), ("B", (ball,)), ("bare", ()))
     )
     system = mq.ArticulatedSystem(bodies)
@@ -310,7 +311,7 @@ def test_bones_of_the_library_show_where_a_model_has_opensim_axes(rng):
         between = quaternion_multiply(quaternion_conjugate(turns[parent]), turns[name])
         position = tuple(R.T @ (ours[name] - ours[parent]))
         bodies.append(mq.Body(name, parent, mq.joints.RevoluteJoint((0, 0, 1)), position, tuple(between), mass=1.0))
-    bodies.append(mq.Body("radius", "ulna", mq.joints.RevoluteJoint((0, 0, 1)), (0.0, -0.02, 0.01), mass=1.0))
+    bodies.append(on_hinge("radius", parent="ulna", position=(0.0, -0.02, 0.01)))
     model = Model(mq.ArticulatedSystem(tuple(bodies), gravity=(0.0, -9.81, 0.0)))
     scene = Scene(model, model.start)
     assert [part.body for part in scene.bones] == [name for name, *_ in chain]

@@ -5,11 +5,11 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis import motion as mo
-from myoquat.joints import FloatingJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints import RevoluteJoint, SphericalJoint
 from myoquat.joints.functions import Linear
 from myoquat.joints.quaternion import quaternion_exp, quaternion_multiply
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle.coordinates import Coupler, Marker
+from tests.bodies import afloat, on_slide
 
 NOISE = mo.FilterNoise(
     marker=0.004, sensor=0.02, angular_acceleration=4.0, linear_acceleration=2.0, start_pose=0.05, start_velocity=0.5
@@ -21,7 +21,7 @@ def limb():
     """A floating body and a ball joint, with three markers and one sensor."""
     solid = {"mass": 1.0, "inertia": (1, 1, 1, 0, 0, 0)}
     bodies = (
-        mq.Body("trunk", "ground", FloatingJoint(), **solid),
+        afloat("trunk", **solid),
         mq.Body("arm", "trunk", SphericalJoint(), (0, 0.2, 0), **solid),
     )
     points = ("trunk", (0.1, 0, 0)), ("trunk", (0, 0.1, 0.1)), ("arm", (0, 0.3, 0))
@@ -99,7 +99,7 @@ def test_missing_markers_make_the_filter_less_certain():
 def test_locked_and_coupled_coordinates_stay_as_they_are():
     hinge = RevoluteJoint((0, 0, 1))
     bodies = [mq.Body(f"b{i}", p, hinge, (i and 1.0, 0, 0), mass=1.0) for i, p in enumerate(("ground", "b0", "b1"))]
-    slide = mq.Body("slide", "b2", PrismaticJoint((1, 0, 0)), (1.0, 0, 0), mass=1.0)
+    slide = on_slide("slide", parent="b2", position=(1.0, 0, 0))
     coordinate = mq.muscle.coordinates.Coordinate("slide.position", locked=True)
     model = mq.Model(
         mq.ArticulatedSystem((*bodies, slide)), markers=(Marker("hand", "slide", (0.5, 0, 0)),),

@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose
 import myoquat as mq
 from myoquat.analysis import plot_lengths, plot_moment_arms, plot_tensions
 from myoquat.muscle import PathPoint, WrapSphere
+from tests.bodies import on_hinge
 
 ARM = mq.load_model("two_link", rotations="sequence")
 
 
 def slipping():
     """A path that slips off a sphere as the rod turns, and the same without the sphere."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("elbow",), mass=1.0)
+    rod = on_hinge("rod", "z", "elbow")
     path = PathPoint("ground", (-0.3, 0.1, 0.0)), PathPoint("rod", (0.2, 0.02, 0.0))
     wrap = WrapSphere(body="ground", radius=0.05, quadrant="+y")
     muscles = mq.Muscle("over", mq.muscle.MusclePath(path, wraps=(wrap,))), mq.Muscle("straight", path)

@@ -1,0 +1,38 @@
+"""Bodies of small models, on a hinge, a slide or a ball joint, or afloat, and changes of all muscles."""
+
+from dataclasses import replace
+
+from myoquat.joints import Body
+from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+
+ORIGIN = (0.0, 0.0, 0.0)
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "-z": (0.0, 0.0, -1.0)}
+
+
+def on_joint(name, joint, coordinate=None, parent="ground", position=ORIGIN, *, mass=1.0, inertia=0.0, **more):
+    """A body of 1 kg, whose coordinate may have a name. Its inertia is one moment, three, or all six numbers."""
+    moments = (*inertia, *ORIGIN)[:6] if isinstance(inertia, tuple) else (inertia,) * 3 + ORIGIN
+    names = None if coordinate is None else (coordinate,)
+    return Body(name, parent, joint, position, mass=mass, inertia=moments, coordinate_names=names, **more)
+
+
+def on_hinge(name, axis="z", *placed, **more):
+    return on_joint(name, RevoluteJoint(AXES.get(axis, axis)), *placed, **more)
+
+
+def on_slide(name, axis="x", *placed, **more):
+    return on_joint(name, PrismaticJoint(AXES.get(axis, axis)), *placed, **more)
+
+
+def on_ball(name, **more):
+    return on_joint(name, SphericalJoint(), **more)
+
+
+def afloat(name, **more):
+    return on_joint(name, FloatingJoint(), **more)
+
+
+def with_muscles(model, **changes):
+    """The model whose muscles have other fields: one value for all, or a function of the muscle."""
+    muscles = [replace(m, **{k: v(m) if callable(v) else v for k, v in changes.items()}) for m in model.muscles]
+    return replace(model, muscles=tuple(muscles))
