@@ -61,35 +61,38 @@ CUSTOM = CustomJoint(
 SPLINE = SimmSpline((-1.0, -0.3, 0.0, 0.4, 1.0, 2.0), (0.5, 0.3, 0.22, 0.14, 0.05, -0.1))
 PASSIVE = {"damping": 0.3, "stiffness": 2.0}
 BODIES = (
-    body("trunk", "ground", FloatingJoint(), position=(0, 0, 0), orientation=(1, 0, 0, 0), damping=0.2),
+    body("trunk", "world", FloatingJoint(), position=(0, 0, 0), orientation=(1, 0, 0, 0), damping=0.2),
     body("head", "trunk", SphericalJoint(), joint_name="neck", rotor_inertia=0.05, **PASSIVE),
     body("arm", "trunk", EulerJoint("YZY"), rotor_inertia=0.02),
     body("fore", "arm", RevoluteJoint(SLANTED), coordinate_names=("flex",), spring_mount=(0.4,), **PASSIVE),
     body("hand", "fore", UniversalJoint((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), **PASSIVE),
-    body("nail", "hand", FixedJoint(), inertia=(0.0, 0.01, 0.01, 0.0, 0.0, 0.0)),
+    body("nail", "hand", FixedJoint(), inertia=(0.0, 0.01, 0.01, 0.0, 0.0, 0.0), shapes=(Shape("box", (0.1, 0.2, 0.3)),
+         Shape("capsule", (0.1, 0.2), purpose="collision", name="bead", color=(1.0, 0.0, 0.0, 0.5)))),
     body("sled", "trunk", PlanarJoint((0.0, 1.0, 0.0)), spring_mount=(0.1, 0.2, 0.3), **PASSIVE),
     body("rod", "sled", PrismaticJoint((0.0, 0.6, 0.8)), coordinate_names=("out",)),
     body("tip", "rod", CUSTOM, **PASSIVE),
     body("drone", "rod", FloatingJoint(), damping=0.4),
-)
-SYSTEM = ArticulatedSystem(BODIES, gravity=(0.0, -9.81, 0.1), name="medley")
+)  # fmt: skip
+SYSTEM = ArticulatedSystem(BODIES, "world", gravity=(0.0, -9.81, 0.1), name="medley")
 
 
-BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="ball")
+BALL = WrapSphere(body="fore", position=(0.01, 0.0, 0.0), radius=0.03, quadrant="-y", name="side-W1")
 ROLL = WrapCylinder(body="arm", position=(0.0, -0.02, 0.0), orientation=(0.5, 0.5, 0.5, 0.5), radius=0.04)
 SIDE_ROLL = SideCylinder(
-    body=ROLL.body, position=ROLL.position, orientation=ROLL.orientation, radius=0.04, quadrant="+x"
+    body=ROLL.body, position=ROLL.position, orientation=ROLL.orientation, radius=0.04, quadrant="+x", name="over-W1"
 )
 MUSCLES = (
-    Muscle("plain", (point("ground", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
+    Muscle("plain", (point("world", 0.3, 0, 0), point("trunk", 0.1, 0, 0.02), point("drone", 0.1, 0, 0.1)),
            PathActuator(20.0), activation=0.25),
     Muscle("side", MusclePath((point("arm", 0.06, 0.22, 0), point("fore", 0.15, -0.12, 0.02)), (BALL,)),
            PathSpring(900.0, 0.2)),
     Muscle("shorter", MusclePath(
         (point("trunk", 0.1, 0.3, 0.1), point("arm", 0.1, 0.2, 0), point("hand", 0.2, 0.1, 0.1)),
-        (replace(BALL, quadrant="all", points=(1, 2)), replace(ROLL, points=(0, 1)))), PathActuator(30.0)),
+        (replace(ROLL, points=(0, 1), name="shorter-W1"),
+         replace(BALL, quadrant="all", points=(1, 2), name="shorter-W2"))),
+           PathActuator(30.0), activation=0.0),
     Muscle("over", MusclePath((point("trunk", 0.1, 0.3, 0.1), point("fore", 0.1, -0.1, 0)), (SIDE_ROLL,)),
-           PathActuator(30.0)),
+           PathActuator(30.0), activation=0.0),
 )  # fmt: skip
 MODEL = Model(SYSTEM, MUSCLES, name="medley", markers=(Marker("lamp", "head", (0.0, 0.2, 0.1)),),
               coordinates=(Coordinate("flex", (-1.0, 2.0)),))  # fmt: skip
@@ -206,6 +209,26 @@ def test_functions_of_coordinates_are_equalities(tmp_path):
         assert data.efc_pos[0] == pytest.approx(0.01, abs=1e-13)
 
 
+def test_everything_that_the_file_holds_comes_back(tmp_path, rng):
+    coupler = Coupler("out_follows_flex", "out", "flex", Polynomial((0.1, 0.2, 0.3)))
+    model = replace(MODEL, start_q=tuple(SYSTEM.random(1, rng)[0].tolist()), couplers=(coupler,))
+    model.save(tmp_path / "x.xml")
+    back = load_model(tmp_path / "x.xml", strict=True)
+    for field in ("muscles", "markers", "coordinates", "couplers", "name"):
+        assert getattr(back, field) == getattr(model, field)
+    assert back.system.gravity == SYSTEM.gravity
+    read, written = ({link.name: link for link in system.bodies} for system in (back.system, SYSTEM))
+    for name in ("trunk", "head", "fore", "hand", "nail", "rod", "drone"):
+        one, other = read[name], written[name]
+        assert replace(one, joint=other.joint, joint_name=other.joint_name) == other
+        assert type(one.joint) is type(other.joint)
+    assert (type(read["sled"].joint), read["sled"].spring_mount) == (CustomJoint, (0.1, 0.2, 0.3))
+    names = [name for name in SYSTEM.coordinate_names if name in back.system.coordinate_names]
+    assert len(names) > 20
+    starts = (each.start[[each.system.coordinate_names.index(name) for name in names]] for each in (back, model))
+    np.testing.assert_array_equal(*starts)
+
+
 def test_a_leg_from_opensim_opens(tmp_path):
     model = load_model(LEG, "quaternion")
     with pytest.warns(UnwrittenWarning) as caught:
@@ -217,6 +240,12 @@ def test_a_leg_from_opensim_opens(tmp_path):
     mujoco.mj_forward(engine, data)
     rows = [model.muscle_names.index(engine.tendon(i).name) for i in range(engine.ntendon)]
     np.testing.assert_allclose(data.ten_length, path_lengths(model, model.start_q)[rows], atol=1e-14)
+    back = load_model(tmp_path / "x.xml", strict=True)
+    np.testing.assert_allclose(path_lengths(back, back.start), data.ten_length, atol=1e-14)
+    back.save(tmp_path / "y.xml", strict=True)
+    again = load_model(tmp_path / "y.xml", strict=True)
+    for field in ("system", "muscles", "couplers", "markers"):
+        assert getattr(again, field) == getattr(back, field)
 
 
 def test_what_mujoco_lacks_is_reported_or_refused(tmp_path):
