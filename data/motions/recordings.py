@@ -117,7 +117,7 @@ def save_bvh(
     scale  units of the file in a meter: 100 for centimeters
 
     Every body is a joint. One that only turns on its parent has a constant offset. One that also slides, as many knees
-    do, has position channels, and the offset 0. Where several bodies are on the ground, the root is "ground". The file
+    do, has position channels, and the offset 0. Where several bodies are on the ground, it is the root. The file
     has one time step and begins at 0. ValueError for times that are not even, and an unknown order. FileExistsError for
     an existing file unless `overwrite`.
 
@@ -139,16 +139,16 @@ def save_bvh(
     system, poses = motion.system, motion.system.poses(motion.q)
     shape = (len(motion.time), 3, 3)
     poses = {n: (np.broadcast_to(R, shape), np.broadcast_to(p, shape[:2])) for n, (R, p) in poses.items()}
-    on_ground = [body.name for body in system.bodies if body.parent == "ground"]
+    on_ground = [body.name for body in system.bodies if body.parent == system.ground]
     names = [system.bodies[i].name for i in system.topological_order]
-    names = names if len(on_ground) == 1 else ["ground", *names]
+    names = names if len(on_ground) == 1 else [system.ground, *names]
     bodies = {body.name: body for body in system.bodies}
     parents = {name: body.parent for name, body in bodies.items()}
-    parents |= {on_ground[0]: ""} if len(on_ground) == 1 else {"ground": ""}
+    parents[on_ground[0] if len(on_ground) == 1 else system.ground] = ""
     turned = tuple(f"{axis}rotation" for axis in order)
     joints, columns = [], []
     for name in names:
-        R_parent, p_parent = poses[parents[name] or "ground"]
+        R_parent, p_parent = poses[parents[name] or system.ground]
         R = np.swapaxes(R_parent, 1, 2) @ poses[name][0]
         p = scale * np.einsum("tji,tj->ti", R_parent, poses[name][1] - p_parent)
         slides = not parents[name] or np.ptp(p, axis=0).max(initial=0.0) > STILL * scale
@@ -172,7 +172,8 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
     """The motion of the skeleton in a .bvh file: bodies without mass, on ball joints as unit quaternions.
 
     scale: meters of a unit of the file, 0.01 for centimeters. A joint with position channels floats. The model of the
-    motion is its `system`. Raises ModelError with file and line for a file that is broken or of another type.
+    motion is its `system`, whose ground is "ground_" where a joint has the name "ground". Raises ModelError with file
+    and line for a file that is broken or of another type.
 
     >>> import pathlib, tempfile
     >>> from myoquat.data import load_bvh
@@ -184,7 +185,9 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
     ([0.866, 0.0, 0.0, 0.5], (0.0, 0.9, 0.0))
     """
     joints, step, rows = read_bvh(path)
-    bodies, parts, first = [], [], 0
+    bodies, parts, first, ground = [], [], 0, "ground"
+    while ground in (joint.name for joint in joints):
+        ground += "_"
     for joint in joints:
         values = dict(zip(joint.channels, rows[:, first : first + len(joint.channels)].T, strict=True))
         first += len(joint.channels)
@@ -194,10 +197,10 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
                 Q = quaternion_multiply(Q, axis_quaternion(np.radians(column), np.eye(3)["XYZ".index(channel[0])]))
         slides = [values.get(name, np.zeros(len(rows))) * scale for name in POSITIONS]
         floats = any(name in values for name in POSITIONS)
-        parent = joints[joint.parent].name if joint.parent >= 0 else "ground"
+        parent = joints[joint.parent].name if joint.parent >= 0 else ground
         joint_type = FloatingJoint() if floats else SphericalJoint() if values else FixedJoint()
         bodies.append(Body(joint.name, parent, joint_type, _three(scale * np.array(joint.offset))))
         parts += [*([np.stack(slides, axis=-1)] if floats else []), *([Q] if values else [])]
     with errors_in(path):
         q = np.concatenate([np.zeros((len(rows), 0)), *parts], axis=1)
-        return Motion(ArticulatedSystem(tuple(bodies)), step * np.arange(len(rows)), q)
+        return Motion(ArticulatedSystem(tuple(bodies), ground), step * np.arange(len(rows)), q)

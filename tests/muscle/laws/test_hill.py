@@ -38,23 +38,25 @@ def fibers(law, n, rng):
     return length, rng.uniform(0.02, 1, n), fiber[:, None]
 
 
-@given(
-    length=st.floats(0.5, 1.6),
-    speed=st.floats(-1.4, 1.4),
-    activation=st.floats(0.01, 1.0),
-    name=st.sampled_from(sorted(LAWS)),
-)
-def test_the_speed_is_the_inverse_of_the_force(length, speed, activation, name):
-    law = LAWS[name]
+INVERSES = [
+    *((law, 0.01, 1e-7) for law in LAWS.values()),
+    (DeGrooteFregly2016(**COMMON, damping=0.1), 0.01, 1e-9),
+    *((Millard2012(**COMMON, damping=damping), 0.0, 1e-10) for damping in (0.001, 0.01, 0.1, 1.0)),
+    *((Schutte1993(**COMMON, damping=damping), 0.0, 1e-12) for damping in (0.05, 0.1)),
+]
+
+
+@pytest.mark.parametrize(("law", "least", "error"), INVERSES, ids=lambda x: getattr(x, "kind", ""))
+@given(length=st.floats(0.45, 1.8), speed=st.floats(-1.4, 1.4), share=st.floats(0, 1))
+def test_the_speed_is_the_inverse_of_the_force(law, least, error, length, speed, share):
+    """Millard's damped fiber has no singularity without activation; Schutte's never pushes."""
+    activation = least + (1 - least) * share
     force = law.fiber_force(length, speed, activation)
-    assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=1e-7)
-
-
-def test_damping_has_its_inverse_too(rng):
-    law = DeGrooteFregly2016(**COMMON, damping=0.1)
-    speed, activation = rng.uniform(-1, 1, 50), rng.uniform(0.01, 1, 50)
-    force = law.fiber_force(1.1, speed, activation)
-    np.testing.assert_allclose(law.fiber_speed(1.1, force, activation), speed, atol=1e-9)
+    passive = law.passive_force(length)
+    if isinstance(law, Schutte1993) and force < passive:
+        speed = law.fiber_speed(length, passive, activation)
+    with np.errstate(over="ignore"):  # of De Groote's first guess, before it is held
+        assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=error)
 
 
 def test_a_damping_of_whole_zero_is_none():

@@ -51,16 +51,6 @@ def test_curves_pass_their_joins_and_are_smooth(law, name):
         assert right == pytest.approx(slope, abs=2e-3 * (1 + abs(slope)))
 
 
-@given(
-    length=st.floats(0.45, 1.8), speed=st.floats(-1.4, 1.4), activation=st.floats(0, 1),
-    damping=st.sampled_from([0.001, 0.01, 0.1, 1.0]),
-)  # fmt: skip
-def test_the_speed_of_a_damped_fiber_has_no_singularity(length, speed, activation, damping):
-    law = replace(LAW, damping=damping)
-    force = law.fiber_force(length, speed, activation)
-    assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=1e-10)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -127,18 +127,6 @@ def test_older_files_have_the_muscle_without_the_word_deprecated(tmp_path, model
     assert [m.law for m in mq.load_model(tmp_path / "old.osim").muscles] == [PLAIN, CURVED]
 
 
-@pytest.mark.parametrize("law", [PLAIN, CURVED], ids=["plain", "curved"])
-def test_the_speed_is_the_inverse_of_the_force(law, rng):
-    length, speed, activation = rng.uniform(0.5, 1.6, 300), rng.uniform(-1.2, 1.2, 300), rng.uniform(0, 1, 300)
-    force, passive = law.fiber_force(length, speed, activation), law.passive_force(length)
-    found = law.fiber_speed(length, force, activation)
-    pulls = force >= passive
-    assert 100 < pulls.sum() < 290
-    np.testing.assert_allclose(found[pulls], speed[pulls], atol=1e-12)
-    unloaded = law.fiber_speed(length, passive, activation)
-    np.testing.assert_allclose(found[~pulls], unloaded[~pulls], atol=1e-12)
-
-
 def test_equilibrium_is_where_nothing_moves(model, rng):
     """Each muscle with its own curves, although the two laws are of one class."""
     length, activation, _ = fibers(40, rng)
