@@ -54,6 +54,17 @@ def from_mujoco(system, q):
     return T
 
 
+def in_axes_of_bodies(system, q, v, a):
+    """(u, udot) of MuJoCo's qvel and qacc: linear velocities of floating bodies are here in the body's axes."""
+    u, udot = v.copy(), a.copy()
+    for body, at, iu in zip(system.bodies, system.q_slices, system.u_slices, strict=True):
+        if isinstance(body.joint, FloatingJoint):
+            R, first = rotation_matrix(q[at][3:]).T, slice(iu.start, iu.start + 3)
+            u[first] = R @ v[first]
+            udot[first] = R @ udot[first] - np.cross(v[iu.start + 3 : iu.stop], u[first])
+    return u, udot
+
+
 def mass_matrix(engine, data):
     """At the last state."""
     M = np.zeros((engine.nv, engine.nv))

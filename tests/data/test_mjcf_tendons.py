@@ -8,9 +8,9 @@ from myoquat.data import ImplausibleWarning, load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
-from myoquat.muscle import activation_rates, actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle import actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateFriction
-from myoquat.muscle.laws import MujocoMuscle, PathFriction
+from myoquat.muscle.laws import PathFriction
 from tests.data.mujoco_engine import forward, opened, read, tendon_jacobian, write
 
 TEXT = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
@@ -23,39 +23,10 @@ TEXT = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/>
 TENDONS = """<fixed name="f1"><joint joint="j1" coef="0.5"/><joint joint="j3" coef="-1.5"/></fixed>
 <fixed name="f2" stiffness="7" damping="2" springlength="-0.1 0.2"><joint joint="j2" coef="2"/></fixed>
 <fixed name="f3" stiffness="5"><joint joint="j2" coef="1"/><joint joint="j1" coef="-1"/></fixed>"""
-DRIVES = """<motor name="pull" tendon="f1" gear="-20" ctrlrange="0 1"/>
-<position name="servo" tendon="f2" kp="50" kv="3" gear="1.5" ctrlrange="-0.5 0.6"/>
-<general name="slow" tendon="f3" gainprm="4" dyntype="filter" dynprm="0.2" ctrlrange="-1 2"/>
-<damper name="brake" joint="j3" kv="4" gear="2" ctrlrange="0 2"/>
-<general name="bent" joint="j1" gaintype="affine" biastype="affine" gainprm="3 -2 1" biasprm="1 0 -0.5"
-ctrlrange="-1 1"/>
-<muscle name="flesh" joint="j2" lengthrange="-0.4 0.6" force="12" ctrlrange="0 1"/>"""
 
 
 def filed(tmp_path, joint="", tendons="", actuators="", equality=""):
     return write(tmp_path, TEXT.format(joint, tendons, actuators, equality))
-
-
-@pytest.mark.peers
-def test_fixed_tendons_and_actuators_of_joints_are_mujocos(tmp_path, rng):
-    path = filed(tmp_path, tendons=TENDONS, actuators=DRIVES)
-    model = load_model(path, strict=True)
-    assert model.muscle_names == ("f1", "f2", "f2_2", "f3", "f3_2", "brake", "bent", "flesh")
-    assert isinstance(model.muscles[-1].law, MujocoMuscle)
-    engine, data = opened(path)
-    tendons = [0, 1, 3]
-    offset = np.array([8.0, 4.0, 8.0])  # above twice 0.5 * 2 + 1.5 * 1, 2 * 1 and 1 + 2
-    low, high = engine.actuator_ctrlrange.T
-    for q, u in zip(0.5 * rng.normal(size=(6, 3)), 2.0 * rng.normal(size=(6, 3)), strict=True):
-        a, e = rng.uniform(size=(2, 6))
-        acting = low + a * (high - low)
-        forward(engine, data, qpos=q, qvel=u, ctrl=acting, act=acting[[2, 5]])
-        np.testing.assert_allclose(path_lengths(model, q)[tendons] - offset, data.ten_length, atol=1e-13)
-        ours = muscle_torques(model, q, u, np.array([a[0], a[1], 0.0, a[2], 0.0, *a[3:]]))
-        np.testing.assert_allclose(ours, data.qfrc_actuator + data.qfrc_passive, rtol=1e-12, atol=1e-12)
-        forward(engine, data, qpos=q, qvel=u, ctrl=low + e * (high - low), act=acting[[2, 5]])
-        rates = activation_rates(model, [e[0], e[1], 0, e[2], 0, *e[3:]], [a[0], a[1], 0, a[2], 0, *a[3:]])
-        np.testing.assert_allclose(rates[[3, 7]], data.act_dot / (high - low)[[2, 5]], rtol=1e-12)
 
 
 @pytest.mark.peers

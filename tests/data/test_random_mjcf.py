@@ -9,9 +9,8 @@ import pytest
 
 from myoquat import dynamics
 from myoquat.data import UnsupportedWarning, load_model
-from myoquat.joints import FloatingJoint, rotation_matrix
 from myoquat.muscle import actuator_forces, limit_torques, muscle_torques, path_lengths
-from tests.data.mujoco_engine import forward, opened, write
+from tests.data.mujoco_engine import forward, in_axes_of_bodies, opened, write
 
 ORIENTATIONS = (("quat", 4), ("euler", 3), ("axisangle", 4), ("xyaxes", 6), ("zaxis", 3))
 GEOMS = (("sphere", 1), ("box", 3), ("cylinder", 2), ("ellipsoid", 3), ("capsule", 2))
@@ -147,11 +146,6 @@ def test_accelerations_and_lengths_are_mujocos(tmp_path, seed):
         for k, length in enumerate(data.ten_length):
             if engine.wrap_type[engine.tendon_adr[k]] != mujoco.mjtWrap.mjWRAP_JOINT:
                 assert lengths[f"t{k}"] == pytest.approx(length, abs=1e-9)
-        u, expected = v.copy(), data.qacc.copy()
-        for body, at, iu in zip(model.system.bodies, model.system.q_slices, model.system.u_slices, strict=True):
-            if isinstance(body.joint, FloatingJoint):  # whose linear velocity is here in the body's axes
-                R, first = rotation_matrix(q[at][3:]).T, slice(iu.start, iu.start + 3)
-                u[first] = R @ v[first]
-                expected[first] = R @ expected[first] - np.cross(v[iu.start + 3 : iu.stop], u[first])
+        u, expected = in_axes_of_bodies(model.system, q, v, data.qacc)
         found = dynamics.forward_dynamics(model, q, u, torques(model, engine, q, u, controls))
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())

@@ -12,7 +12,6 @@ from myoquat.joints import (
     ModelError,
 )
 from myoquat.joints.types.base import Axis
-from myoquat.kernels.symbolic.arrays import formula
 from myoquat.muscle import CoordinateLimit, Model
 
 LIMIT = CoordinateLimit("stop", "b", -0.4, 0.3, 20.0, 30.0, 0.1, 0.5)
@@ -34,12 +33,6 @@ def test_the_force_is_that_of_springs_that_set_in_smoothly():
     f = LIMIT.force(x, 0.0)
     bends = np.diff(f, 2) / np.diff(x)[0] ** 2
     assert np.abs(np.diff(bends)).max() < 40  # the second derivative has no step
-
-
-def test_all_number_types_give_the_same(scalar, rng):
-    force = formula(x=(2,))(lambda x: LIMIT.force(x[..., 0], x[..., 1])[..., None])
-    x = rng.normal(size=(10, 2))
-    np.testing.assert_allclose(scalar(force, x), force(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def hinge(*wraps):
     """One hinge with every type of state: an elastic tendon, activation dynamics, a limit."""
     muscles = (
         Muscle("elastic", MusclePath(PATH, wraps), LAW, None, ActivationDynamics()),
-        Muscle("plain", (PATH[1], PATH[0]), ExponentialMuscle(0.3, 50.0)),
+        Muscle("plain", (PATH[1], PATH[0]), ExponentialMuscle(0.3, 50.0), None, ActivationDynamics(form="piecewise")),
     )
     limit = CoordinateLimit("stop", "flexion", -0.5, 0.1, 20.0, 30.0, 0.1, 0.5)
     return Model(ArticulatedSystem((ROD,)), muscles, limits=(limit,))

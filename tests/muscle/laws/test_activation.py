@@ -10,7 +10,6 @@ from scipy.integrate import solve_ivp
 
 from myoquat.data import load_model
 from myoquat.joints import ModelError
-from myoquat.kernels import formula
 from myoquat.muscle import ActivationDynamics, activation_rates
 
 SMOOTH = ActivationDynamics(0.012, 0.048)
@@ -42,13 +41,6 @@ def test_the_piecewise_form_falls_as_its_closed_solution():
     a = way.y[0, -1]
     start = 0.9 / (0.5 + 1.5 * 0.9)
     assert a / (0.5 + 1.5 * a) == pytest.approx(start * np.exp(-0.2 / (2 * 0.048)), rel=1e-8)
-
-
-@pytest.mark.parametrize("dynamics", [SMOOTH, PIECEWISE], ids=["smooth", "piecewise"])
-def test_all_number_types_give_the_same(scalar, dynamics, rng):
-    rate = formula(x=(2,))(lambda x: dynamics.rate(x[..., 0], x[..., 1])[..., None])
-    x = rng.uniform(size=(10, 2))
-    np.testing.assert_allclose(scalar(rate, x), rate(x), rtol=1e-13)
 
 
 def test_models_evaluate_them(rng):
