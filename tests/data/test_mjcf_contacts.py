@@ -123,12 +123,6 @@ def test_contact_is_read_where_it_is_asked_for_and_other_pairs_are_named(tmp_pat
     assert limit_torques(model, model.start, np.zeros(model.system.nu)).any()
 
 
-@pytest.mark.parametrize(("old", "word"), [('geom1="c2"', "geom"), ('body1="d"', "body")])
-def test_pairs_of_what_does_not_exist_are_rejected(old, word, tmp_path):
-    with pytest.raises(ModelError, match=f"{word} 'no' not found"):
-        read(tmp_path, MANY.format("").replace(old, f'{old[:5]}="no"'), contact=True)
-
-
 def test_spheres_about_one_point_are_left_out_with_a_report_and_have_no_force(tmp_path):
     path = write(
         tmp_path,
@@ -181,12 +175,6 @@ def test_torsional_and_rolling_friction_are_reported_with_their_effect(condim, w
     with pytest.warns(UnsupportedWarning) as caught:
         read(tmp_path, FALLING.format(3), contact=True)
     assert "condim" not in str(caught[0].message)
-
-
-def test_a_condim_that_mujoco_lacks_raises_an_error_with_its_line(tmp_path):
-    with pytest.raises(ModelError, match="invalid condim in geom") as caught:
-        read(tmp_path, FALLING.format(2), contact=True)
-    assert caught.value.line == 1
 
 
 @pytest.mark.parametrize(

@@ -147,16 +147,9 @@ def test_what_is_not_read_is_reported_with_its_line_or_refused(old, new, reporte
         ('<geom type="box" size="0.1 0.2 0.3"', '<geom type="mesh" mesh="skull"', r":15: .*mesh 'skull' not found"),
         ("<freejoint", "<composite/><freejoint", r":14: <composite>: .*unrecognized element"),
         ('<joint name="h2"', '<joint name="h2" type="screw"', r":24: <joint>: .*invalid keyword: 'screw'"),
-        ("<freejoint ", '<freejoint magic="2" ', "unrecognized attribute: 'magic'"),
         ('axis="0 1 1" pos', 'axis="0 0 0" pos', r":23: element 'h1': .*axis too small"),
         ('axis="0 1 1" pos', 'axis="0 nan 1" pos', r":23: joint 'h1': axis must be finite"),
-        ('childclass="stiff"', 'childclass="soft"', "unknown default childclass"),
         ('geom="ball"', 'geom="balloon"', "geom 'balloon' not found"),
-        ('site="a1"/></spatial>', 'site="a9"/></spatial>', "site 'a9' not found"),
-        ('joint2="h1"', 'joint2="wrist"', "joint"),
-        ('<freejoint name="root"/>', '<freejoint/><joint name="x"/>', "more than 6 dofs"),
-        ('diaginertia="0.02 0.03 0.04"', "", "mass and inertia of moving bodies"),
-        ('size="0.05 0.2"', 'size="0.05"', "size 1 must be positive"),
         ("zYx", "zQx", "euler"),
         ("<mujoco model", "<mujoco><key/></mujoco><mujoco model", "not valid XML"),
     ],
@@ -165,17 +158,6 @@ def test_what_would_move_otherwise_raises_a_named_error(old, new, words, tmp_pat
     assert old in HAND
     with pytest.raises(ModelError, match=words):
         read(tmp_path, HAND.replace(old, new))
-
-
-def test_meshes_are_kept_by_name_and_never_opened(tmp_path):
-    asset = '<asset><mesh name="skull" file="bones/skull.stl"/></asset><worldbody>'
-    text = HAND.replace("<worldbody>", asset).replace(
-        '<geom type="cylinder" size="0.05 0.2"/>',
-        '<geom type="mesh" mesh="skull" mass="0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>',
-    )
-    model = read(tmp_path, text, strict=True)
-    arm = model.system.bodies[model.system.body_names.index("arm")]
-    assert [(shape.kind, shape.file) for shape in arm.shapes] == [("mesh", "bones/skull.stl")]
 
 
 # ---- against MuJoCo ----------------------------------------------------------------------------------------
@@ -254,8 +236,6 @@ def test_shapes_of_hidden_groups_are_kept_but_hidden(tmp_path):
     [
         ('mass="0.01" diaginertia="1 0.1 0.1"', (0.4, 0.4, 0.4)),
         ('mass="0.01" fullinertia="1 0.1 0.1 0 0.05 0"', (0.4, 0.4, 0.4)),
-        ('mass="0.01" diaginertia="0.3 0.2 0.1"', (0.3, 0.2, 0.1)),
-        ('mass="0.01" diaginertia="0.001 0.001 0.001"', (0.01, 0.01, 0.01)),
     ],
 )
 def test_inertias_are_corrected_as_the_compiler_says(tmp_path, inertial, expected):
@@ -286,19 +266,6 @@ REPLICATED = """<mujoco><compiler eulerseq="zyx"/><worldbody><replicate count="2
 <body name="q"><joint name="k"/><geom size=".1"/><replicate count="10" offset="1 0 0" euler="0 0 30" sep="_">
 <body name="p" pos="0.5 0 0"><joint name="j"/><site name="s"/><geom size="0.1" pos="0 0 0.2"/></body></replicate></body>
 </replicate></worldbody></mujoco>"""
-
-
-@pytest.mark.peers
-def test_replicated_bodies_are_those_of_mujoco(tmp_path):
-    model = read(tmp_path, REPLICATED, strict=True)
-    engine, data = opened(tmp_path / "x.xml")
-    q = np.linspace(-1, 1, engine.nq)
-    forward(engine, data, qpos=q)
-    assert model.system.coordinate_names == tuple(engine.joint(i).name for i in range(engine.njnt))
-    assert {marker.name for marker in model.markers} == {engine.site(i).name for i in range(engine.nsite)}
-    poses = model.system.poses(q)
-    for i in range(1, engine.nbody):
-        np.testing.assert_allclose(poses[engine.body(i).name][1], data.xpos[i], atol=1e-14)
 
 
 def test_copies_have_numbers_and_limits(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 
 from myoquat.data import ImplausibleWarning, load_model
 from myoquat.dynamics import simulate
-from myoquat.dynamics.constraints import constraints_of
 from myoquat.joints import ModelError
 from myoquat.muscle import actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateFriction
@@ -47,34 +46,9 @@ def test_dry_friction_is_mujocos_where_the_joint_and_the_tendon_slip(tmp_path, r
         np.testing.assert_array_equal(still, 0.0)
 
 
-@pytest.mark.peers
-@pytest.mark.parametrize(
-    "equality",
-    [
-        '<tendon tendon1="f1"/>',
-        '<tendon tendon1="f2" polycoef="0.3"/>',
-        '<tendon tendon1="f1" tendon2="f3" polycoef="0.1 0.5"/>',
-        '<tendon tendon1="f1" tendon2="f2" polycoef="0.1 0.5 -0.7 0 0.2"/>',
-    ],
-)
-def test_equalities_of_fixed_tendons_measure_what_mujocos_do(equality, tmp_path, rng):
-    path = filed(tmp_path, tendons=TENDONS, equality=equality)
-    model = load_model(path, strict=True)
-    engine, data = opened(path)
-    (constraint,) = constraints_of(model)
-    for q in 0.5 * rng.normal(size=(4, 3)):
-        forward(engine, data, qpos=q)
-        ours = constraint.position(model.system, q, np.zeros(())) / constraint.scale
-        np.testing.assert_allclose(np.abs(ours), np.abs(data.efc_pos[:1]), atol=1e-13)
-
-
 def test_what_a_fixed_tendon_cannot_be_is_rejected_or_reported(tmp_path):
-    for joint, message in (("a", "joint 'a' not found"), ("j1", "whose coef is not zero")):
-        text = f'<fixed name="f"><joint joint="{joint}" coef="0"/></fixed>'
-        with pytest.raises(ModelError, match=message):
-            load_model(filed(tmp_path, tendons=text))
-    with pytest.raises(ModelError, match="unknown element 'f9'"):
-        load_model(filed(tmp_path, tendons=TENDONS, equality='<tendon tendon1="f1" tendon2="f9"/>'))
+    with pytest.raises(ModelError, match="whose coef is not zero"):
+        load_model(filed(tmp_path, tendons='<fixed name="f"><joint joint="j1" coef="0"/></fixed>'))
     with pytest.raises(ModelError, match="frictionloss must not be negative"):
         load_model(filed(tmp_path, ' frictionloss="-1"'))
 
@@ -97,18 +71,6 @@ def test_dry_friction_dissipates_at_its_bound():
     for wrong in ({"friction": -1.0}, {"slip_speed": 0.0}):
         with pytest.raises(ModelError, match=r"friction|slip_speed"):
             CoordinateFriction("f", "A.p1", **wrong).check(model.system)
-
-
-@pytest.mark.filterwarnings("ignore:.*deprecated")
-def test_the_total_mass_scales_masses_and_inertias(tmp_path):
-    path = filed(tmp_path)
-    bodies = load_model(path).system.bodies
-    text = path.read_text().replace("<compiler ", '<compiler settotalmass="3" ')
-    scaled = read(tmp_path, text, strict=True).system.bodies
-    assert sum(body.mass for body in scaled) == pytest.approx(3.0)
-    ratio = 3.0 / sum(body.mass for body in bodies)
-    for one, two in zip(bodies, scaled, strict=True):
-        np.testing.assert_allclose(two.inertia, ratio * np.array(one.inertia), rtol=1e-12)
 
 
 def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):

@@ -217,43 +217,28 @@ for length, speed, activation, fiber in rows:
 @pytest.mark.peers
 @pytest.mark.parametrize(
     ("theirs", "law"),
-    [
+    [  # OpenSim has no rigid tendon for Thelen's muscle
         ("Thelen2003Muscle", LAWS["thelen2003"]),
         ("Millard2012EquilibriumMuscle", LAWS["millard2012"]),
         ("Millard2012EquilibriumMuscle", Millard2012(**COMMON, damping=0.0, **UNDAMPED)),
+        ("Millard2012EquilibriumMuscle", RIGID["millard2012"]),
+        ("DeGrooteFregly2016Muscle", LAWS["degroote_fregly2016"]),
+        ("DeGrooteFregly2016Muscle", RIGID["degroote_fregly2016"]),
     ],
 )
-def test_opensim_agrees_at_a_given_fiber_length(rng, in_opensim, theirs, law):
+def test_opensim_agrees(rng, in_opensim, theirs, law):
+    """At a given fiber length, or at the normalized tendon force that is OpenSim's state of De Groote's muscle."""
     length, activation, state = fibers(law, 30, rng)
-    rows = np.column_stack([length, rng.normal(size=30), activation, state])
-    common = COMMON | {"damping": getattr(law, "damping", None)}
-    theirs = np.array(in_opensim(OPENSIM, theirs, "elastic", json.dumps(rows.tolist()), json.dumps(common)))
-    np.testing.assert_allclose(law.force(length, 0.0, activation, state), theirs[:, 0], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(law.state_rate(length, 0.0, activation, state)[:, 0], theirs[:, 1], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize("name", ["degroote_fregly2016", "millard2012"])
-def test_opensim_agrees_with_a_rigid_tendon(rng, in_opensim, name):
-    """OpenSim has no rigid tendon for Thelen's muscle."""
-    law = RIGID[name]
-    class_name = {"degroote_fregly2016": "DeGrooteFregly2016Muscle", "millard2012": "Millard2012EquilibriumMuscle"}[
-        name
-    ]
-    length, activation, state = fibers(law, 30, rng)
-    speed = rng.uniform(-0.5, 0.5, 30)
-    rows = json.dumps(np.column_stack([length, speed, activation, state]).tolist())
-    theirs = np.array(in_opensim(OPENSIM, class_name, "rigid", rows, json.dumps(COMMON)))
-    np.testing.assert_allclose(law.force(length, speed, activation), theirs[:, 0], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.peers
-def test_opensim_agrees_at_a_given_tendon_force(rng, in_opensim):
-    """OpenSim's state is the normalized tendon force; ours is the fiber length that goes with it."""
-    law = LAWS["degroote_fregly2016"]
-    length, activation, state = fibers(law, 30, rng)
-    force = law.force(length, 0.0, activation, state)
-    rows = json.dumps(np.column_stack([length, 0 * length, activation, force / law.max_isometric_force]).tolist())
-    theirs = np.array(in_opensim(OPENSIM, "DeGrooteFregly2016Muscle", "elastic", rows, json.dumps(COMMON)))
-    np.testing.assert_allclose(theirs[:, 0], force, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(theirs[:, 2], state[:, 0], rtol=1e-9)
+    speed = rng.uniform(-0.5, 0.5, 30) * (law.tendon == "rigid")
+    force = law.force(length, speed, activation, state)
+    by_force = theirs.startswith("De") and law.tendon == "elastic"
+    given = force / law.max_isometric_force if by_force else state[:, 0]
+    rows = json.dumps(np.column_stack([length, speed, activation, given]).tolist())
+    common = json.dumps(COMMON | {"damping": getattr(law, "damping", None)})
+    found = np.array(in_opensim(OPENSIM, theirs, law.tendon, rows, common))
+    np.testing.assert_allclose(found[:, 0], force, rtol=1e-9, atol=1e-9)
+    if by_force:
+        np.testing.assert_allclose(found[:, 2], state[:, 0], rtol=1e-9)
+    elif law.tendon == "elastic":
+        rate = law.state_rate(length, 0.0, activation, state)[:, 0]
+        np.testing.assert_allclose(found[:, 1], rate, rtol=1e-9, atol=1e-9)
