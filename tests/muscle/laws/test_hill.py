@@ -46,7 +46,7 @@ INVERSES = [
 ]
 
 
-@pytest.mark.parametrize(("law", "least", "error"), INVERSES, ids=lambda x: getattr(x, "kind", ""))
+@pytest.mark.parametrize(("law", "least", "error"), INVERSES, ids=lambda x: type(x).__name__)
 @given(length=st.floats(0.45, 1.8), speed=st.floats(-1.4, 1.4), share=st.floats(0, 1))
 def test_the_speed_is_the_inverse_of_the_force(law, least, error, length, speed, share):
     """Millard's damped fiber has no singularity without activation; Schutte's never pushes."""
