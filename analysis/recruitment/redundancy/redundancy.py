@@ -54,6 +54,7 @@ from myoquat.muscle.model import Model
 __all__ = ["Redundancy", "redundancy", "rigid_redundancy"]
 
 MISSING_SHARE = 1e-3  # of the greatest missing moment; less is what others leave through muscles of several joints
+ROUND_OFF = 1e-6  # of the greatest moment of a muscle: less is missing where a cone alone cannot be met
 MUSCLE_SHARE = 1e-9  # of a missing moment; moments of muscles that are smaller are round-off
 CONE_TOLERANCE_RAD = 1e-6
 
@@ -212,7 +213,8 @@ class Redundancy(MotionResult, Solved):
         if not len(frames):
             return []
         missing = -self.residual[frames]
-        least = MISSING_SHARE * np.abs(missing).max(initial=0.0)
+        pulled = np.abs(self.arms[frames] * self.force[frames, :, None]).max(initial=0.0)
+        least = max(MISSING_SHARE * np.abs(missing).max(initial=0.0), ROUND_OFF * pulled)
         found = [
             self._why_missing(e, frames[np.abs(missing[:, e]) > least])
             for e in range(len(self.velocities))

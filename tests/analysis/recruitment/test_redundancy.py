@@ -243,6 +243,10 @@ def test_round_off_is_no_muscle():
     found = redundancy(model, motion)
     (reason,) = replace(found, arms=found.arms + 1e-17).reasons()
     assert "no muscle and no reserve acts on it" in reason
+    away = JointCone("upper", (0.0, 0.0, 1.0), half_angle=0.1)
+    found = redundancy(model, motion, reserves=100.0, cones=[away])
+    (reason,) = replace(found, residual=found.residual + 1e-8, force=found.force + 1.0).reasons()
+    assert reason.startswith("upper: the force is up to 174 degrees outside its cone")
 
 
 @pytest.fixture(scope="module")
