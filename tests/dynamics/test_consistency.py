@@ -12,8 +12,7 @@ from myoquat.dynamics import (
     inverse_dynamics,
     wrench_at,
 )
-from myoquat.joints import RevoluteJoint
-from myoquat.joints.kinematics import frame_jacobian, frame_pose
+from myoquat.joints.kinematics import frame_jacobian
 from myoquat.joints.multibody.sampling import random_system
 
 
@@ -71,31 +70,6 @@ def test_wrench_at_a_point_is_its_jacobian_transposed():
         np.testing.assert_allclose(external_force(system, q, f_ext), expected, atol=1e-12)
 
 
-def test_merged_bodies_move_as_locked_joints_would():
-    """A fixed joint is a revolute one that does not turn: the same M and b on the other velocities."""
-    rng = np.random.default_rng(5)
-    system = random_system(8, rng, ("fixed", "spherical", "revolute"))
-    hinged = system
-    for body in system.bodies:
-        if body.joint.kind == "fixed":
-            hinged = hinged.with_body(body.name, joint=RevoluteJoint())
-    assert len(system.tree.links) < len(system.bodies) == len(hinged.tree.links)
-    q, u = system.random(1, rng)[0], rng.normal(size=system.nu)
-    q_hinged, u_hinged, free = np.zeros(hinged.nq), np.zeros(hinged.nu), np.zeros(hinged.nu, dtype=bool)
-    for i, body in enumerate(system.bodies):
-        if body.joint.kind != "fixed":
-            q_hinged[hinged.q_slices[i]] = q[system.q_slices[i]]
-            u_hinged[hinged.u_slices[i]] = u[system.u_slices[i]]
-            free[hinged.u_slices[i]] = True
-    np.testing.assert_allclose(
-        composite.mass(hinged, q_hinged)[np.ix_(free, free)], composite.mass(system, q), atol=1e-12
-    )
-    np.testing.assert_allclose(inverse.bias(hinged, q_hinged, u_hinged)[free], inverse.bias(system, q, u), atol=1e-11)
-    for name in system.body_names:
-        for a, b in zip(frame_pose(system, q, name), frame_pose(hinged, q_hinged, name), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-14)
-
-
 def test_joint_order_permutes_and_changes_nothing_else():
     rng = np.random.default_rng(9)
     system = random_system(6, rng, shuffle=False)
@@ -110,19 +84,3 @@ def test_joint_order_permutes_and_changes_nothing_else():
     np.testing.assert_allclose(
         inverse.bias(other, q_other, u[indices]), inverse.bias(system, q, u)[indices], atol=1e-13
     )
-
-
-def test_spring_rests_at_its_mount():
-    rng = np.random.default_rng(4)
-    system = random_system(5, rng, ("revolute", "spherical", "floating", "planar"))
-    mounts = system.random(1, rng)[0]
-    sprung = system
-    for i, body in enumerate(system.bodies):
-        sprung = sprung.with_body(body.name, stiffness=3.0, spring_mount=tuple(mounts[system.q_slices[i]]))
-    rest = np.zeros(system.nu)
-    at_mount = inverse.bias(sprung, mounts, rest) - inverse.bias(system, mounts, rest)
-    np.testing.assert_allclose(at_mount, 0, atol=1e-12)
-    step = 0.1 * rng.normal(size=system.nu)
-    away = sprung.integrate(mounts, step)
-    pull = inverse.bias(sprung, away, rest) - inverse.bias(system, away, rest)
-    assert pull @ step > 0

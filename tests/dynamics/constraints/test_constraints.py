@@ -245,16 +245,6 @@ def test_a_rolling_ball_on_a_turntable_circles():
     np.testing.assert_allclose(way.q[:, :2], exact, atol=1e-7)
 
 
-def test_redundant_constraints_go_through_the_rank_revealing_form():
-    q0, u0 = np.r_[0.0, 0.0, 0.0, START], np.r_[0.0, 0.0, 0.0, SPIN]
-    twice = [PointLoop("b0", "ground"), PointLoop("b0", "ground")]
-    reference = simulate(hanging(), START, SPIN, 0.2, rtol=1e-12, output_step=0.1)
-    radau = {"rtol": 1e-10, "method": "radau"}
-    for given in ({"rtol": 1e-10}, {"step": 1e-3}, {"step": 1e-3, "method": "lie_rk4"}, radau):
-        way = simulate(free(), q0, u0, 0.2, constraints=twice, output_step=0.1, **given)
-        np.testing.assert_allclose(way.q[:, 3:], reference.q, atol=1e-9)
-
-
 SLOPES = (1.0, 1.0 + 1e-5)  # of couplers: one, and one that is nearly the same
 
 

@@ -74,23 +74,6 @@ def test_in_the_stage_of_a_program_but_not_in_an_element_of_a_table(points):
         program.table(lambda y: anomaly(y[..., :2]), 1, gather={"y": ("x", [[0, 1]])}, store={"output0": ("y", [0])})
 
 
-def test_in_a_step_loop(points):
-    def rhs(t, x):
-        return -iterate(kepler, x[..., :1], np.stack([x[..., 0], 0.3 + 0 * x[..., 0]], axis=-1), 12)
-
-    loop = kernels.step_loop(rhs=rhs, state=1)
-    x = points[:8, :1].copy()
-    result = loop(x, h=0.01, steps=3)
-    end = result.final
-    for _ in range(3):
-        k1 = rhs(0, x)
-        k2 = rhs(0, x + 0.005 * k1)
-        k3 = rhs(0, x + 0.005 * k2)
-        k4 = rhs(0, x + 0.01 * k3)
-        x = x + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-    np.testing.assert_allclose(end, x, atol=1e-14)
-
-
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("count", range(6))
 @pytest.mark.parametrize("left", [None, 1])
