@@ -18,7 +18,7 @@ from scipy.sparse import csc_matrix
 from myoquat.analysis.motion import smooth
 from myoquat.analysis.recruitment import Effort, Redundancy, Reserve, redundancy
 from myoquat.analysis.recruitment.convex import Programs, are_met
-from myoquat.analysis.recruitment.redundancy.equations import Demands, tangents
+from myoquat.analysis.recruitment.redundancy.equations import Demands
 from myoquat.data import Forces, Motion, load_forces, load_model, load_motion
 from myoquat.muscle import Model
 
@@ -71,7 +71,7 @@ def _rows(model: Model, motion: Motion, loads: Forces, power: float) -> list[dic
 def _programs(model: Model, motion: Motion, loads: Forces, found: Redundancy, frames: np.ndarray) -> Programs:
     """Those of some frames, on tangents at the activations that were found."""
     demands = Demands.of_motion(model.with_rigid_tendons(), motion, loads, found.reserves, ()).subset(frames)
-    return demands.programs(*tangents(demands.tensions, found.activation[frames], demands.lower), Effort())
+    return demands.programs(*demands.tangents(found.activation[frames]), Effort())
 
 
 def _in_clarabel(programs: Programs, k: int, power: float) -> float:

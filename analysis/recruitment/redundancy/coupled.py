@@ -28,12 +28,13 @@ from functools import partial
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import CouplingRows, Programs, Status, solve_coupled, terms
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants
 from myoquat.analysis.recruitment.redundancy.solving import Reach, Recruitment, SearchedRecruitment, are_bent
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import vecmat
+from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = [
     "Coupled",
@@ -153,13 +154,14 @@ class WholeTrial:
         return (self.effort - self.bound) / self.effort if self.effort > 0 else self.effort - self.bound
 
 
-Ends = Callable[[Array], Array]  # activations (l, p) of coupling rows to the values of L or H there
+Ends = Callable[[Array], Array]  # activations (p, l) of coupling rows to the values of L or H there
 RowsOverRanges = Callable[[Array, Array], CouplingRows]  # of ranges (k, m)
 
 RANGE_POINTS = 17  # of a range: a line is beyond L or H at all of them
 MAX_TIGHTENINGS = 8
 TIGHTENING_GAP = 1e-8  # of the effort: ranges are narrow enough if it exceeds its bound by no more
 MAX_REMAINING_GAP = 0.8  # of the gap before a tightening: if more remains, the tightening ends
+BELOW_ONE = np.nextafter(1.0, 0.0)  # the greatest activation at which an excitation of 1 is above it, as dynamics ask
 MAX_HALVINGS = 50  # of an interval that brackets the end of a range
 
 
@@ -168,12 +170,12 @@ def outer_lines(ends: Ends, high: Array, low: Array, top: Array) -> tuple[Array,
 
     At all sampled points, lines are at or below L, or at or above H where `high` (l,) is set.
     """
-    a = low[:, None] + (top - low)[:, None] * np.linspace(0.0, 1.0, RANGE_POINTS)
+    a = low + (top - low) * np.linspace(0.0, 1.0, RANGE_POINTS)[:, None]
     values = ends(a)
     wide = top > low
-    slope = np.where(wide, (values[:, -1] - values[:, 0]) / np.where(wide, top - low, 1.0), 0.0)
-    rest = values - slope[:, None] * a
-    return np.where(high, rest.max(axis=-1), rest.min(axis=-1)), slope
+    slope = np.where(wide, (values[-1] - values[0]) / np.where(wide, top - low, 1.0), 0.0)
+    rest = values - slope * a
+    return np.where(high, rest.max(axis=0), rest.min(axis=0)), slope
 
 
 class _Ranges:
@@ -328,9 +330,7 @@ class CoupledRecruitment:
     def _straighten(self, frames: Array) -> None:
         """The tangents of the force laws at the activations of some frames."""
         if len(frames):
-            forces = partial(self.demands.tensions, frames=frames)
-            lines = tangents(forces, self.found.x[frames, : self.m], self.demands.lower)
-            self.F0[frames], self.slopes[frames] = lines
+            self.F0[frames], self.slopes[frames] = self.demands.tangents(self.found.x[frames, : self.m], frames)
 
     def _coupled_frames(self) -> Array:
         """The numbers of the frames that are coupled to a neighbour."""
@@ -360,8 +360,13 @@ class CoupledRecruitment:
 
     def _tangents(self, step: Array, muscle: Array, high: Array) -> tuple[Array, Array]:
         """(l,) values at 0 and slopes of the tangents of L or H at the activations."""
-        after = partial(self.reach.after, muscle, high.astype(float), step=self.step[step])
-        return tangents(after, self.found.x[step, muscle], self.demands.low[step, muscle])
+
+        def after(a: Array) -> Array:
+            return self.reach.after(muscle, high.astype(float), a[..., 0], self.step[step])[..., None]
+
+        a = self.found.x[step, muscle][:, None]
+        slope = jacobian_at(after, np.minimum(a, BELOW_ONE))[:, 0]
+        return (after(a) - slope * a)[:, 0], slope[:, 0]
 
     def _outside(self, frames: Array, low: Array, top: Array) -> CouplingRows:
         """The coupling rows of lines beyond L and H, over ranges (k, m) of the activations at the coupled frames."""

@@ -33,10 +33,12 @@ from myoquat.dynamics import joint_reactions
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.evaluate import carried_wrenches
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import kernel_for
+from myoquat.joints.evaluation import compiled, kernel_for
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.joints.vectors import matvec
+from myoquat.joints.vectors import joined, matvec
 from myoquat.kernels import Kernel, compile
+from myoquat.kernels.symbolic.arrays import is_symbolic
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, acting_wrenches, actuator_forces, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.laws import ForceLaw
@@ -62,12 +64,9 @@ __all__ = [
     "rest_forces",
     "secants",
     "strengths",
-    "tangents",
-    "tensions_with_derivatives",
 ]
 
 Tensions = Callable[[Array], Array]  # (poses, m) tensions of activations (poses, m)
-DIFFERENCE_STEP = 1e-5  # of an activation, in the central differences of forces
 
 
 class LawParameters(NamedTuple):
@@ -81,6 +80,23 @@ class LawParameters(NamedTuple):
     bind: Callable[[Array], Model]
     key: Hashable
     p: Array
+
+    def tensions(self, lengths: Array, speeds: Array, a: Array, p: Array) -> Array:
+        """(..., m, 3) the tensions of all muscles at (..., m), and their two derivatives in the activation.
+
+        At a kink of a law they are those of the branch that it takes there. Of equal numbers the first is the maximum
+        and the minimum, as in all derivatives of kernels: at its `minimum_activation` a law has the slope above it. On
+        floats a kernel of the formula runs, because derivatives do not nest there.
+        """
+        if not is_symbolic(a):
+            m, size = a.shape[-1], self.p.shape[-1]
+            sizes = {"lengths": m, "speeds": m, "a": m, "p": size}
+            kernel: Any = compiled(("law_derivatives", self.key), self.tensions, sizes, ["tensions"])
+            found: Array = kernel(lengths, speeds, a, np.broadcast_to(p, (*a.shape[:-1], size)))
+            return found
+        laws = [muscle.law for muscle in self.bind(p).muscles]
+        rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(laws))]
+        return np.stack(np.broadcast_arrays(*of_laws(laws, _with_derivatives, rows, 3), subok=True), axis=-2)
 
 
 def least_activations(model: Model) -> Array:
@@ -99,29 +115,17 @@ def strengths(model: Model) -> Array:
     return np.array(forces, dtype=float)
 
 
-def tangents(forces: Tensions, a: Array, lower: Array) -> tuple[Array, Array]:
-    """F0, F1 (poses, m): F0 + F1 a touches F = forces(a) at a."""
-    left, right = np.maximum(a - DIFFERENCE_STEP, lower), np.minimum(a + DIFFERENCE_STEP, 1.0)
-    slope = (forces(right) - forces(left)) / (right - left)
-    return forces(a) - slope * a, slope
+def _with_derivatives(law: ForceLaw, row: Array) -> Array:
+    """(..., 3) tension, slope and curvature of a law at length, speed and activation (..., 3)."""
 
+    def force(a: Array) -> Array:
+        return law.force(row[..., 0], row[..., 1], a[..., 0])[..., None]
 
-def tensions_with_derivatives(model: Model, lengths: Array, speeds: Array, a: Array) -> Array:
-    """(..., m, 3) the tensions of all muscles at (..., m), their first and their second derivatives in the activation:
-    the formula, on floats and symbols."""
-    rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(model.muscles))]
-    laws = [muscle.law for muscle in model.muscles if muscle.law is not None]
-    return np.stack(np.broadcast_arrays(*of_laws(laws, _bend, rows, 3), subok=True), axis=-2)
+    def with_slope(a: Array) -> Array:
+        return joined([force(a), jacobian_at(force, a)[..., 0]])
 
-
-def _bend(law: ForceLaw, row: Array) -> Array:
-    """(..., 3) by central differences about a point inside the bounds."""
-    length, speed, a = (row[..., k] for k in range(3))
-    lower = law.minimum_activation if isinstance(law, HillLaw) else 0.0
-    middle = np.minimum(np.maximum(a, lower + DIFFERENCE_STEP), 1 - DIFFERENCE_STEP)
-    left, F, right = (law.force(length, speed, middle + off) for off in (-DIFFERENCE_STEP, 0.0, DIFFERENCE_STEP))
-    slope, bend, away = (right - left) / (2 * DIFFERENCE_STEP), (right - 2 * F + left) / DIFFERENCE_STEP**2, a - middle
-    return np.stack([F + away * (slope + away * bend / 2), slope + away * bend, bend], axis=-1)
+    a = row[..., 2:]
+    return joined([force(a), jacobian_at(with_slope, a)[..., 0]])
 
 
 def secants(forces: Tensions, lower: Array, poses: int) -> tuple[Array, Array]:
@@ -555,6 +559,12 @@ class Demands:
     def tensions(self, activation: Array, frames: Array | slice = slice(None)) -> Array:
         """(t, m) [N] of activations, at some of the frames."""
         return self.law(self.lengths[frames], self.speeds[frames], activation)
+
+    def tangents(self, a: Array, frames: Array | slice = slice(None)) -> tuple[Array, Array]:
+        """F0, F1 (t, m): F0 + F1 a touches the tensions at activations a (t, m), at some of the frames."""
+        laws = self.laws
+        F, slope, _ = np.moveaxis(laws.tensions(self.lengths[frames], self.speeds[frames], a, laws.p), -1, 0)
+        return F - slope * a, slope
 
     def weights(self, effort: Effort) -> Array:
         """(t, m) of the muscles; without strides along the frames where all have the same."""

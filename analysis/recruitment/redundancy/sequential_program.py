@@ -36,7 +36,7 @@ from myoquat.analysis.recruitment.convex.columns import (
     width,
 )
 from myoquat.analysis.recruitment.convex.interior_point import ACCEPTABLE_FACTOR, UNKNOWN_DISTANCE
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters, tensions_with_derivatives
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE, TORQUE_RESIDUAL
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
@@ -275,9 +275,7 @@ class _Iterations:
         program.formula(_kept)
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
-        F = tensions_with_derivatives(
-            self.laws.bind(np.zeros(0) if p is None else p), lengths, speeds, x[..., : self.m, 0]
-        )
+        F = self.laws.tensions(lengths, speeds, x[..., : self.m, 0], np.zeros(0) if p is None else p)
         rest = x[..., self.m :, 0]
         own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
         return {"bent": np.concatenate([F, own], axis=-2)}

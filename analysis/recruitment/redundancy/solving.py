@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, are_met
-from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants, tangents
+from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, secants
 from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
@@ -67,12 +67,11 @@ class Reach:
         return np.array([0.0 if k < 0 else self.dynamics[k].minimum_activation for k in self.dynamics_index])
 
     def after(self, muscle: Array, excitation: Array, a: Array, step: Array) -> Array:
-        """(l, ...) activations of muscles (l,) that begin at a (l, ...), after steps (l,) [s] of excitations (l,)."""
-        found, wide = np.empty(a.shape), (-1, *(a.ndim - 1) * [1])
+        """(..., l) activations of muscles (l,) that begin at a (..., l), after steps (l,) [s] of excitations (l,)."""
+        found = np.empty_like(a)
         for number, dynamics in enumerate(self.dynamics):
             rows = self.dynamics_index[muscle] == number
-            e, h = (np.broadcast_to(v[rows].reshape(wide), a[rows].shape) for v in (excitation, step))
-            found[rows] = _after(dynamics, e, a[rows], h)
+            found[..., rows] = _after(dynamics, excitation[rows], a[..., rows], step[rows])
         return found
 
 
@@ -185,7 +184,7 @@ class Recruitment:
         tensions = F0[bent] + F1[bent] * start.x[:, :m]
         start.x[:, :m] = posed.activations(np.arange(len(bent)), tensions[..., None])[..., 0]
         found.put(bent, self._of_bent(posed, frames[bent], start))
-        F1[bent] = tangents(posed.demands.tensions, found.x[bent, :m], demands.lower)[1]
+        F1[bent] = posed.demands.tangents(found.x[bent, :m])[1]
         self.slopes[frames] = F1
         return found
 
@@ -248,7 +247,7 @@ class Recruitment:
         x, open_ = x.copy(), np.arange(len(frames))
         for _ in range(MAX_TANGENT_ITERATIONS):
             part = demands.subset(open_)
-            F0, F1 = tangents(part.tensions, x[open_, :m], part.lower)
+            F0, F1 = part.tangents(x[open_, :m])
             new = self._on_lines(part, F0, F1, centre[open_])
             if found is None:
                 found = new

@@ -14,6 +14,7 @@ from scipy.optimize import lsq_linear, minimize
 from myoquat.analysis.recruitment import Coupled, Effort, JointCone, joint_loads, redundancy
 from myoquat.analysis.recruitment.convex import Status
 from myoquat.dynamics import inverse_dynamics
+from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import ActivationDynamics, muscle_forces, path_jacobian, path_lengths
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.planar_arm import LEAST, STRENGTH, arm, frames_of, reserves_of, smooth
@@ -75,6 +76,14 @@ def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
         assert (down[a > LEAST + 1e-5] < tolerance).all()
         flat += int((posed.forces(np.full(6, 0.2)) <= 0).sum())
     assert flat > draws(6, 20)  # muscles that do not pull over a range of activations
+
+
+def test_slopes_are_exact_derivatives(fast):
+    """Beside complex steps of the formula; at a kink both take the branch of its values."""
+    model, motion, found = fast
+    for k in range(0, len(motion.time), draws(3, 12)):
+        exact = np.diagonal(jacobian_at(Posed(model, motion, k).forces, found.activation[k]))
+        np.testing.assert_allclose(found.slopes[k], exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
 
 
 def on_and_off(posed, laws_at):
