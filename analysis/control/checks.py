@@ -163,6 +163,11 @@ def independent_limits(discretization: Discretization, x: Array, bounds: Array, 
     free = bounds[:, 0] < bounds[:, 1]
     others = _other_rows(discretization)
     J = discretization.program.jacobian_matrix(x)[np.concatenate([others, rows])].toarray()
+    assert discretization.statement.plant.constraints is not None
+    locked = list(discretization.statement.plant.constraints.locks.values())
+    for first, last in (discretization.index[f][[0, -1]][:, locked] for f in ("z", "u")):  # constant along the motion
+        J[:, first] += J[:, last]
+        J[:, last] = 0.0
     own = J[len(others) :]
     ends = _end_unknowns(discretization, free)
     repeated = _repeated(J[: len(others), ends], own[:, ends])
@@ -180,7 +185,7 @@ def _other_rows(discretization: Discretization) -> Array:
     held = set(discretization.statement.plant.state_row_names)
     of_end = np.array([name in held for name in names])
     of_end[discretization.start_rows] = False
-    last = of_end & (fractions == np.max(fractions[of_end]))
+    last = of_end & (fractions == np.max(fractions[of_end], initial=0.0))
     return np.flatnonzero(last | np.isnan(fractions))
 
 

@@ -183,9 +183,10 @@ def equality(
 
 def periodic_constraint(periodic: Periodic, quantities: Quantities, controls: bool) -> BoundaryConstraint | None:
     """The constraint of a periodic motion. ValueError for unknown names, for pairs of unequal quantities such as a
-    state and a control, and for a quantity that two pairs determine."""
-    pairs, balls = periodic_pairs(periodic, quantities), quantities.balls
-    kept = [(start, end) for end, start in pairs.items() if end not in balls]
+    state and a control, and for a quantity that two pairs determine. What is constant has no row."""
+    pairs, balls, constant = periodic_pairs(periodic, quantities), quantities.balls, quantities.constant
+    kept = [(start, end) for end, start in pairs.items() if end not in balls and not (
+        {start, end} <= constant and (start == end or quantities.unknowns[end].field == "u"))]  # fmt: skip
     kept = [pair for pair in kept if controls or quantities.unknowns[pair[0]].field != "controls"]
     turns = [(balls[start][0], balls[end][0]) for end, start in pairs.items() if end in balls]
     return equality("periodic", [(quantities.spelled(a), quantities.spelled(b)) for a, b in kept], turns)

@@ -523,11 +523,13 @@ class Discretization:
         plant = self.statement.plant
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
-            assert bound.plant.constraints is not None
-            return [bound.plant.constraints.state(values[0]["q"], values[0]["u"], bound.start + 0.0 * duration)], []
+            held, (start,) = bound.plant.constraints, values
+            assert held is not None
+            return [held.state(start["q"], start["u"], bound.start + 0.0 * duration, held.kept[1])], []
 
         slots = [Slot(self.layout.nodes[:1], ("z", "u"))]
-        return self._block("start", slots, formula, [], plant.state_row_names, _chart_content(plant))
+        names = (*plant.constraints.names("position"), *plant.constraints.names("velocity"))
+        return self._block("start", slots, formula, [], names, _chart_content(plant))
 
     def _ends(self) -> Block:
         """Boundary constraints and goals of the ends."""

@@ -66,6 +66,12 @@ class Quantities:
             if flat is not None and body.joint.nu:
                 self.balls[body.name] = slice(iq.start + flat, iq.stop), slice(iu.start + flat, iu.stop)
 
+    @property
+    def constant(self) -> set[str]:
+        """The names of locked coordinates and of their velocities, which are zero."""
+        locked = set(self.plant.constraints.locks.values()) if self.plant.constraints else set()
+        return {key for key, own in self.unknowns.items() if own.field in ("z", "u") and own.place in locked}
+
     def spelled(self, name: str) -> str:
         """The name of an unknown as a `Point` takes it, whatever else has this name."""
         prefix = f"{FIELDS[self.unknowns[name].field]}."

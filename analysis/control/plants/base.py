@@ -44,6 +44,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.constraints import Constraint, Constraints
 from myoquat.dynamics.factor import solve_small
+from myoquat.joints.constraints.coordinates import Locked
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.state import integrate
 from myoquat.joints.multibody.system import ArticulatedSystem
@@ -190,7 +191,24 @@ class PathEquations:
     def _on_velocities(self) -> list[int]:
         """The rows of phidot that enter and belong to constraints on velocities alone."""
         alone = [h == 0 for h, k in self.sizes for _ in range(k)]
-        return [place for place, row in enumerate(self.kept[1]) if alone[row]]
+        return [row for row in self.kept[1] if alone[row]]
+
+    @cached_property
+    def locks(self) -> dict[int, int]:
+        """j for a row of phidot that is u_j alone, by its number: the velocity of a locked coordinate."""
+        first, found, names = 0, dict[int, int](), self.system.coordinate_names
+        for part, (_, k) in zip(self._parts, self.sizes, strict=True):
+            if isinstance(part, Locked) and part.coordinate in names and first in self.kept[1]:
+                columns = self.system.indices.velocities_of_coordinate(part.coordinate)
+                found |= {first: int(columns[0])} if len(columns) == 1 else {}
+            first += k
+        return found
+
+    @property
+    def moved(self) -> list[int]:
+        """The rows of phidot onto which nodes are moved: not u_j = 0, which every transcription keeps from the start,
+        because its rate enters."""
+        return [row for row in self.kept[1] if row not in self.locks]
 
     @property
     def positions(self) -> int:
@@ -202,11 +220,11 @@ class PathEquations:
         """Number of rows of phidot that enter, and of multipliers."""
         return len(self.kept[1])
 
-    def names(self, what: str) -> tuple[str, ...]:
-        """A name for every row of "position", "velocity" or "acceleration" that enters."""
+    def names(self, what: str, rows: list[int] | None = None) -> tuple[str, ...]:
+        """A name for every row of "position", "velocity" or "acceleration" that enters, or for some of these rows."""
         counts = [(c.label, h if what == "position" else k) for c, (h, k) in zip(self._parts, self.sizes, strict=True)]
         names = [f"{what} of {_numbered(label, i, n)}" for label, n in counts for i in range(n)]
-        return tuple(names[i] for i in self.kept[what != "position"])
+        return tuple(names[i] for i in (self.kept[what != "position"] if rows is None else rows))
 
     @property
     def multiplier_names(self) -> tuple[str, ...]:
@@ -236,20 +254,21 @@ class PathEquations:
         result: Array = matvec(self.constraints.jacobian(q, t), udot) - self.constraints.bias(q, u, t)
         return result[..., self.kept[1]]
 
-    def state(self, q: Array, u: Array, t: Array) -> Array:
-        """(..., h + k) phi and phidot."""
+    def state(self, q: Array, u: Array, t: Array, rows: list[int] | None = None) -> Array:
+        """(..., h + k) phi and some rows of phidot, those of `moved` if none are named."""
         phi, rate = self.constraints.position(q, t), self.constraints.rate(q, u, t)
-        return joined([phi[..., self.kept[0]], rate[..., self.kept[1]]])
+        return joined([phi[..., self.kept[0]], rate[..., self.moved if rows is None else rows]])
 
     def moves(self, q: Array, t: Array, g: Array) -> tuple[Array, Array]:
         """(..., nu) each: the moves of pose and velocities by multiples g (..., h + k) of the gradients at q. Those of
-        poses are across constraints on velocities alone: what is locked stays."""
+        poses are across constraints on velocities alone, both across locks: what is locked stays."""
         P = self.constraints.position_jacobian(q, t)[..., self.kept[0], :]
-        A = self.constraints.jacobian(q, t)[..., self.kept[1], :]
+        A = self.constraints.jacobian(q, t)
         if self._on_velocities and self.positions:
             S = A[..., self._on_velocities, :]
             P = P - transpose(solve_small(S @ transpose(S), S @ transpose(P))) @ S
-        return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A)
+        free = 1.0 - np.eye(self.system.nu)[list(self.locks.values())].sum(axis=0)
+        return vecmat(g[..., : self.positions], P), vecmat(g[..., self.positions :], A[..., self.moved, :]) * free
 
 
 SAMPLED_POSES = 4  # on the constraints, at which rows are compared
@@ -407,13 +426,13 @@ class Plant(ABC):
     @property
     def ng(self) -> int:
         """Number of multiples by which a node is moved onto the constraints, and of rows of its state."""
-        return self.constraints.positions + self.constraints.rates if self.constraints else 0
+        return self.constraints.positions + len(self.constraints.moved) if self.constraints else 0
 
     @property
     def state_row_names(self) -> tuple[str, ...]:
         """The name of each of these rows, for messages."""
         held = self.constraints
-        return (*held.names("position"), *held.names("velocity")) if held else ()
+        return (*held.names("position"), *held.names("velocity", held.moved)) if held else ()
 
     def pose(self, reference: Array, z: Array) -> Array:
         """(..., nq) q at the chart coordinates z (..., nu)."""
