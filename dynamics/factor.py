@@ -21,8 +21,9 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
-    "Factors", "ancestors", "ascended", "columns_solved", "descended", "factor", "forward", "inverse3", "inverse_mass",
-    "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
+    "Factors", "ancestors", "ascended", "called_mass", "columns_solved", "descended", "elimination_order", "factor",
+    "forward", "from_entries", "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small",
+    "sparse_entries"
 ]  # fmt: skip
 
 
@@ -45,6 +46,16 @@ def ancestors(system: ArticulatedSystem) -> list[tuple[int, list[int]]]:
                 found.append((k, list(chain)))
             chain.append(k)
         above[i] = chain
+    return found
+
+
+def elimination_order(filled: Array) -> list[tuple[int, list[int]]]:
+    """The same for any symmetric matrix (n, n) that is zero where `filled` is not True: the entries of its factor."""
+    filled, found = filled.copy(), list[tuple[int, list[int]]]()
+    for k in reversed(range(len(filled))):
+        above = np.flatnonzero(filled[k, :k])
+        filled[np.ix_(above, above)] = True
+        found.insert(0, (k, above.tolist()))
     return found
 
 
@@ -71,9 +82,7 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
         return factor(order, mass(system, q))
     rows, columns = pattern(order)
     entries = out_of_line_call(_entries, (system,), q, len(rows))
-    F = 0.0 * entries[..., :1, None] + np.zeros((system.nu, system.nu))  # of floats or symbols
-    F[..., rows, columns] = entries
-    return F
+    return from_entries(system.nu, entries, (rows, columns))
 
 
 def _entries(system: ArticulatedSystem, q: Array) -> Array:
@@ -88,6 +97,25 @@ def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
     rows, columns = pattern(order)
     M = mass(system, q)
     return np.concatenate([M[..., rows, columns], factor(order, M)[..., rows, columns]], axis=-1)
+
+
+def called_mass(system: ArticulatedSystem, q: Array) -> Array:
+    """(..., nu, nu) M(q), in a kernel by a function of its own."""
+    rows, columns = pattern(ancestors(system))
+    entries = out_of_line_call(_mass_entries, (system,), q, len(rows))
+    return from_entries(system.nu, entries, (rows, columns), (columns, rows))
+
+
+def _mass_entries(system: ArticulatedSystem, q: Array) -> Array:
+    return mass(system, q)[..., *pattern(ancestors(system))]
+
+
+def from_entries(n: int, entries: Array, *cells: tuple[Any, Any]) -> Array:
+    """(..., n, n) a matrix of floats or symbols: entries (..., m) at each of `cells`, rows and columns, else zeros."""
+    M = 0.0 * entries[..., :1, None] + np.zeros((n, n))
+    for rows, columns in cells:
+        M[..., rows, columns] = entries
+    return M
 
 
 def pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:

@@ -16,22 +16,26 @@ Sources: G. H. Golub, C. F. Van Loan, Matrix Computations, 4th ed., Johns Hopkin
 Gram-Schmidt), 5.4.2 (column pivoting), 5.4.7 (complete orthogonal decomposition).
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.evaluation import compiled
-from myoquat.joints.vectors import dot, matvec, transpose, vecmat, vector
+from myoquat.joints.vectors import components, dot, matvec, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
-__all__ = ["RANK_TOLERANCE", "Rows", "least_motions", "pose_tolerance"]
+__all__ = ["RANK_TOLERANCE", "Elimination", "Forms", "Rows", "filled_entries", "least_motions", "pose_tolerance"]
 
 RANK_TOLERANCE = 1e-10  # of a row's length: where less is left of it across the rows taken before, they imply it
 TOLERANCE_PER_DISTANCE = 10.0  # [1/rad, 1/m] how fast directions of rows change with the distance from the constraints
 MAX_TOLERANCE = 1e-2  # far from the constraints
 MAX_COMPILED_PRODUCTS = 1000  # of k rows with nu entries, k k nu: 0.3 s of compilation
 ROUND_OFF_ROW = 1e-13  # of the longest row: a shorter one is the round-off of a row of zeros
+
+
+Forms = tuple[tuple[int, tuple[int, ...]], ...]  # a velocity that a row gives as a function, and those of which, each
 
 
 class Rows:
@@ -187,6 +191,59 @@ class _Block:
         return np.where((self.rank < len(self.members))[..., None, None], least, basic)
 
 
+class Elimination:
+    """Motions x = N y + c (..., n) that satisfy rows of A, each of which gives one velocity as a function of others.
+
+    forms   (driven velocity, others) of each row, in an order in which each comes after those that drive its others.
+    ratios  (...) each, the entries of A at these others, row after row; those at driven velocities are 1.
+
+    >>> import numpy as np
+    >>> from myoquat.dynamics.rows import Elimination
+    >>> gear = Elimination(2, ((1, (0,)),), [-3.0])  # x_1 - 3 x_0 = wanted
+    >>> gear.whole(np.array([2.0]), np.array([0.5])), gear.folded(np.eye(2)).ravel()
+    (array([2. , 6.5]), array([1., 3.]))
+    """
+
+    def __init__(self, n: int, forms: Forms, ratios: Sequence[Array | float]) -> None:
+        self.n, self.forms, self.ratios = n, forms, ratios
+        entries = iter(map(np.asarray, ratios))
+        self.rows = [(driven, [(j, next(entries)) for j in others]) for driven, others in forms]
+        self.free = [k for k in range(n) if k not in dict(forms)]
+
+    def folded(self, X: Array) -> Array:
+        """(..., m, f) X N of X (..., m, n)."""
+        columns = list(np.moveaxis(X, -1, 0))
+        for driven, others in reversed(self.rows):
+            for j, ratio in others:
+                columns[j] = columns[j] - ratio[..., None] * columns[driven]
+        free = [columns[k] for k in self.free]
+        return np.stack(np.broadcast_arrays(*free, subok=True), axis=-1) if free else X[..., :0]
+
+    def sizes(self, X: Array) -> Array:
+        """(..., m, f) the sizes of the numbers that make `folded`, with their round-off."""
+        return Elimination(self.n, self.forms, [-np.abs(ratio) for ratio in self.ratios]).folded(np.abs(X))
+
+    def congruent(self, M: Array) -> Array:
+        """(..., f, f) N^T M N of a symmetric M (..., n, n)."""
+        return self.folded(transpose(self.folded(M)))
+
+    def whole(self, y: Array, wanted: Array) -> Array:
+        """(..., n) x of y (..., f), which gives the rows the values `wanted` (..., k)."""
+        found: dict[int, Array] = dict(zip(self.free, components(y), strict=True))
+        for (driven, others), value in zip(self.rows, components(wanted), strict=True):
+            found[driven] = reduce(lambda rest, other: rest - other[1] * found[other[0]], others, value)
+        return vector([found[k] for k in range(self.n)])
+
+    def multipliers(self, force: Array) -> Array:
+        """(..., k) lambda with A^T lambda = force (..., n), a force that does no work on motions N y."""
+        left, found = [*components(force)], list[Array]()
+        for driven, others in reversed(self.rows):
+            found.insert(0, left[driven])
+            for j, ratio in others:
+                left[j] = left[j] - ratio * found[0]
+        return vector(found)
+
+
 def _greatest(values: Array, *others: Array) -> Array:
     """(...) the greatest of (..., n) values, and of others (...)."""
     return reduce(np.maximum, [*others, *np.moveaxis(values, -1, 0)])
@@ -222,15 +279,20 @@ def least_motions(A: Array, wanted: Array) -> Array:
     return compiled(("least_motions", k, nu), formula, sizes, ["x"], name="least_motions")(A, wanted)
 
 
+def filled_entries(Y: Array) -> Array:
+    """(n, k) where Y (..., n, k) may be other than zero."""
+    n, k = Y.shape[-2:]
+    if not is_symbolic(Y):
+        return (Y != 0.0).reshape(-1, n, k).any(axis=0)
+    entries = Y.reshape(-1, n, k)
+    return np.array([[may_be_nonzero(entries[:, r, i]) for i in range(k)] for r in range(n)], dtype=bool)
+
+
 def _separate(Y: Array) -> list[tuple[list[int], list[int]]]:
     """The blocks of Y (..., n, k) that share no rows: numbers of their columns and of their rows. Empty columns are in
     none."""
     n, k = Y.shape[-2:]
-    if is_symbolic(Y):
-        entries = Y.reshape(-1, n, k)
-        filled = np.array([[may_be_nonzero(entries[:, r, i]) for i in range(k)] for r in range(n)], dtype=bool)
-    else:
-        filled = (Y != 0.0).reshape(-1, n, k).any(axis=0)
+    filled = filled_entries(Y)
     blocks: list[tuple[set[int], set[int]]] = []
     for i in range(k):
         columns, rows = {i}, {*np.flatnonzero(filled[:, i]).tolist()} if n else set()

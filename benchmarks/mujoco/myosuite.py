@@ -27,7 +27,7 @@ from myoquat.muscle.laws import PathLimit
 __all__ = ["run"]
 
 NAMES = ("myoelbow", "myofinger", "myohand", "myoarm", "myotorso", "myolegs", "myolegs26", "myofullbody")
-STEPPED = ("myofinger", "myohand", "myolegs")
+STEPPED = ("myofinger", "myohand", "myoarm", "myolegs", "myofullbody")
 STATES, REPEATS = 64, 5
 STEPS = {"semi_implicit_euler": 400, "rk4": 100}
 POSES = int(os.environ.get("MYOQUAT_MYOSUITE_POSES", "1000"))  # 10,000 take minutes in MuJoCo

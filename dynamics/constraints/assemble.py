@@ -10,7 +10,7 @@ from myoquat.core.typing import Array, ArrayLike, Pair
 from myoquat.dynamics.constraints.equations import Constraints, constraints_of
 from myoquat.dynamics.constraints.evaluate import ConstraintArrays
 from myoquat.dynamics.rows import least_motions
-from myoquat.joints.constraints import Constraint, Prescribed
+from myoquat.joints.constraints import Constraint, Holonomic
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.muscle import Model
 
@@ -110,9 +110,8 @@ def mobilities(model: SystemLike, constraints: Sequence[Constraint] = ()) -> tup
         if coordinate.locked and coordinate.name in known:
             moving[list(system.indices.velocities_of_coordinate(coordinate.name))] = 0.0
     for constraint in constraints_of(model, constraints):
-        name = constraint.coordinate if isinstance(constraint, Prescribed) else getattr(constraint, "dependent", None)
-        if name in known:
-            driven[list(system.indices.velocities_of_coordinate(name))] = 1.0
+        if isinstance(constraint, Holonomic) and constraint.driven in known:
+            driven[list(system.indices.velocities_of_coordinate(constraint.driven))] = 1.0
     if not driven.any():
         return (moving,)
     return moving * driven, moving * np.where(driven > 0, 1.0, DEPENDENT_COORDINATE_WEIGHT)

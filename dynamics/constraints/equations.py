@@ -4,13 +4,20 @@ The formulas here have no branches. Rows that are independent are solved by S = 
 Constraints may be declared redundant. `myoquat.dynamics.rows` then finds their rank at each pose, and gives
 the least forces, and the motion that comes nearest to rows that contradict each other.
 
+Velocities that many couplers and locks give as functions of others are eliminated first: pivots over all rows would be
+millions of operations. Eliminated rows hold exactly, and the others as nearly as these allow. Eliminated rows exert
+what is left of the force after the least multipliers of the others.
+
 Where bodies without mass make M singular, M + A^T A stands for M, and Q + A^T b for the forces Q. All motions with A a
 = b satisfy the same equations with these. The motion is determined if M + A^T A is regular. Source: F. E. Udwadia, A.
 D. Schutte, Equations of motion for general constrained systems in Lagrangian mechanics, Acta Mech. 213, 2010; J. Appl.
 Mech. 77, 2010.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property, partial
+from graphlib import TopologicalSorter
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,17 +27,20 @@ from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.dynamics.regularity import singular_velocity
-from myoquat.dynamics.rows import Rows, pose_tolerance
+from myoquat.dynamics.rows import Elimination, Forms, Rows, filled_entries, pose_tolerance
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.constraints import CoordinateCoupler
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, vecmat
+from myoquat.joints.vectors import components, joined, joined_matrices, matvec, transpose, vecmat, vector
+from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, in_order
 
 __all__ = ["Constraints", "as_constraint", "constraints_of", "imposed", "modes_of"]
+
+MIN_ELIMINATED_ROWS = 8  # of rows that give a velocity as a function of others: fewer are solved with all others
 
 
 class Constraints:
@@ -94,20 +104,15 @@ class Constraints:
         if self.redundant:  # rows that are zero for |Q| = 1 are not in the stages of a method, and would count
             q = state.normalized(self.system, q)
         b = self.bias(q, u, t) if rest is None else self.bias(q, u, t) + rest
-        A, metric = self.jacobian(q, t), self._metric(q, t)
-        force = tau - inverse.inverse(self.system, q, u, None)
-        if self.weightless:
-            force = force + vecmat(b, A)
-        free = metric.solve(force)
-        change, multipliers = self._solved(metric, A, b - matvec(A, free), (q, t))
-        return free + change, multipliers
+        A, force = self.jacobian(q, t), tau - inverse.inverse(self.system, q, u, None)
+        return self._solver(q, t)(A, b, force + vecmat(b, A) if self.weightless else force, (q, t))
 
     def carried(self, q: Array, t: Array, force: Array) -> Pair:
         """(A^T lambda (..., nu), lambda (..., k)): the part of a generalized force (..., nu) that the constraints
         carry. The lambda leave least of it in the metric of M^-1: A M^-1 A^T lambda = A M^-1 force."""
-        A, metric = self.jacobian(q, t), self._metric(q, t)
-        _, multipliers = self._solved(metric, A, matvec(A, metric.solve(force)), (q, t))
-        return vecmat(multipliers, A), multipliers
+        A = self.jacobian(q, t)
+        _, multipliers = self._solver(q, t)(A, 0.0 * A[..., 0], force, (q, t))
+        return vecmat(-multipliers, A), -multipliers
 
     def stabilization(self, q: Array, u: Array, t: Array, time_constant: Array) -> Array:
         """(..., k) -2/T phidot - phi/T^2, critically damped; -psi/T on velocities alone.
@@ -127,25 +132,91 @@ class Constraints:
         pose, M that of the first one. Poses move by the error of a step. Another M would therefore change the point on
         the constraints by the product of that and its own size, not the distance from them. Motions of poses obey
         constraints on velocities alone: what is locked stays."""
-        metric = self._metric(q, t)
+        solver, still = self._solver(q, t), np.zeros(self.system.nu)
         for _ in range(newton_steps if self.position(q, t).shape[-1] else 0):
-            step, _ = self._solved(metric, *self.closing(q, t), (q, t))
-            q = state.integrate(self.system, q, step)
-        return q, u + self._solved(metric, self.jacobian(q, t), -self.rate(q, u, t), (q, t))[0]
+            q = state.integrate(self.system, q, solver(*self.closing(q, t), still, (q, t))[0])
+        return q, u + solver(self.jacobian(q, t), -self.rate(q, u, t), still, (q, t))[0]
 
     def tolerance(self, q: Array, t: Array) -> Array:
         """(...) of the rank of the rows at a pose: `pose_tolerance`."""
         return pose_tolerance(self.position(q, t), self.position_jacobian(q, t))
 
-    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: Pair) -> Pair:
+    def _solver(self, q: Array, t: Array) -> Callable[[Array, Array, Array, Pair], Pair]:
+        """solver(A, wanted, force, pose) -> (x (..., nu), lambda (..., k)) in the metric M(q).
+
+        x is the motion with A x = wanted (..., k) that is nearest to M^-1 force, and M x = force + A^T lambda. A
+        belongs to a pose (q, t) nearby.
+        """
+        if len(self._explicit) < MIN_ELIMINATED_ROWS:
+            return partial(self._unreduced, self._metric(q, t))
+        return partial(self._reduced, self._inertia(q, t))
+
+    def _unreduced(self, metric: "_Metric", A: Array, wanted: Array, force: Array, pose: Pair) -> Pair:
+        """`_solver` with all rows in the metric."""
+        free = metric.solve(force)
+        change, multipliers = self._solved(metric, A, wanted - matvec(A, free), pose)
+        return free + change, multipliers
+
+    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: Pair, lengths: Array | None = None) -> Pair:
         """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k) at a pose and
-        time, and the multipliers that cause it."""
+        time, and the multipliers that cause it. `lengths` as of `Rows`."""
         if not self.redundant:
             multipliers = solve_small(metric.inverse_product(A), wanted[..., None])[..., 0]
             return metric.solve(vecmat(multipliers, A)), multipliers
-        rows = Rows(metric.halved(A), self.tolerance(*pose))
+        rows = Rows(metric.halved(A), self.tolerance(*pose), lengths)
         x = rows.motion(wanted)
         return metric.motion(x), rows.multipliers(x)
+
+    # ---- velocities that rows give as functions of others -----------------------------------------------------------
+    #
+    # x = N y + c satisfies these rows, whatever y. Without other rows N^T M N y = N^T (force - M c), and others are R =
+    # A N of y in the metric N^T M N. Where rows act along the branches of a tree, this matrix keeps its zeros.
+
+    @cached_property
+    def _explicit(self) -> dict[int, int]:
+        """The velocity that a part gives as a function of others, by the number of the part."""
+        found = dict[int, int]()
+        for i, part in enumerate(self.parts):
+            if part.driven in self.system.coordinate_names:
+                velocity, *more = self.system.indices.velocities_of_coordinate(part.driven)
+                found |= {} if more else {i: int(velocity)}
+        return found
+
+    def _forms(self, A: Array, pose: Pair) -> dict[int, tuple[int, tuple[int, ...]]]:
+        """(driven velocity, others) by the row of A (..., k, nu) that is eliminated: the first one that drives a
+        velocity, unless this drives one of the others. Those that drive others come first."""
+        rows, others, filled = dict[int, int](), dict[int, tuple[int, ...]](), filled_entries(A)
+
+        def leads_to(k: int, driven: int) -> bool:
+            return k == driven or any(leads_to(j, driven) for j in others.get(k, ()))
+
+        slices = self.row_slices(*pose)
+        for i, driven in self._explicit.items():
+            given = tuple(int(j) for j in np.flatnonzero(filled[slices[i].start]) if j != driven)
+            if driven not in rows and not any(leads_to(j, driven) for j in given):
+                rows[driven], others[driven] = slices[i].start, given
+        return {rows[k]: (k, others[k]) for k in TopologicalSorter(others).static_order() if k in rows}
+
+    def _reduced(self, M: Array, A: Array, wanted: Array, force: Array, pose: Pair) -> Pair:
+        """`_solver` with rows eliminated, in the metric M."""
+        forms = self._forms(A, pose)
+        rows, left = list(forms), [i for i in range(A.shape[-2]) if i not in forms]
+        scales = A[..., rows, [driven for driven, _ in forms.values()]]
+        ratios = [A[..., row, j] / scales[..., i] for i, row in enumerate(rows) for j in forms[row][1]]
+        elimination, values = Elimination(self.system.nu, tuple(forms.values()), ratios), wanted[..., rows] / scales
+        c = elimination.whole(np.zeros(len(elimination.free)), values)
+        B, y, multipliers = A[..., left, :], np.zeros(0), np.zeros(len(left))
+        if elimination.free:
+            metric = _Metric.reduced(elimination, M)
+            y = metric.solve(elimination.folded((force - matvec(M, c))[..., None, :])[..., 0, :])
+        if left and elimination.free:
+            R = elimination.folded(B)
+            missing = wanted[..., left] - matvec(B, c) - matvec(R, y)
+            change, multipliers = self._solved(metric, R, missing, pose, metric.lengths(R, elimination.sizes(B)))
+            y = y + change
+        x = elimination.whole(y, values)
+        of_rows = elimination.multipliers(matvec(M, x) - force - vecmat(multipliers, B)) / scales
+        return x, joined([of_rows, multipliers])[..., np.argsort([*rows, *left])]
 
     def position_jacobian(self, q: Array, t: Array) -> Array:
         """(..., h, nu) d phi / d motion."""
@@ -169,9 +240,21 @@ class Constraints:
         """M; M + A^T A where M is singular."""
         if not self.weightless:
             return _Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
-        A = self.jacobian(q, t)
         order = [(k, list(range(k))) for k in range(self.system.nu)]
-        return _Metric(order, factor.factor(order, composite.mass(self.system, q) + transpose(A) @ A))
+        return _Metric(order, factor.factor(order, self._inertia(q, t)))
+
+    def _inertia(self, q: Array, t: Array) -> Array:
+        """(..., nu, nu) the matrix of the same metric."""
+        if not self.weightless:
+            return factor.called_mass(self.system, q)
+        A = self.jacobian(q, t)
+        return composite.mass(self.system, q) + transpose(A) @ A
+
+    def row_slices(self, q: Array, t: Array) -> tuple[slice, ...]:
+        """The rows of each of `parts` among those of all, from their values at any pose: inside a formula, at its q."""
+        u = np.zeros(self.system.nu)
+        ends = np.cumsum([0, *(c.rate(self.system, q, u, t).shape[-1] for c in self.parts)]).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 class _Metric(NamedTuple):
@@ -179,6 +262,19 @@ class _Metric(NamedTuple):
 
     order: list[tuple[int, list[int]]]
     F: Array
+
+    @classmethod
+    def reduced(cls, elimination: Elimination, M: Array) -> "_Metric":
+        """N^T M N."""
+        filled = filled_entries(M)
+        pattern = Elimination(elimination.n, elimination.forms, [-1.0] * len(elimination.ratios)).congruent(
+            1.0 * filled
+        )
+        order, cells = factor.elimination_order(pattern > 0.0), np.nonzero(np.tril(filled))
+        rows, columns = factor.pattern(order)
+        given = joined([M[..., *cells], vector([*elimination.ratios, 0.0])])
+        entries = out_of_line_call(_reduced_factor, (cells, elimination.forms, order), given, len(rows))
+        return cls(order, factor.from_entries(len(order), entries, (rows, columns)))
 
     def solve(self, force: Array) -> Array:
         """(..., nu) M^-1 force."""
@@ -188,6 +284,11 @@ class _Metric(NamedTuple):
         """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
         Y = factor.descended(self.order, self.F, transpose(A))
         return np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
+
+    def lengths(self, A: Array, sizes: Array) -> Array:
+        """(..., k) the lengths of rows A (..., k, nu) that come from numbers of larger `sizes` with their round-off."""
+        least = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None, :] * sizes
+        return np.sqrt(np.sum(self.halved(A) ** 2, axis=-2) + np.sum(least * least, axis=-1))
 
     def motion(self, x: Array) -> Array:
         """(..., nu) L^-1 D^-1/2 x: M^-1 A^T lambda of x = Y lambda."""
@@ -199,6 +300,14 @@ class _Metric(NamedTuple):
         Y = factor.descended(self.order, self.F, transpose(A))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
         return transpose(Y) @ (inverse_pivots[..., None] * Y)
+
+
+def _reduced_factor(cells: Pair, forms: Forms, order: list[tuple[int, list[int]]], given: Array) -> Array:
+    """(..., m) the entries of the factor of N^T M N, from those of M at `cells` and then the ratios of N."""
+    n, size = len(forms) + len(order), len(cells[0])
+    M = factor.from_entries(n, given[..., :size], cells, cells[::-1])
+    F = factor.factor(order, Elimination(n, forms, components(given[..., size:-1])).congruent(M))
+    return F[..., *factor.pattern(order)]
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------

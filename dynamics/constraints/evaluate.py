@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from myoquat.joints import ArticulatedSystem, ConstraintWarning, ModelError
 from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, Locked, PolynomialCoupler, Prescribed
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
-from myoquat.kernels import as_array
 from myoquat.muscle import Model
 from myoquat.muscle.forces.base import separate_bodies, wrenches_of_work
 
@@ -161,7 +159,11 @@ class ConstraintArrays:
             return None
         first = int(np.argmax(bad.any(axis=-1)))
         row, parts = int(np.argmax(off[first])), self.constraints.parts
-        part = next(c for c, rows in zip(parts, _row_slices(self.system, parts), strict=True) if row < rows.stop)
+        part = next(
+            c
+            for c, rows in zip(parts, self.constraints.row_slices(self.system.neutral(), np.zeros(())), strict=True)
+            if row < rows.stop
+        )
         return (
             f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
             f"misses that of {part.label} by {off[first, row]:.3g}"
@@ -231,7 +233,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
     for part in parts:
         if holds_velocities(part):
             raise NotImplementedError(f"{type(part).__name__} holds velocities: its force on bodies is not known")
-    slices = zip(parts, _row_slices(system, parts, q, t), strict=True)
+    slices = zip(parts, constraints.row_slices(q, t), strict=True)
     held = [(part, rows) for part, rows in slices if isinstance(part, Holonomic)]
     multipliers = multipliers[..., [i for _, rows in held for i in range(rows.start, rows.stop)]]
 
@@ -241,15 +243,6 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
         return dot(multipliers, phi)
 
     return wrenches_of_work(system, q, work)
-
-
-def _row_slices(
-    system: ArticulatedSystem, constraints: Sequence[Constraint], q: Array | None = None, t: Any = 0.0
-) -> tuple[slice, ...]:
-    """The rows of each constraint among those of all, from their values at any pose: inside a formula, at its q."""
-    state = system.neutral() if q is None else q, np.zeros(system.nu), as_array(t)
-    ends = np.cumsum([0, *(c.rate(system, *state).shape[-1] for c in constraints)]).tolist()
-    return tuple(slice(a, b) for a, b in pairwise(ends))
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -342,7 +335,7 @@ class ConstrainedMotion:
     @cached_property
     def row_slices(self) -> tuple[slice, ...]:
         """The rows of each of `constraints`."""
-        return _row_slices(self.model.system, self.constraints)
+        return self._arrays.constraints.row_slices(self.model.system.neutral(), np.zeros(()))
 
     def multipliers(self, lacking: Array) -> Array:
         """(t, k) lambda of what a motion lacks, r (t, nu)."""

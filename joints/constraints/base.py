@@ -64,6 +64,12 @@ class Constraint(Record, ABC):
         """The coordinates on which it depends beyond the poses of bodies; None if it may depend on all."""
         return None
 
+    @property
+    def driven(self) -> str | None:
+        """The coordinate that the constraint gives as a function of others or of time, None if it gives none. The
+        derivative of its row by this coordinate is never zero."""
+        return None
+
     @abstractmethod
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         """(..., k) phidot, or psi: zero on a motion that satisfies the constraint."""

@@ -35,6 +35,10 @@ class CoordinateCoupler(Holonomic):
     def named_coordinates(self) -> tuple[str, ...]:
         return self.dependent, self.independent
 
+    @property
+    def driven(self) -> str:
+        return self.dependent
+
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         wanted = self.scale * self.function.value(system.coordinate(self.independent, q))
         return (system.coordinate(self.dependent, q) - wanted)[..., None]
@@ -66,6 +70,10 @@ class PolynomialCoupler(Holonomic):
     @property
     def named_coordinates(self) -> tuple[str, ...]:
         return self.dependent, *self.independent
+
+    @property
+    def driven(self) -> str:
+        return self.dependent
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
@@ -113,6 +121,10 @@ class Locked(Constraint):
     def named_coordinates(self) -> tuple[str, ...]:
         return (self.coordinate,)
 
+    @property
+    def driven(self) -> str:
+        return self.coordinate
+
     def rate(self, system: ArticulatedSystem, q: Array, u: Array, t: Array) -> Array:
         def along(s: Array) -> Array:
             moved = state.displaced(system, q, s * u)
@@ -141,6 +153,10 @@ class Prescribed(Holonomic):
     @property
     def named_coordinates(self) -> tuple[str, ...]:
         return (self.coordinate,)
+
+    @property
+    def driven(self) -> str:
+        return self.coordinate
 
     def position(self, system: ArticulatedSystem, q: Array, t: Array) -> Array:
         return (system.coordinate(self.coordinate, q) - self.motion(t))[..., None]

@@ -285,8 +285,8 @@ def independent_rows(model: SystemLike, constraints: Sequence[Constraint]) -> tu
     Constraints that determine a coordinate each are not compared: they are independent.
     """
     system, at = system_of(model), np.zeros(())
-    driven = [getattr(c, "dependent", getattr(c, "coordinate", c)) for c in constraints]
-    if all(isinstance(name, str) for name in driven) and len({*driven}) == len(driven):
+    driven = [c.driven for c in constraints]
+    if None not in driven and len({*driven}) == len(driven):
         return None
     held, rng = Constraints(system, constraints, redundant=True), np.random.default_rng(0)
     sizes = [_rows_of(system, part) for part in constraints]

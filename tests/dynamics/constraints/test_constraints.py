@@ -2,30 +2,40 @@
 
 import warnings
 
+import casadi
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from myoquat import kernels
 from myoquat.analysis.studies import Study
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import (
+    ConstraintArrays,
     Constraints,
     CoordinateCoupler,
     Distance,
+    Locked,
     ParallelAxes,
     PointLoop,
+    PolynomialCoupler,
     PositionFormula,
     Prescribed,
     Rolling,
     VelocityFormula,
     Weld,
+    assemble,
+    equations,
 )
+from myoquat.dynamics.udwadia_kalaba import working
 from myoquat.joints import ArticulatedSystem, ModelError, frame_jacobian, quaternion_from_euler, rotation_matrix
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.functions import Linear, Polynomial
 from myoquat.joints.multibody.system import Body
 from myoquat.joints.types import FixedJoint, FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels import Outcome
+from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
 
 INERTIA = (0.2, 0.3, 0.12, 0.01, 0.0, 0.02)
@@ -265,6 +275,92 @@ def test_couplers_hold_in_every_order_scale_and_number(order, solver):
     rows.append(PositionFormula(scaled_difference))
     way = simulate(pendulums(), [0.0, 0.0], [0.0, 0.0], 0.1, constraints=[rows[k] for k in order], **solver)
     assert np.abs(way.q).max() < 1e-14
+
+
+def geared(massless):
+    """A tree of hinges and sliders q0 ... q7, and a hinge that carries no mass."""
+    joints = RevoluteJoint((0, 1, 0)), PrismaticJoint((1, 0, 0)), RevoluteJoint((1, 0, 0))
+    parents = "ground", "b0", "b1", "b1", "b3", "b4", "b0", "b6"
+    bodies = [body(f"b{i}", parent, joints[i % 3], coordinate_names=(f"q{i}",)) for i, parent in enumerate(parents)]
+    pin = [Body("pin", "b5", RevoluteJoint((0, 0, 1)), coordinate_names=("pin",))]
+    return ArticulatedSystem((*bodies, *pin[: int(massless)]))
+
+
+DOUBLE = Linear(2.0)
+PRODUCT = PolynomialCoupler("q7", ("q2", "q5"), (0.3, 1.0, -0.5), ((0, 0), (1, 1), (2, 0)))
+DRIVEN = CoordinateCoupler("q4", "q1", DOUBLE), PRODUCT
+
+
+class Halved(CoordinateCoupler):
+    """The same with another row."""
+
+    def position(self, system, q, t):
+        return 0.5 * super().position(system, q, t)
+
+
+PIN = CoordinateCoupler("pin", "q5", DOUBLE)
+ROD = Distance("b3", "ground", (0.1, 0, 0), (0, 0.2, 0.3), distance=1.0)
+
+
+@pytest.mark.parametrize("library", ["kernel", "CasADi"])
+@pytest.mark.parametrize(
+    "added",
+    [
+        (Halved("q6", "q4", Linear(-1.5)), CoordinateCoupler("q0", "q7")),  # chains
+        (ROD,),
+        (ROD, DRIVEN[0]),  # twice
+        (CoordinateCoupler("q1", "q4", Linear(0.5)),),  # each drives the other
+        (CoordinateCoupler("q1", "q4", Linear(0.7)),),  # and both stand still
+        (Locked("q1"), Locked("q5"), Locked("q4")),  # a driver, and what it drives
+        tuple(Locked(f"q{i}") for i in range(7)),  # nothing moves
+        (PIN,),
+        (PIN, ROD, Locked("pin")),
+    ],
+)
+def test_eliminated_velocities_move_as_all_rows_want(added, library, rng, monkeypatch):
+    """Beside the least motions of Udwadia and Kalaba, at states near the constraints."""
+    monkeypatch.setattr(equations, "MIN_ELIMINATED_ROWS", 1)
+    constraints = (*DRIVEN, *added)
+    system = geared(PIN in added)
+    held, nu, at = Constraints(system, constraints, redundant=True), system.nu, np.zeros(())
+
+    def formula(q, u, tau):
+        udot, multipliers = held.acceleration(q, u, at, tau)
+        return joined([udot, vecmat(multipliers, held.jacobian(q, at)), *held.nearest(q, u, at, 1)])
+
+    q = assemble(system, 0.3 * rng.normal(size=(4, nu)), constraints)
+    u, tau = rng.normal(size=(2, 4, nu))
+    if library == "kernel":
+        found = kernels.compile(formula, {"q": nu, "u": nu, "tau": nu}, ["x"])(q, u, tau)
+    else:
+        given = [kernels.symbols_casadi(name, (nu,)) for name in ("q", "u", "tau")]
+        program = casadi.Function(
+            "f", [*map(kernels.as_casadi_vector, given)], [kernels.as_casadi_vector(formula(*given))]
+        )
+        found = np.array([program(*row) for row in zip(q, u, tau, strict=True)]).reshape(4, -1)
+    udot, force, still, held_u = np.split(found, 4, axis=-1)
+    arrays = ConstraintArrays(held)
+    expected, A, M = arrays.motion(q, u, tau, 0.0), arrays.jacobian(q, 0.0), arrays.metric(q, 0.0)
+    scale = np.abs(tau).max()
+    np.testing.assert_allclose(udot, expected.acceleration, atol=1e-9 * np.abs(expected.acceleration).max())
+    np.testing.assert_allclose(force, expected.force, atol=1e-9 * np.abs(expected.force).max() + 1e-9 * scale)
+    np.testing.assert_allclose(still, q, atol=1e-9)
+    nearest = working(M, matvec(M, u), A, 0.0 * A[..., 0])
+    np.testing.assert_allclose(held_u, nearest.acceleration, atol=1e-9)
+
+
+def test_code_of_many_couplers_is_short():
+    """Of 40 rows in a chain of 60 joints; pivots over all of them are millions of operations."""
+    parts = [body(f"b{i}", f"b{i - 1}" if i else "ground", PrismaticJoint((1, 0, 0))) for i in range(60)]
+    system = ArticulatedSystem(tuple(parts))
+    rows = [CoordinateCoupler(f"b{i + 1 + i // 2}.position", f"b{i // 2 * 3}.position") for i in range(40)]
+    held = Constraints(system, rows, redundant=True)
+
+    def formula(q, u, tau):
+        return held.acceleration(q, u, np.zeros(()), tau)[0]
+
+    whole = trace(formula, {"q": 60, "u": 60, "tau": 60})
+    assert whole.operations + sum(call.formula.operations for call in whole.inner) < 20_000
 
 
 def test_constraints_that_contradict_each_other_warn():
