@@ -17,10 +17,9 @@ from myoquat.analysis.control import (
     moco_trajectory,
 )
 from myoquat.data import Motion
-from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.laws import DeGrooteFregly2016
-from tests.bodies import on_ball, on_slide
+from tests.analysis.control.test_muscles_of_problems import hanging
+from tests.bodies import on_ball
 
 STATES = [
     "/jointset/slider/height/value",
@@ -34,12 +33,10 @@ CONTROLS = ["/forceset/muscle", "/forceset/motor", "/forceset/reserve_jointset_s
 @pytest.fixture(scope="module")
 def problem():
     """A mass held by a muscle with an elastic tendon, a motor and a reserve."""
-    mass = on_slide("mass", "-z", "height", mass=0.5, joint_name="slider")
-    law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon="elastic")
-    path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
-    muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())
+    model = hanging("elastic")
+    mass = replace(model.system.bodies[0], joint_name="slider")
     motor = CoordinateActuator("motor", "height", optimal_force=2.0, lower=-1.0, upper=1.0)
-    model = mq.Model(mq.ArticulatedSystem((mass,)), (muscle,), actuators=(motor,))
+    model = replace(model, system=mq.ArticulatedSystem((mass,)), actuators=(motor,))
     lifted = Motion(model, [0.0, 0.5], [[0.155], [0.153]])
     return Problem(
         model, 0.5, (TrackPose(lifted, weight=100.0), Effort(weight=1e-3)), 5, torques={"height_dot": 3.0},

@@ -6,10 +6,9 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import Effort, Equations, Problem, TendonForceRates
 from myoquat.data import Motion
-from myoquat.muscle import ActivationDynamics, PathPoint, muscle_forces
-from myoquat.muscle.laws import DeGrooteFregly2016
+from myoquat.muscle import muscle_forces
+from tests.analysis.control.test_muscles_of_problems import hanging
 from tests.analysis.recruitment.circle import forces_on_a_circle, on_a_circle
-from tests.bodies import on_slide
 
 TIME = np.linspace(0.0, 0.5, 26)
 
@@ -17,24 +16,11 @@ TIME = np.linspace(0.0, 0.5, 26)
 @pytest.fixture(scope="module")
 def lifted():
     """A mass that goes up and down on a muscle with an elastic tendon, and the controls behind it."""
-    mass = on_slide("mass", "-z", "height", mass=0.5)
-    law = DeGrooteFregly2016(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05)
-    path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
-    muscle = mq.Muscle("muscle", path, law, activation_dynamics=ActivationDynamics())
-    model = mq.Model(mq.ArticulatedSystem((mass,)), (muscle,))
-    w = 4 * np.pi
-    height, rate, second = (0.002 * w**k * f(w * TIME) for k, f in enumerate((np.cos, _minus_sine, _minus_cosine)))
+    model, w = hanging("elastic"), 4 * np.pi
+    height, rate, second = 0.002 * np.array([np.cos(w * TIME), -w * np.sin(w * TIME), -(w**2) * np.cos(w * TIME)])
     motion = Motion(model, TIME, 0.152 + height[:, None], rate[:, None], second[:, None])
     goals = Effort(weight=1e-6), TendonForceRates(name="rates")
     return model, Problem(model, 0.5, goals, 25, "radau", prescribed=motion).solve()
-
-
-def _minus_sine(x):
-    return -np.sin(x)
-
-
-def _minus_cosine(x):
-    return -np.cos(x)
 
 
 def test_tension_is_that_of_newton(lifted):

@@ -110,11 +110,6 @@ def hessian(program, x, factor, multipliers):
     return upper + np.triu(upper, 1).T
 
 
-def sway(point):
-    """Squared distance of the lower body from the vertical through the origin [m^2], whatever describes the joints."""
-    return np.sum(point.system.poses(point.q)["B"][1][..., :2] ** 2)
-
-
 def test_multiple_shooting_agrees_with_collocation():
     """A rod on a hinge that is lifted with a bounded speed: goals, path constraints and controls by both."""
     rod = on_hinge("rod", "y", "angle", center_of_mass=(0, 0, -0.5), inertia=0.001)

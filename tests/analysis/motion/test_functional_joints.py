@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,18 +70,18 @@ def test_an_axis_is_exact_without_noise(seed):
     np.testing.assert_allclose(np.cross(found.positions - center, axis), 0, rtol=0, atol=1e-9)
 
 
+def noisy(markers, rng, size):
+    return replace(markers, positions=markers.positions + size * rng.normal(size=markers.positions.shape))
+
+
 @pytest.mark.parametrize("method", ["score", "sphere"])
 def test_the_scatter_of_centers_is_that_of_their_covariance_and_has_no_bias(method):
-    found = [trial(np.random.default_rng(1), noise=0.0)[0]]
-    rng = np.random.default_rng(2)
-    exact = mo.joint_center(found[0], PELVIS, THIGH, method=method)
-    errors, said = [], []
-    for _ in range(60):
-        noisy = mo.Markers(found[0].time, found[0].names, found[0].positions + 0.002 * rng.normal(size=(120, 8, 3)))
-        center = mo.joint_center(noisy, PELVIS, THIGH, method=method)
-        errors.append(np.mean(center.positions - exact.positions, axis=0))
-        said.append(center.deviations[0])
-    scatter, said = np.linalg.norm(np.std(errors, axis=0)), np.linalg.norm(np.mean(said, axis=0))
+    clean, rng = trial(np.random.default_rng(1))[0], np.random.default_rng(2)
+    exact = mo.joint_center(clean, PELVIS, THIGH, method=method)
+    centers = [mo.joint_center(noisy(clean, rng, 0.002), PELVIS, THIGH, method=method) for _ in range(60)]
+    errors = [np.mean(center.positions - exact.positions, axis=0) for center in centers]
+    said = np.linalg.norm(np.mean([center.deviations[0] for center in centers], axis=0))
+    scatter = np.linalg.norm(np.std(errors, axis=0))
     assert np.linalg.norm(np.mean(errors, axis=0)) < 0.6 * scatter, "bias"
     assert 0.6 < scatter / said < 1.5, (scatter, said)
 
@@ -197,13 +198,11 @@ def test_small_turns_bias_no_axis_and_no_sphere():
     axis, back, rng = rotate(whole, AXIS), whole * [1, -1, -1, -1], np.random.default_rng(2)
     across, errors, centers, said = [], [], [], []
     for _ in range(60):
-        noise = 1e-3 * rng.normal(size=(200, 8, 3))
-        found = mo.joint_axis(mo.Markers(hinge.time, hinge.names, hinge.positions + noise), PELVIS, THIGH)
+        found = mo.joint_axis(noisy(hinge, rng, 1e-3), PELVIS, THIGH)
         off = found.proximal.at(found.in_proximal) - center
         across.append(rotate(back, off - np.sum(off * axis, axis=-1, keepdims=True) * axis).mean(axis=0))
         errors.append(rotate(back, found.proximal.rotations @ found.direction_proximal - axis).mean(axis=0))
-        noisy = mo.Markers(ball.time, ball.names, ball.positions + noise)
-        sphere = mo.joint_center(noisy, PELVIS, THIGH, method="sphere")
+        sphere = mo.joint_center(noisy(ball, rng, 1e-3), PELVIS, THIGH, method="sphere")
         centers.append(rotate(back, sphere.proximal.at(sphere.in_proximal) - center).mean(axis=0))
         said.append((found.point_deviations[0], found.deviations[0], np.linalg.norm(sphere.deviations[0])))
     for scatter, own in zip((across, errors, centers), np.sqrt(np.mean(np.square(said), axis=0)), strict=True):

@@ -10,26 +10,19 @@ from dataclasses import replace
 import pytest
 import xarray as xr
 
-from myoquat.analysis.studies import Study, open_results
+from myoquat.analysis.studies import open_results
 from myoquat.analysis.studies.store import Store
 from myoquat.analysis.studies.study import RunOptions, compute
+from tests.analysis.studies.conftest import STUDY
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own warnings on starting and stopping are not ours
-
-VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
-STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5)
 
 
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="module")
-def whole():
-    return STUDY.run()
 
 
 def test_a_cluster_gives_the_same_bits(cluster, whole, tmp_path):

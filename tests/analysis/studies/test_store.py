@@ -20,34 +20,12 @@ import zarr
 from myoquat.analysis.studies import StoreError, Study, open_results, study
 from myoquat.analysis.studies.store import Store
 from myoquat.joints import ModelError
-
-VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
-STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
-BLOCK = 7
-
-
-@pytest.fixture(scope="module")
-def whole():
-    """The results of a run that nothing interrupts."""
-    return STUDY.run(block=BLOCK)
+from tests.analysis.studies.conftest import BLOCK, STUDY
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "results"
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    path = tmp_path_factory.mktemp("stored") / "results"
-    STUDY.run(path, block=BLOCK)
-    return path
-
-
-@pytest.fixture
-def filled(path, stored):
-    """All results of the study at `path`."""
-    shutil.copytree(stored, path)
 
 
 def begun(path, blocks):

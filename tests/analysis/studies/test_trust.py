@@ -2,7 +2,6 @@
 
 import ast
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 import xarray as xr
 
 import myoquat
-from myoquat.analysis.studies import StoreError, Study, open_results, store, verify_results
+from myoquat.analysis.studies import StoreError, open_results, store, verify_results
 from myoquat.analysis.studies import identity as machine_module
 from myoquat.analysis.studies.identity import DRAWN, SOURCE_FOLDERS, fingerprint
 from myoquat.analysis.studies.results import verify
@@ -20,10 +19,8 @@ from myoquat.analysis.studies.study import RunOptions, compute
 from myoquat.apps.command import main
 from myoquat.joints import Shape
 from myoquat.muscle.coordinates import Coordinate
+from tests.analysis.studies.conftest import STUDY
 
-VARY = {"muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True}}
-STUDY = Study("two_link", VARY, samples=60, duration=0.05, times=5, summaries=("work",))
-BLOCK = 7
 FILE = """
 format = "myoquat-study"
 version = 1
@@ -35,22 +32,9 @@ keep = { times = 5, summaries = ["work"] }
 """
 
 
-@pytest.fixture(scope="module")
-def whole():
-    return STUDY.run(block=BLOCK)
-
-
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    path = tmp_path_factory.mktemp("stored") / "results"
-    STUDY.run(path, block=BLOCK)
-    return path
-
-
 @pytest.fixture
-def path(stored, tmp_path):
-    """The stored results of the study, a copy for each test."""
-    return shutil.copytree(stored, tmp_path / "results")
+def path(filled):
+    return filled
 
 
 def flip(path, place=50):
@@ -156,9 +140,8 @@ def test_sweep_verifies_and_repairs(tmp_path, path, whole, capsys):
 
 
 def test_results_of_another_study_are_not_verified(path):
-    other = Study("two_link", VARY, samples=61, duration=0.05, times=5, summaries=("work",))
     with pytest.raises(StoreError, match="samples: 60 -> 61"):
-        verify(other, path)
+        verify(replace(STUDY, samples=61), path)
 
 
 # ---- the code that made them -------------------------------------------------------------------------------
