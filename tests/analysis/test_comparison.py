@@ -220,22 +220,30 @@ def test_mujoco_reads_the_file_as_this_package(tmp_path):
     assert coupled.coordinates.filter(like="greatest").to_numpy().max() < 1e-12
 
 
-@pytest.mark.peers
-@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+def in_opensim(test):
+    missing = importlib.util.find_spec("opensim") is None
+    return pytest.mark.peers(pytest.mark.skipif(missing, reason="opensim is not installed")(test))
+
+
+def beside_opensim(file, *options):
+    """What the command says of a file beside its own engine."""
+    command = [sys.executable, "-m", "myoquat", "compare", str(file), "--engine", "--poses", "5", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@in_opensim
 def test_opensim_reads_the_file_as_this_package(tmp_path):
     """Its RigidTendonMuscle takes the activation from its control."""
     law = RigidTendonMuscle(100.0, optimal_fiber_length=0.1, tendon_slack_length=0.2)
     model = arm()
     replace(model, muscles=(replace(model.muscles[0], law=law), *model.muscles[1:])).save(tmp_path / "arm.osim")
-    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "arm.osim"), "--engine", "--poses", "5"]
-    done = subprocess.run([*command, "--tolerance", "1e-6"], capture_output=True, text=True, check=False)
+    done = beside_opensim(tmp_path / "arm.osim", "--tolerance", "1e-6")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "in OpenSim" in done.stdout
     assert "without a partner" not in done.stdout
 
 
-@pytest.mark.peers
-@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+@in_opensim
 def test_a_path_of_opensim_that_runs_through_a_surface_says_so(tmp_path):
     """Two pieces meet the sphere. OpenSim goes round it on one, and past its centre at 11 mm on the other."""
     model = arm()
@@ -245,13 +253,11 @@ def test_a_path_of_opensim_that_runs_through_a_surface_says_so(tmp_path):
     path = *(PathPoint("ground", (x + dx, y, z + dz)) for dx, dz in ways), PathPoint("rod", (0.0, 0.0, 0.0))
     twice = replace(model.muscles[1], path=mq.muscle.MusclePath(path, wraps=(wrap,)))
     replace(model, muscles=(model.muscles[0], twice)).save(tmp_path / "twice.osim")
-    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "twice.osim"), "--engine", "--poses", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = beside_opensim(tmp_path / "twice.osim")
     assert "longer in A around bone; that of B runs through bone by 29 mm there" in done.stdout, done.stdout
 
 
-@pytest.mark.peers
-@pytest.mark.skipif(importlib.util.find_spec("opensim") is None, reason="opensim is not installed")
+@in_opensim
 @pytest.mark.parametrize("held", [(), (Distance("hand", "ground", (0.3, 0.0, 0.0), (0.1, 0.2, 0.3), 0.4, name="rod"),)])
 def test_arms_of_a_ball_are_about_the_axes_that_opensim_takes(tmp_path, held):
     """Its speeds are an angular velocity, which also says what moves least along constraints."""
@@ -268,8 +274,7 @@ def test_arms_of_a_ball_are_about_the_axes_that_opensim_takes(tmp_path, held):
     text = (tmp_path / "ball.osim").read_text()
     assert "GimbalJoint" in text
     (tmp_path / "ball.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
-    command = [sys.executable, "-m", "myoquat", "compare", str(tmp_path / "ball.osim"), "--engine", "--poses", "5"]
-    done = subprocess.run([*command, "--tolerance", "1e-6"], capture_output=True, text=True, check=False)
+    done = beside_opensim(tmp_path / "ball.osim", "--tolerance", "1e-6")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -61,6 +61,11 @@ def rollout(env, seeds, rows, steps=15):
     return [np.asarray(x) for x in found]
 
 
+def run_through(envs, n=2):
+    """What the last step of an episode returns."""
+    return [envs.step(np.zeros((n, 3))) for _ in range(POSE.horizon)][-1]
+
+
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 @pytest.mark.parametrize("task", [POSE, REACH], ids=["pose", "reach"])
 def test_a_state_depends_on_its_seed_alone(task, mode):
@@ -108,8 +113,7 @@ def test_the_vector_environment_is_as_gymnasium_asks():
     assert not np.array_equal(envs.reset()[0], first)  # goes on with the same random numbers
     recorded = gymnasium.wrappers.vector.RecordEpisodeStatistics(envs)
     recorded.reset(seed=1)
-    for _ in range(POSE.horizon):
-        *_, infos = recorded.step(np.zeros((3, 3)))
+    *_, infos = run_through(recorded, 3)
     assert infos["episode"]["l"].tolist() == [POSE.horizon] * 3
 
 
@@ -138,9 +142,7 @@ def test_points_out_of_reach_end_the_episode_from_the_third_action_on():
 def test_next_step_begins_ended_states_in_place_of_a_step():
     envs = VectorEnvironment(POSE, 2)
     envs.reset(seed=0)
-    for _ in range(POSE.horizon):
-        *_, truncated, _ = envs.step(np.zeros((2, 3)))
-    assert truncated.all()
+    assert run_through(envs)[3].all()
     seen, reward, _, truncated, infos = envs.step(np.ones((2, 3)))
     assert reward.tolist() == [0.0, 0.0]
     assert not truncated.any()
@@ -151,9 +153,8 @@ def test_next_step_begins_ended_states_in_place_of_a_step():
 def test_same_step_returns_the_last_observation_apart():
     envs, other = VectorEnvironment(POSE, 2, autoreset="same_step"), VectorEnvironment(POSE, 2)
     envs.reset(seed=0), other.reset(seed=0)
-    for _ in range(POSE.horizon):
-        seen, reward, _, truncated, infos = envs.step(np.zeros((2, 3)))
-        last, last_reward, *_ = other.step(np.zeros((2, 3)))
+    seen, reward, _, truncated, infos = run_through(envs)
+    last, last_reward, *_ = run_through(other)
     assert truncated.all()
     assert np.array_equal(np.stack(infos["final_obs"]), last)
     assert np.array_equal(reward, last_reward)
@@ -165,8 +166,7 @@ def test_same_step_returns_the_last_observation_apart():
 def test_disabled_resets_wait_for_a_mask():
     envs = VectorEnvironment(POSE, 2, autoreset="disabled")
     envs.reset(seed=0)
-    for _ in range(POSE.horizon):
-        last, *_ = envs.step(np.zeros((2, 3)))
+    last, *_ = run_through(envs)
     with pytest.raises(ValueError, match=r"states \[0, 1\] have ended"):
         envs.step(np.zeros((2, 3)))
     seen, _ = envs.reset(options={"reset_mask": np.array([True, False])})
@@ -301,7 +301,7 @@ def test_stable_baselines3_gets_last_observations_and_what_ended_them(monkeypatc
     for _ in range(POSE.horizon):
         env.step_async(np.zeros((2, 3)))
         seen, reward, ended, infos = env.step_wait()
-        last, last_reward, _, _, terms = other.step(np.zeros((2, 3)))
+    last, last_reward, _, _, terms = run_through(other)
     assert ended.tolist() == [True, True]
     assert np.array_equal(reward, last_reward)
     for row, info in enumerate(infos):

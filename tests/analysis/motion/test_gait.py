@@ -74,7 +74,11 @@ def loads(time, strikes, offs, top=800.0, ramp=0.02):
             knots += [t, t + ramp] if up else [t - ramp, t]
             values += [0.0, top] if up else [top, 0.0]
         push[:, k, 1] = np.interp(time, knots, values)
-    return mo.Forces(time, tuple(PLATES), ("calcn_r", "calcn_l"), push, 0 * push, 0 * push)
+    return plates(time, push, tuple(PLATES), ("calcn_r", "calcn_l"))
+
+
+def plates(time, push, names, bodies):
+    return mo.Forces(time, names, bodies, push, 0 * push, 0 * push)
 
 
 @settings(max_examples=20, deadline=None)
@@ -101,9 +105,7 @@ def test_events_of_forces_are_exact_and_noise_below_the_threshold_makes_none(see
     for side in ("right", "left"):
         assert_allclose(found.heel_strikes[side], strikes[side] + 0.02 * 20 / 800, atol=1e-9 + 5e-4)
         assert_allclose(found.toe_offs[side], offs[side] - 0.02 * 10 / 800, atol=1e-9 + 5e-4)
-    noisy = mo.Forces(time, clean.names, clean.bodies, clean.force + rng.uniform(-4, 4, clean.force.shape),
-                      clean.point, clean.torque)  # fmt: skip
-    again = mo.gait_events_from_forces(noisy)
+    again = mo.gait_events_from_forces(replace(clean, force=clean.force + rng.uniform(-4, 4, clean.force.shape)))
     for side in ("right", "left"):
         assert_allclose(again.heel_strikes[side], found.heel_strikes[side], atol=1e-3)
         assert_allclose(again.toe_offs[side], found.toe_offs[side], atol=1e-3)
@@ -116,7 +118,7 @@ def test_hysteresis_and_duration_keep_noise_apart_from_contacts():
     push[179:185, 0, 1] = [22.0, 18.0, 22.0, 18.0, 22.0, 12.0]  # above the release
     push[50:52, 0, 1] = 300.0  # a knock of 20 ms
     push[130:132, 0, 1] = 0.0  # a plate that loses two rows
-    forces = mo.Forces(time, ("a",), ("calcn_r",), push, 0 * push, 0 * push)
+    forces = plates(time, push, ("a",), ("calcn_r",))
     found = mo.gait_events_from_forces(forces)
     assert_allclose(found.heel_strikes["right"], [0.99 + 0.01 * 20 / 700], atol=1e-9)
     assert_allclose(found.toe_offs["right"], [1.84 + 0.01 * 2 / 12], atol=1e-9)
@@ -128,7 +130,7 @@ def test_plates_of_one_side_are_added():
     time = np.arange(0, 2.0, 1e-2)
     push = np.zeros((200, 2, 3))
     push[50:100, 0, 1], push[90:150, 1, 1] = 400.0, 400.0
-    forces = mo.Forces(time, ("plate1", "plate2"), ("", ""), push, 0 * push, 0 * push)
+    forces = plates(time, push, ("plate1", "plate2"), ("", ""))
     found = mo.gait_events_from_forces(forces, {"plate1": "left", "plate2": "left"})
     assert len(found.heel_strikes["left"]) == len(found.toe_offs["left"]) == 1
     with pytest.raises(ValueError, match="no load acts on a body that ends in _r or _l; sides="):
@@ -137,7 +139,7 @@ def test_plates_of_one_side_are_added():
         mo.gait_events_from_forces(forces, {"plate1": "r"})
     with pytest.raises(ValueError, match="0 < release <= threshold"):
         mo.gait_events_from_forces(forces, {"plate1": "left"}, release=30.0)
-    turned = mo.Forces(time, ("a",), ("calcn_r",), push[:, :1], push[:, :1], push[:, :1], ("calcn_r",))
+    turned = replace(plates(time, push[:, :1], ("a",), ("calcn_r",)), force_frames=("calcn_r",))
     with pytest.raises(ValueError, match="forces in the ground's axes are needed"):
         mo.gait_events_from_forces(turned)
 
@@ -293,18 +295,15 @@ def test_results_have_the_forms_of_all_results():
     events = mo.gait_events_from_markers(markers, FEET, ["SACR"])
     parameters = mo.gait_parameters(events, markers, HEELS)
     cycles = mo.gait_cycles(markers.to_dataframe()["RHEE"], events)
-    for result in (events, parameters, cycles):
+    for result, words in ((events, "right"), (parameters, "strides"), (cycles, "3 curves")):
         assert isinstance(result.plot(), matplotlib.figure.Figure)
         assert len(result.to_dataframe())
         assert result.to_xarray().sizes
+        assert words in repr(result)
     assert events.check() is events
     assert events.to_dataframe()["time"].is_monotonic_increasing
     assert set(parameters.to_xarray()) == set(UNITS)
-    assert "right" in repr(events)
-    assert "strides" in repr(parameters)
-    assert "3 curves" in repr(cycles)
-    for a, b in events.contacts("right"):
-        assert a < b
+    assert all(a < b for a, b in events.contacts("right"))
 
 
 def test_landmarks_are_markers_and_origins_of_bodies_in_motion():
@@ -331,7 +330,8 @@ def test_the_command_writes_events_parameters_and_cycles(tmp_path, capsys):
     command_line([*command, "--report", files[3]])
     assert "from forces" in capsys.readouterr().out
     written = pd.read_csv(files[0], index_col=0)
-    assert_allclose(written.loc["step_width", "both"], _width(markers), atol=1e-4)
+    right, left = (markers.select([name]).positions[:, 0, 2].mean() for name in ("RHEE", "LHEE"))
+    assert_allclose(written.loc["step_width", "both"], right - left, atol=1e-4)
     assert list(pd.read_csv(files[1]).columns) == ["time [s]", "side", "event"]
     assert {"right a mean", "left a sd"} <= set(pd.read_csv(files[2]).columns)
     assert "Strides" in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -345,11 +345,6 @@ def test_curves_of_the_command_are_a_motion_without_ignored_columns(ignore, resu
     mq.data.save_table(table.assign(noise1=0.0), tmp_path / "curves.sto", in_degrees=False)
     found = _curves(SimpleNamespace(model="two_link", ignore=ignore, degrees=None), tmp_path / "curves.sto")
     assert isinstance(found, result)
-
-
-def _width(markers):
-    right, left = (markers.select([name]).positions[:, 0, 2].mean() for name in ("RHEE", "LHEE"))
-    return right - left
 
 
 def test_wrong_options_of_the_command_are_one_sentence(tmp_path, capsys):

@@ -134,8 +134,7 @@ def test_loads_of_a_motion_act_along_their_central_axis():
 
 @pytest.mark.parametrize("suffix", [".toml", ".osim", ".urdf", ".xml"])
 def test_missing_geometry_is_reported_for_every_format(tmp_path, suffix):
-    rod = on_hinge("rod", inertia=1)
-    rod = replace(rod, shapes=(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file="gone.stl"),))
+    rod = on_hinge("rod", inertia=1, shapes=(mq.joints.Shape("mesh", (1.0, 1.0, 1.0), file="gone.stl"),))
     path = tmp_path / f"rod{suffix}"
     if suffix == ".xml":
         joint = '<joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
