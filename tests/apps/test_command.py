@@ -219,19 +219,23 @@ def test_simulate_stores_and_draws(capsys, tmp_path):
     assert files[1].read_text().startswith("time,A.Q0")
 
 
-def test_what_a_film_needs_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("myoquat.data.motions.figures.film_encoder", lambda: None)
+@pytest.fixture
+def no_simulation(monkeypatch):
     simulation = importlib.import_module("myoquat.apps.commands.simulate")
     monkeypatch.setattr(simulation, "simulate", lambda *a, **k: pytest.fail("the simulation ran"))
+
+
+@pytest.mark.usefixtures("no_simulation")
+def test_what_a_film_needs_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("myoquat.data.motions.figures.film_encoder", lambda: None)
     code, out, err = run(capsys, "simulate", "two_link", "--film", tmp_path / "way.mp4", "--output", tmp_path / "w.npz")
     assert (code, out) == (2, "")
     assert ".mp4 films need ffmpeg, which is not installed" in err
     assert not list(tmp_path.iterdir())
 
 
-def test_what_jacobians_need_is_asked_for_before_the_simulation(capsys, tmp_path, monkeypatch):
-    simulation = importlib.import_module("myoquat.apps.commands.simulate")
-    monkeypatch.setattr(simulation, "simulate", lambda *a, **k: pytest.fail("the simulation ran"))
+@pytest.mark.usefixtures("no_simulation")
+def test_what_jacobians_need_is_asked_for_before_the_simulation(capsys, tmp_path):
     code, _, err = run(capsys, "simulate", rod(tmp_path), "--mapping", tmp_path / "j.png")
     assert code == 2
     assert "needs a model with a ball joint" in err

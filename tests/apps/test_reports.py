@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
-from myoquat.analysis.motion import Markers, inverse_kinematics, scale_model
+from myoquat.analysis.motion import inverse_kinematics, scale_model
 from myoquat.analysis.recruitment import redundancy
 from myoquat.analysis.studies import plot_tornado
 from myoquat.apps.drawing import curves, inline_svg
@@ -16,6 +16,7 @@ from myoquat.apps.report import Numbers, Section, write_report
 from myoquat.apps.study_pages import write_study_report
 from myoquat.core.figures import Picture, small_axes
 from myoquat.muscle.coordinates import Marker
+from tests.analysis.motion.conftest import shown
 from tests.bodies import afloat, on_hinge, on_slide
 
 TIME = pd.Index(np.linspace(0, 1, 5), name="time")
@@ -30,11 +31,9 @@ def rod():
 
 
 def seen(model, q, noise=0.0):
-    poses = model.system.poses(np.atleast_2d(q))
-    positions = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in model.markers]
-    positions = np.stack([np.broadcast_to(x, (len(np.atleast_2d(q)), 3)) for x in positions], axis=1).copy()
-    positions[:, 0, 1] += noise
-    return Markers(np.arange(len(positions)) * 0.1, tuple(m.name for m in model.markers), positions)
+    markers = shown(model, np.array(q))
+    markers.positions[:, 0, 1] += noise
+    return markers
 
 
 def test_a_page_has_units_on_every_panel(tmp_path):

@@ -10,16 +10,18 @@ import pytest
 
 from myoquat.analysis.studies import UncertainInputs
 from myoquat.analysis.studies.uncertain_loads import SOURCES
-from myoquat.data import Markers, Motion
+from myoquat.data import Motion
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.constraints import PointLoop
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import EulerJoint
-from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.analysis.motion.conftest import shown
 from tests.bodies import on_hinge, with_muscles
+from tests.validation.glenohumeral import around
 from validation.__main__ import main
 from validation.credibility import FACTORS, credibility, pedigree
 from validation.files import file_states
@@ -57,12 +59,6 @@ def folder(tmp_path_factory):
              joint_name="GlenoHumeral", **part),
         on_hinge("ulna", "z", "elbow_flexion", parent="humerus", position=(0, -0.3, 0), **part),
     )  # fmt: skip
-    turns = 2 * np.pi * np.arange(8) / 8
-    muscles = tuple(
-        Muscle(f"m{k}", (PathPoint("scapula", (0.12 * np.cos(a), 0.03 + 0.12 * np.sin(a), -0.12)),
-                         PathPoint("humerus", (0.03 * np.cos(a), -0.05 + 0.03 * np.sin(a), 0.03))), LAW)
-        for k, a in enumerate(turns)
-    )  # fmt: skip
     socket = (
         Marker("HumHead_Center", "humerus", (0.0, 0.0, 0.0)),
         Marker("Glenoid_Center", "scapula", (0.0, 0.03, 0.02)),
@@ -71,15 +67,13 @@ def folder(tmp_path_factory):
     corners = ((0.1, 0.0, 0.0), (0.0, 0.12, 0.0), (0.0, 0.0, 0.14))
     seen = tuple(Marker(f"{body.name}{k}", body.name, p) for body in bodies for k, p in enumerate(corners))
     loop = PointLoop("clavicle", "scapula", (0.0, 0.0, 0.12), (0.0, 0.1, 0.04), name="AC")
-    model = Model(ArticulatedSystem(bodies, gravity=(0, -9.81, 0), name="shoulder"), muscles, markers=(*seen, *socket),
-                  constraints=(loop,))  # fmt: skip
+    system = ArticulatedSystem(bodies, gravity=(0, -9.81, 0), name="shoulder")
+    model = Model(system, around(LAW), markers=(*seen, *socket), constraints=(loop,))
     model.save(folder / "model_raise.osim")
     time = np.linspace(0.0, 0.6, 31)
     held = assemble(model, np.outer(1 - np.cos(3 * time), np.linspace(0.02, 0.4, 10)))
     Motion(model, time, held).save(folder / "published_ik_raise.mot")
-    poses = model.system.poses(held)
-    positions = np.stack([poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in seen], axis=1)
-    Markers(time, tuple(m.name for m in seen), positions).save(folder / "raise.trc")
+    shown(model, Motion(model, time, held)).select([m.name for m in seen]).save(folder / "raise.trc")
     tasks = "".join(f'<IKMarkerTask name="{m.name}"><weight>1</weight></IKMarkerTask>' for m in seen)
     (folder / "published_ik_setup.xml").write_text(SETUP.format(tasks))
     write_force(folder / "measured_force_raise.txt", time, np.ones((31, 3)))

@@ -12,10 +12,11 @@ from myoquat.data import Motion, load_model
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.types import EulerJoint, PrismaticJoint
-from myoquat.muscle import Model, Muscle, PathPoint
+from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
 from tests.bodies import on_hinge
+from tests.validation.glenohumeral import around
 from validation import belli_shoulder as belli
 from validation import quaternion_jacobians as jacobians
 from validation.__main__ import main
@@ -52,15 +53,10 @@ def shoulder_model():
         on_hinge("ulna", tuple(Z), "elbow_flexion", parent="humerus", position=(0, -0.3, 0), **part),
         on_hinge("radius", tuple(Y), "pro_sup", parent="ulna", **part),
     ]  # fmt: skip
-    muscles = tuple(
-        Muscle(f"m{k}", (PathPoint("scapula", (0.12 * np.cos(a), 0.03 + 0.12 * np.sin(a), -0.12)),
-                         PathPoint("humerus", (0.03 * np.cos(a), -0.05 + 0.03 * np.sin(a), 0.03))), LAW)
-        for k, a in enumerate(2 * np.pi * np.arange(8) / 8)
-    )  # fmt: skip
     markers = (Marker("HumHead_Center", "humerus", (0, 0, 0)), Marker("Glenoid_Center", "scapula", (0, 0.03, 0.02)),
                Marker("Glenoid_Edge", "scapula", (-0.02, 0.03, 0.02)))  # fmt: skip
     system = ArticulatedSystem((*slides, *chain), gravity=(0, -9.81, 0), name="shoulder")
-    return Model(system, muscles, markers=markers)
+    return Model(system, around(LAW), markers=markers)
 
 
 @pytest.fixture(scope="module")

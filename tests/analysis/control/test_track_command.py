@@ -17,11 +17,16 @@ def recorded(tmp_path):
     return motion
 
 
+def track(folder, *options):
+    files = [str(folder / name) for name in ("recorded.mot", "found.mot")]
+    return main(["track", "two_link", *files, *map(str, options)])
+
+
+FEW = ("--cutoff", -1, "--intervals", 5, "--effort", 1e-9, "--transcription", "midpoint")
+
+
 def test_torques_follow_a_motion_and_are_written(recorded, tmp_path, capsys):
-    call = ["track", "two_link", str(tmp_path / "recorded.mot"), str(tmp_path / "found.mot"), "--cutoff", "-1"]
-    call += ["--intervals", "5", "--controls", str(tmp_path / "controls.csv"), "--effort", "1e-9"]
-    call += ["--transcription", "midpoint"]
-    assert not main(call)
+    assert not track(tmp_path, *FEW, "--controls", tmp_path / "controls.csv")
     printed = capsys.readouterr().out
     assert "SOLVED" in printed
     assert "TrackPose" in printed
@@ -30,16 +35,15 @@ def test_torques_follow_a_motion_and_are_written(recorded, tmp_path, capsys):
     assert "A.omega_x.torque" in (tmp_path / "controls.csv").read_text().splitlines()[0]
 
 
-def test_unsolved_tracking_ends_with_exit_code_1(recorded, tmp_path):
-    call = ["track", "two_link", str(tmp_path / "recorded.mot"), str(tmp_path / "found.mot"), "--cutoff", "-1"]
-    call += ["--intervals", "5", "--iterations", "0", "--effort", "1e-9", "--transcription", "midpoint"]
-    assert main(call) == 1
+@pytest.mark.usefixtures("recorded")
+def test_unsolved_tracking_ends_with_exit_code_1(tmp_path):
+    assert track(tmp_path, *FEW, "--iterations", 0) == 1
     assert (tmp_path / "found.mot").exists()
 
 
-def test_input_that_does_not_fit_ends_with_exit_code_2(recorded, tmp_path, capsys):
-    call = ["track", "two_link", str(tmp_path / "recorded.mot"), str(tmp_path / "found.mot"), "--end", "9"]
+@pytest.mark.usefixtures("recorded")
+def test_input_that_does_not_fit_ends_with_exit_code_2(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(call)
+        track(tmp_path, "--cutoff", -1, "--end", 9)
     assert ended.value.code == 2
     assert "the data cover 0 to 0.2 s" in capsys.readouterr().err

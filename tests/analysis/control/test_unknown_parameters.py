@@ -1,5 +1,7 @@
 """Parameters as unknowns: numbers that made a motion are found again from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -112,11 +114,8 @@ def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():
 
 def test_parameters_of_a_guess_count_by_their_names():
     """A solution of other parameters starts the search: those of the same name, the others at their own start."""
-    rates = Equations(("x", "v"), (), lambda point: (point["v"], -point["k"] * point["x"] - point["c"] * point["v"]))
-    ends = {"x": 1, "v": 0}
-    goal = TrackCoordinates(("x",), TIME, oscillation())
-    both = Problem(rates, 2.0, (goal,), 20, "gauss", initial=ends, parameters={"k": (0.1, 20.0), "c": (0.0, 5.0)})
-    turned = Problem(rates, 2.0, (goal,), 20, "gauss", initial=ends, parameters={"c": (0.0, 5.0), "k": (0.1, 20.0)})
+    both = oscillator()
+    turned = replace(both, parameters=dict(reversed(both.parameters.items())))
     solution = both.solve({"k": 10.0}, Ipopt(tolerance=1e-12))
     posed = turned.posed(solution)
     started = dict(zip(turned.plant.unknown.names, posed.discretization.sites(posed.x).parameters, strict=True))

@@ -118,6 +118,15 @@ def tables(folder, setup="setup.xml"):
     return {path.name.removeprefix("limb_"): load_table(path) for path in run_setup(folder / setup)}
 
 
+def assert_near(mine, theirs, everywhere, at_end):
+    """Rows of theirs are joined by lines."""
+    for label in mine:
+        found = np.interp(mine.index, theirs.index, theirs[label])
+        off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
+        assert off.max() < everywhere * scale, label
+        assert off[-1] < at_end * scale, label
+
+
 @pytest.mark.peers
 def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
     there = tmp_path_factory.mktemp("opensim") / "limb"
@@ -132,19 +141,11 @@ def test_the_limb_moves_as_in_opensim(folder, tmp_path_factory, in_opensim):
         for table in (mine, theirs):
             np.testing.assert_allclose(table.index[[0, -1]], (0.1, 0.3), rtol=1e-12)
         theirs = theirs[~theirs.index.duplicated()]
-        for label in mine:
-            found = np.interp(mine.index, theirs.index, theirs[label])
-            off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
-            assert off.max() < 5e-4 * scale, label  # rows of theirs are joined by lines
-            assert off[-1] < 5e-6 * scale, label
+        assert_near(mine, theirs, 5e-4, 5e-6)
     mine, theirs = ours["All_forces.sto"], load_table(there / "found" / "limb_All_forces.sto")
     pushed = {f"shank_push_{part}{axis}" for part in "Fp" for axis in "xyz"}
     assert set(mine) == {"front", "back", "twist", "stop", *(f"floor.{b}.{p}" for b in BODIES for p in PARTS), *pushed}
-    for label in mine:
-        found = np.interp(mine.index, theirs.index, theirs[label])
-        off, scale = np.abs(mine[label].to_numpy() - found), max(1.0, np.abs(found).max())
-        assert off.max() < 5e-3 * scale, label
-        assert off[-1] < 1e-5 * scale, label
+    assert_near(mine, theirs, 5e-3, 1e-5)
     assert np.abs(mine["floor.shank.force.Y"]).max() > 1.0
     knee = ours["states.sto"]["/jointset/shank/knee/value"]
     assert np.abs(np.degrees(knee) - ours["states_degrees.mot"]["/jointset/shank/knee/value"]).max() < 1e-9

@@ -20,10 +20,11 @@ from myoquat.data import (
     muscle_states_from_motion,
     save_table,
 )
-from myoquat.joints import ArticulatedSystem, Body, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
+from myoquat.joints import ArticulatedSystem, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
 from myoquat.muscle import Model, Muscle, PathPoint, muscle_state_rates
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_joint
 
 WANTED = "locked coordinates stay where the fit starts, away from their wanted values. 'toe_angle'"
 
@@ -166,26 +167,32 @@ def test_no_file_is_written_for_forces_at_joints_that_the_model_lacks(folder):
     assert [path.name for path in (folder / "out").iterdir()] == ["id.sto"]
 
 
+BOB = on_joint("bob", EulerJoint("XYZ"), mass=2.0, center_of_mass=(0.1, 0.05, -0.2), inertia=1.0)
+
+
+def saved(model, file, tag="BallJoint"):
+    """The file of a model whose ball joint has another type there."""
+    model.save(file)
+    text = file.read_text()
+    assert "GimbalJoint" in text
+    file.write_text(text.replace("GimbalJoint", tag))
+    return file
+
+
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
 @pytest.mark.parametrize("tag", ["BallJoint", "GimbalJoint"])
 def test_moments_of_a_ball_joint_are_about_the_axes_of_its_parent(tmp_path, tag, rotations):
     """What holds a weight. OpenSim 4.6 has -(r x m g) for a BallJoint, a FreeJoint and others moved by an angular
     velocity, and the shares along the axes of the angles for a GimbalJoint."""
-    body = Body(
-        "bob", "ground", EulerJoint("XYZ"), mass=2.0, center_of_mass=(0.1, 0.05, -0.2), inertia=(1.0,) * 3 + (0,) * 3
-    )
-    model = Model(ArticulatedSystem((body,), gravity=(0.0, -9.81, 0.0)))
-    model.save(tmp_path / "leg.osim")
-    text = (tmp_path / "leg.osim").read_text()
-    assert "GimbalJoint" in text
-    (tmp_path / "leg.osim").write_text(text.replace("GimbalJoint", tag))
+    model = Model(ArticulatedSystem((BOB,), gravity=(0.0, -9.81, 0.0)))
+    saved(model, tmp_path / "leg.osim", tag)
     names, q = model.system.coordinate_names, np.array([0.5, 0.7, 0.4])
     Motion(model, 0.01 * np.arange(60), np.tile(q, (60, 1))).save(tmp_path / "walk.mot")
     (tmp_path / "id.xml").write_text(ID)
     run_setup(tmp_path / "id.xml", rotations=rotations)
     found = load_table(tmp_path / "out" / "id.sto")[[f"{name}_moment" for name in names]].to_numpy()
     R = model.system.poses(q)["bob"][0]
-    holding = -np.cross(R @ np.array(body.center_of_mass), [0.0, -2.0 * 9.81, 0.0])
+    holding = -np.cross(R @ np.array(BOB.center_of_mass), [0.0, -2.0 * 9.81, 0.0])
     x, y = q[:2]
     axes = np.array([[1, 0, np.sin(y)], [0, np.cos(x), -np.sin(x) * np.cos(y)], [0, np.sin(x), np.cos(x) * np.cos(y)]])
     np.testing.assert_allclose(
@@ -195,29 +202,23 @@ def test_moments_of_a_ball_joint_are_about_the_axes_of_its_parent(tmp_path, tag,
 
 def test_start_speeds_of_a_ball_joint_are_an_angular_velocity(tmp_path):
     """In the axes of the parent, as OpenSim 4.6 takes them."""
-    body = Body("bob", "ground", EulerJoint("XYZ"), mass=2.0, inertia=(1.0,) * 3 + (0,) * 3)
-    system, omega = ArticulatedSystem((body,)), (0.3, -0.4, 0.6)
-    Model(system, start_q=(0.5, 0.7, 0.4), start_u=omega).save(tmp_path / "bob.osim")
-    text = (tmp_path / "bob.osim").read_text()
-    (tmp_path / "bob.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
-    found = load_model(tmp_path / "bob.osim")
+    system, omega = ArticulatedSystem((BOB,)), (0.3, -0.4, 0.6)
+    model = Model(system, start_q=(0.5, 0.7, 0.4), start_u=omega)
+    found = load_model(saved(model, tmp_path / "bob.osim"))
     velocity = frame_velocity(found.system, np.array(found.start_q), np.array(found.start_u), "bob")
     np.testing.assert_allclose(velocity[3:], omega, rtol=1e-14)
-    gliding = replace(found, system=ArticulatedSystem((replace(body, joint=EllipsoidJoint((0.1, 0.2, 0.15))),)))
+    gliding = replace(found, system=ArticulatedSystem((replace(BOB, joint=EllipsoidJoint((0.1, 0.2, 0.15))),)))
     gliding.save(tmp_path / "gliding.osim")
     np.testing.assert_allclose(load_model(tmp_path / "gliding.osim").start_u, found.start_u, rtol=1e-14)
 
 
 def test_force_on_an_angle_of_a_ball_joint_is_reported(tmp_path):
     """OpenSim 4.6 applies it along the angular velocity in axes of the parent."""
-    body = Body("bob", "ground", EulerJoint("XYZ"), mass=2.0, inertia=(1.0,) * 3 + (0,) * 3)
-    system = ArticulatedSystem((body,))
+    system = ArticulatedSystem((BOB,))
     motor = CoordinateActuator("motor", system.coordinate_names[1])
-    Model(system, actuators=(motor,)).save(tmp_path / "bob.osim")
-    text = (tmp_path / "bob.osim").read_text()
-    (tmp_path / "bob.osim").write_text(text.replace("GimbalJoint", "BallJoint"))
+    file = saved(Model(system, actuators=(motor,)), tmp_path / "bob.osim")
     with pytest.warns(ImplausibleWarning, match=r"about axes of the parent, .* on angles of a <BallJoint>.*motor"):
-        assert load_model(tmp_path / "bob.osim").actuators == (motor,)
+        assert load_model(file).actuators == (motor,)
 
 
 def test_scaling_of_a_setup(folder, capsys):

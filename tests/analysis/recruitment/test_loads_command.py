@@ -24,6 +24,7 @@ from myoquat.joints.types import EulerJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
+from tests.analysis.motion.conftest import shown
 from tests.bodies import on_hinge, on_slide
 
 Z = (0.0, 0.0, 1.0)
@@ -176,9 +177,7 @@ def test_loads_from_markers_are_those_of_the_motion_behind_them(folder, capsys):
     model.save(folder / "marked.osim")
     motion = load_motion(folder / "lift.mot", model)
     held = assemble(model, motion.q)
-    poses = model.system.poses(held)
-    seen = [poses[m.body][1] + poses[m.body][0] @ np.array(m.position) for m in marked]
-    Markers(motion.time, tuple(m.name for m in marked), np.stack(seen, axis=1)).save(folder / "lift.trc")
+    shown(model, replace(motion, q=held)).save(folder / "lift.trc")
     Motion(model, motion.time, held).save(folder / "held.mot")
     tables = []
     for source in ("lift.trc", "held.mot"):
