@@ -42,8 +42,8 @@ class MotionFormat:
 
 
 B3D = (
-    "a file of AddBiomechanics is not read: its own library, nimblephysics, writes the motion as .mot "
-    "(OpenSimParser.saveMot) and the model as .osim (SubjectOnDisk.getOpensimFileText)"
+    "a file of AddBiomechanics is not read: its library nimblephysics, where it can be installed, gives the model "
+    "(SubjectOnDisk.getOpensimFileText) and the motion (SubjectOnDisk.readFrames)"
 )
 WRITTEN = (".xlsx", ".mat", ".parquet")  # tables for other programs, by `myoquat.data.tables`
 STORAGE = MotionFormat("OpenSim's tables", "myoquat.data.storage", "read_motion", "write_motion")
