@@ -14,6 +14,7 @@ import tarfile
 import venv
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 import setuptools
@@ -45,18 +46,18 @@ def copied(target: Path) -> Path:
     return target
 
 
+def succeeded(*call: object, **options: Any) -> str:
+    """What a process writes, which ends without an error."""
+    done = subprocess.run([*map(str, call)], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, (call, done.stdout, done.stderr)
+    return done.stdout
+
+
 def built(tree: Path, form: str, into: Path) -> Path:
     """The wheel or the sdist of a tree, which stays as it is."""
     into.mkdir(parents=True)
     source = shutil.copytree(tree, into.with_name(f"{into.name}-source"), symlinks=True)
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, f"build_{form}", str(into)],
-        cwd=source,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(sys.executable, "-c", BUILD, f"build_{form}", into, cwd=source)
     (file,) = into.iterdir()
     return file
 
@@ -114,14 +115,7 @@ def installed(folder: Path, *what: str) -> Path:
     site = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
     Path(site, "shared.pth").write_text("\n".join(shared))
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-index"]
-    done = subprocess.run(
-        [*pip, "--no-deps", "--no-build-isolation", "--ignore-installed", *what],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    succeeded(*pip, "--no-deps", "--no-build-isolation", "--ignore-installed", *what, env=clean_environment())
     return python
 
 
@@ -166,7 +160,7 @@ def test_no_links_are_shipped(wheel, sdist):
 
 
 def test_the_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
-    subprocess.run([sys.executable, "-m", "tarfile", "-e", str(sdist), str(tmp_path)], check=True)  # on any 3.11
+    succeeded(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path)  # on any 3.11
     (unpacked,) = tmp_path.iterdir()
     again = built(unpacked, "wheel", tmp_path / "out")
     assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
@@ -193,16 +187,9 @@ def test_a_type_checker_finds_the_types(form, request, tmp_path_factory, tmp_pat
     followed = f"[mypy-{','.join(FOLLOWED)}]\nfollow_imports = normal\n"
     (tmp_path / "mypy.ini").write_text(f"[mypy]\nstrict = true\nfollow_imports = skip\n{followed}")
     cache = tmp_path_factory.getbasetemp() / "mypy-cache"
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"],
-        cwd=tmp_path,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (revealed,) = [line for line in done.stdout.splitlines() if "Revealed type" in line]
+    mypy = sys.executable, "-m", "mypy", f"--python-executable={python}", f"--cache-dir={cache}", "use.py"
+    said = succeeded(*mypy, cwd=tmp_path, env=clean_environment())
+    (revealed,) = [line for line in said.splitlines() if "Revealed type" in line]
     assert "-> myoquat.muscle.model.Model" in revealed.replace('"', ""), revealed
     assert "-> myoquat.dynamics.simulation.results.trajectory.Trajectory" in revealed, revealed
     rotation_matrix = revealed[: revealed.index("Model")]
@@ -251,11 +238,8 @@ def test_it_works_among_files_of_the_same_names(form, hostile, request):
         "editable": [python, "-m", "myoquat", "mapping", "two_link", "--samples", "10"],
     }
     for call in ([python, "use.py"], commands[form]):
-        done = subprocess.run(
-            [str(part) for part in call], cwd=project, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (call, done.stdout, done.stderr)
-        where |= {line for line in done.stdout.splitlines() if line.endswith("__init__.py")}
+        said = succeeded(*call, cwd=project, env=environment)
+        where |= {line for line in said.splitlines() if line.endswith("__init__.py")}
     (file,) = where
     assert Path(file) != Path(myoquat.__file__)  # the one that was installed for this test
 
@@ -284,10 +268,8 @@ USE = "import myoquat as mq; print(mq.load_model('two_link').name, mq.joints.__f
 def test_a_clone_without_links_works(how, without_links, tmp_path):
     python = Path(sys.executable) if how == "in the clone" else installed(tmp_path / "env", "-e", str(without_links))
     where = without_links if how == "in the clone" else tmp_path
-    call = [str(python), "-c", USE]
-    done = subprocess.run(call, cwd=where, env=clean_environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["two_link", str(without_links / "joints" / "__init__.py")]
+    said = succeeded(python, "-c", USE, cwd=where, env=clean_environment())
+    assert said.split() == ["two_link", str(without_links / "joints" / "__init__.py")]
 
 
 def test_links_of_the_package_follow_from_the_address_in_the_citation(tree, tmp_path, monkeypatch):
@@ -312,8 +294,7 @@ def test_links_of_the_package_follow_from_the_address_in_the_citation(tree, tmp_
 def test_importing_the_package_imports_little():
     """Counted, not timed: the top-level namespace, and what finds names on their first use."""
     script = "import sys; before = set(sys.modules); import myoquat; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    found = done.stdout.split()
+    found = succeeded(sys.executable, "-c", script, cwd=ROOT).split()
     own = ["myoquat"]
     assert [name for name in found if name.startswith("myoquat")] == own
     assert not {"numpy", "scipy", "sympy", "casadi", "llvmlite", "pandas", "matplotlib"} & set(found)
@@ -323,9 +304,8 @@ def test_importing_the_package_imports_little():
 def test_finding_load_model_imports_no_model():
     """The modules that read a file and hold what is in it are imported with the first model."""
     script = "import sys; import myoquat; myoquat.load_model; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     heavy = {"lxml", "llvmlite", "myoquat.muscle.model", "myoquat.joints.multibody", "myoquat.kernels.codegen"}
-    assert not heavy & set(done.stdout.split())
+    assert not heavy & set(succeeded(sys.executable, "-c", script, cwd=ROOT).split())
 
 
 def test_what_simulates_optimizes_and_shows_imports_little():
@@ -335,5 +315,5 @@ def test_what_simulates_optimizes_and_shows_imports_little():
         "from myoquat.analysis.recruitment import static_optimization; from myoquat.apps.viewer import view; "
         "print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert not {"scipy", "sympy", "casadi", "pandas", "pyarrow", "xarray", "matplotlib"} & set(done.stdout.split())
+    heavy = {"scipy", "sympy", "casadi", "pandas", "pyarrow", "xarray", "matplotlib"}
+    assert not heavy & set(succeeded(sys.executable, "-c", script, cwd=ROOT).split())

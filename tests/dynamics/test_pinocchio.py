@@ -1,12 +1,13 @@
 """Against Pinocchio on random trees, conventions converted explicitly.
 
-Pinocchio writes quaternions scalar last; its free-flyer has child-frame (linear, angular) velocities as here. Sequences
+Its free-flyer has child-frame (linear, angular) velocities as here. Sequences
 of turns become composite joints, whose velocities are the rates. Planar joints are left to the other tests: Pinocchio
 describes them by (x, y, cos, sin) and body-frame velocities.
 """
 
 import numpy as np
 import pytest
+from pinocchio_peer import TOLERANCE, Peer, close
 from volume import draws
 
 from myoquat.dynamics import (
@@ -34,7 +35,6 @@ pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers
 
 KINDS = ("fixed", "floating", "revolute", "prismatic", "spherical", "euler", "universal")
-TOLERANCE = 1e-11
 
 
 def _joint(joint):
@@ -67,52 +67,28 @@ def _depth_first(tree):
         waiting.extend(children[i])
 
 
-class Peer:
-    """The same tree in Pinocchio, and maps of states between the two."""
+class Tree(Peer):
+    """The same tree in Pinocchio."""
 
     def __init__(self, system):
         self.system = system
-        self.model = pin.Model()
-        self.model.gravity = pin.Motion(np.array(system.gravity), np.zeros(3))
+        model = pin.Model()
+        model.gravity = pin.Motion(np.array(system.gravity), np.zeros(3))
         ids = [0] * len(system.tree.links)
         for k in _depth_first(system.tree):
             link = system.tree.links[k]
             parent = 0 if link.parent < 0 else ids[link.parent]
-            joint = self.model.addJoint(parent, _joint(link.joint), pin.SE3(link.R, link.p), link.name)
+            joint = model.addJoint(parent, _joint(link.joint), pin.SE3(link.R, link.p), link.name)
             center = link.moment / link.mass
             inertia = full(link.inertia - steiner(center, link.mass))
-            self.model.appendBodyToJoint(joint, pin.Inertia(link.mass, center, inertia), pin.SE3.Identity())
+            model.appendBodyToJoint(joint, pin.Inertia(link.mass, center, inertia), pin.SE3.Identity())
             ids[k] = joint
         for name, (link, R, p) in system.tree.frames.items():
             if link >= 0:
-                self.model.addFrame(pin.Frame(f"{name}.frame", ids[link], 0, pin.SE3(R, p), pin.FrameType.OP_FRAME))
-        self.data = self.model.createData()
-        pairs = zip(ids, system.tree.links, strict=True)
-        self.velocities = np.concatenate([self.model.joints[i].idx_v + np.arange(link.joint.nu) for i, link in pairs])
-        self.ours = np.concatenate([np.arange(link.u.start, link.u.stop) for link in system.tree.links])
+                model.addFrame(pin.Frame(f"{name}.frame", ids[link], 0, pin.SE3(R, p), pin.FrameType.OP_FRAME))
+        links = zip(ids, system.tree.links, strict=True)
+        super().__init__(model, [(model.joints[i], link.q, link.u) for i, link in links])
         self.ids = ids
-
-    def q(self, q):
-        found = np.zeros(self.model.nq)
-        for i, link in zip(self.ids, self.system.tree.links, strict=True):
-            part = q[link.q].copy()
-            start = link.joint.facts.quaternion
-            if start is not None:
-                part[start : start + 4] = np.roll(part[start : start + 4], -1)
-            place = self.model.joints[i].idx_q
-            found[place : place + len(part)] = part
-        return found
-
-    def u(self, u):
-        found = np.zeros(self.model.nv)
-        found[self.velocities] = u[self.ours]
-        return found
-
-    def back(self, rows):
-        """Rows by Pinocchio's velocities as rows by ours, along the last axis."""
-        found = np.zeros_like(rows)
-        found[..., self.ours] = rows[..., self.velocities]
-        return found
 
     def forces(self, poses, f_ext):
         """Local wrenches on Pinocchio's joints from f_ext (bodies, 6) in world axes at the body's origin."""
@@ -135,26 +111,20 @@ def case(request):
     if not system.nu:
         pytest.skip("nothing moves in this tree")
     q, (u, udot) = system.random(1, rng)[0], rng.normal(size=(2, system.nu))
-    return system, Peer(system), q, u, udot, rng.normal(size=(len(system.bodies), 6))
-
-
-def _close(found, expected):
-    scale = np.abs(expected).max()
-    assert np.abs(found - expected).max() <= TOLERANCE * max(scale, 1e-3), np.abs(found - expected).max() / scale
+    return system, Tree(system), q, u, udot, rng.normal(size=(len(system.bodies), 6))
 
 
 def test_dynamics(case):
     system, peer, q, u, udot, f_ext = case
     x, v, a = peer.q(q), peer.u(u), peer.u(udot)
-    M = pin.crba(peer.model, peer.data, x)
-    M = np.triu(M) + np.triu(M, 1).T
-    _close(mass_matrix(system, q), np.swapaxes(peer.back(np.swapaxes(peer.back(M), 0, 1)), 0, 1))
-    _close(bias_force(system, q, u), peer.back(pin.nonLinearEffects(peer.model, peer.data, x, v)))
-    _close(gravity_force(system, q), peer.back(pin.computeGeneralizedGravity(peer.model, peer.data, x)))
-    _close(inverse_dynamics(system, q, u, udot), peer.back(pin.rnea(peer.model, peer.data, x, v, a)))
+    M = peer.matrix(pin.crba(peer.model, peer.data, x))
+    close(mass_matrix(system, q), M)
+    close(bias_force(system, q, u), peer.back(pin.nonLinearEffects(peer.model, peer.data, x, v)))
+    close(gravity_force(system, q), peer.back(pin.computeGeneralizedGravity(peer.model, peer.data, x)))
+    close(inverse_dynamics(system, q, u, udot), peer.back(pin.rnea(peer.model, peer.data, x, v, a)))
     outside = peer.forces({name: frame_pose(system, q, name) for name in system.body_names}, f_ext)
     tau = pin.rnea(peer.model, peer.data, x, v, a, outside)
-    _close(inverse_dynamics(system, q, u, udot, f_ext), peer.back(tau))
+    close(inverse_dynamics(system, q, u, udot, f_ext), peer.back(tau))
     expected = peer.back(pin.aba(peer.model, peer.data, x, v, tau, outside))
     limit = max(1.0, np.linalg.cond(M) / 1e5)  # both lose what the condition number takes
     for method in ("aba", "crba"):
@@ -165,15 +135,15 @@ def test_dynamics(case):
 def test_energies_and_centre_of_mass(case):
     system, peer, q, u, _, _ = case
     x, v = peer.q(q), peer.u(u)
-    _close(kinetic_energy(system, q, u), pin.computeKineticEnergy(peer.model, peer.data, x, v))
+    close(kinetic_energy(system, q, u), pin.computeKineticEnergy(peer.model, peer.data, x, v))
     rest = system.neutral()
     ours = potential_energy(system, q) - potential_energy(system, rest)  # bodies on the ground are not Pinocchio's
     theirs = [pin.computePotentialEnergy(peer.model, peer.data, peer.q(y)) for y in (q, rest)]
     assert abs(ours - (theirs[0] - theirs[1])) <= TOLERANCE * max(np.abs(theirs))
-    _close(center_of_mass(system, q), pin.centerOfMass(peer.model, peer.data, x))
-    _close(center_of_mass_jacobian(system, q), peer.back(pin.jacobianCenterOfMass(peer.model, peer.data, x)))
+    close(center_of_mass(system, q), pin.centerOfMass(peer.model, peer.data, x))
+    close(center_of_mass_jacobian(system, q), peer.back(pin.jacobianCenterOfMass(peer.model, peer.data, x)))
     h = pin.computeCentroidalMomentum(peer.model, peer.data, x, v)
-    _close(momentum(system, q, u), np.concatenate([h.linear, h.angular]))
+    close(momentum(system, q, u), np.concatenate([h.linear, h.angular]))
 
 
 @pytest.mark.parametrize("axes", ["world", "local"])
@@ -189,14 +159,14 @@ def test_frames(case, axes):
             continue
         frame = peer.model.getFrameId(f"{name}.frame")
         R, p = frame_pose(system, q, name)
-        _close(R, peer.data.oMf[frame].rotation)
-        _close(p, peer.data.oMf[frame].translation)
+        close(R, peer.data.oMf[frame].rotation)
+        close(p, peer.data.oMf[frame].translation)
         J = peer.back(pin.getFrameJacobian(peer.model, peer.data, frame, reference))
-        _close(frame_jacobian(system, q, name, axes=axes), J)
+        close(frame_jacobian(system, q, name, axes=axes), J)
         acceleration = pin.getFrameClassicalAcceleration(peer.model, peer.data, frame, reference).vector
-        _close(frame_acceleration(system, q, u, udot, name, axes=axes), acceleration)
+        close(frame_acceleration(system, q, u, udot, name, axes=axes), acceleration)
         # Pinocchio's rates are not those of the moving point in world axes, and leave composite joints out
         path = {system.tree.links[i].joint.kind for i in system.tree.path(system.tree.frames[name].link)}
         if axes == "local" and path.isdisjoint({"euler", "universal"}):
             J_rate = peer.back(pin.getFrameJacobianTimeVariation(peer.model, peer.data, frame, reference))
-            _close(frame_jacobian_rate(system, q, u, name, axes=axes), J_rate)
+            close(frame_jacobian_rate(system, q, u, name, axes=axes), J_rate)

@@ -58,20 +58,21 @@ def test_code_that_does_not_fit_its_lengths_is_not_there(tmp_path):
         assert build.stored_code(cache, path.stem) is None
 
 
-def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
-    compiled = []
+@pytest.fixture
+def compiled(monkeypatch):
+    """The assembly that is compiled from here on: nothing is known yet."""
+    texts, compile_object = [], llvm.compile_object
+    monkeypatch.setattr(llvm, "compile_object", lambda text, target: texts.append(text) or compile_object(text, target))
+    monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
+    return texts
 
-    def counted(assembly, target, compile_object=llvm.compile_object):
-        compiled.append(assembly)
-        return compile_object(assembly, target)
 
+def test_what_two_kernels_have_in_common_is_compiled_once(compiled, monkeypatch):
     def halved(z, c):
         for k in range(5):
             z = np.sin(z) / 2 + c * k
         return z
 
-    monkeypatch.setattr(llvm, "compile_object", counted)
-    monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
     monkeypatch.setattr(compilation_units, "UNIT_CHARACTERS", 1)  # every function that can stand alone does
     first = kernels.compile(lambda x: iterate(halved, x, x, 4), {"x": 2}, ["y"], cache="off")
     before = len(compiled)
@@ -82,16 +83,8 @@ def test_what_two_kernels_have_in_common_is_compiled_once(monkeypatch):
     np.testing.assert_array_equal(second(x, x), x * first(x))
 
 
-def test_functions_that_all_kernels_share_are_compiled_once(monkeypatch):
+def test_functions_that_all_kernels_share_are_compiled_once(compiled):
     """Those that move rows and the elementary ones: of a second kernel only its formula and its driver are new."""
-    compiled = []
-
-    def counted(assembly, target, compile_object=llvm.compile_object):
-        compiled.append(assembly)
-        return compile_object(assembly, target)
-
-    monkeypatch.setattr(llvm, "compile_object", counted)
-    monkeypatch.setattr(llvm, "_known", llvm._Known(2**20))
     kernels.compile(lambda x: np.sin(x), {"x": 20}, ["y"], cache="off")
     before = len(compiled)
     kernels.compile(lambda x, y: np.sin(x + 1.0) @ np.ones((20, 9)) + y, {"x": 20, "y": 9}, ["z"], cache="off")

@@ -37,13 +37,6 @@ def formula_of(times):
     return formula
 
 
-def test_every_number_of_lanes_gives_what_numpy_gives(rng):
-    x = rng.normal(size=(20, 2))
-    found = [kernels.compile(formula_of(3), {"x": 2}, lanes=lanes)(x) for lanes in (1, 8)]
-    np.testing.assert_array_equal(*found)
-    np.testing.assert_allclose(found[0], formula_of(3)(x), rtol=1e-13, atol=1e-14)
-
-
 def test_derivatives_see_the_formula(rng):
     x = rng.normal(size=(5, 2))
     inside = jacobian_at(formula_of(2), x)
