@@ -22,6 +22,7 @@ from myoquat.joints.errors import shortened
 __all__ = [
     "MAX_BYTES",
     "beside",
+    "check_ending",
     "check_output",
     "existing",
     "file_name",
@@ -145,6 +146,15 @@ def check_output(path: str | Path, overwrite: bool = False) -> Path:
         raise FileExistsError(f"{path} exists; --force (overwrite=True) replaces it")
     if not path.parent.is_dir():
         raise NotADirectoryError(f"{path.parent} is not a directory")
+    return path
+
+
+def check_ending(what: str, path: str | Path, *endings: str) -> Path:
+    """The path of what is saved in these formats; ValueError for one that ends otherwise."""
+    path, *others, last = Path(path), *endings
+    if path.suffix.lower() not in endings:
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise ValueError(f"{what} saved as {known}, not {path.suffix!r}: {path}")
     return path
 
 

@@ -20,6 +20,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
+from myoquat.data.files import check_ending
 from myoquat.data.motions import Motion
 from myoquat.data.motions.motion import Shown
 from myoquat.data.storage import write_motion
@@ -326,8 +327,8 @@ class Solution(Shown, Curves, Solved):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write states and controls at the nodes as a .sto file in radians and metres. FileExistsError for an existing
-        file unless `overwrite`."""
-        frame = self.to_dataframe()
+        file unless `overwrite`, ValueError for another ending."""
+        path, frame = check_ending("a solution is", path, ".sto", ".mot"), self.to_dataframe()
         frame.attrs = {"in_degrees": False, "name": "solution", "header": {}}
         write_motion(frame, path, overwrite=overwrite)
 

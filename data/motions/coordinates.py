@@ -207,8 +207,8 @@ def states_in_angles(
     labels = [label for label in map(str, motion.columns) if not _is_passed_over(label, ignore)]
     named = {*_known(target)} | {f"{name}{ending}" for name in target.angle_names for ending in ("", "_u")}
     system = in_angles(target, {bare_name(label, named) for label in labels})
-    following = {f"{name}{ending}" for name, (_, k) in system.angle_names.items() if k >= 3 for ending in ("", "_u")}
-    labels = [label for label in labels if bare_name(label, named) not in following]  # the joint says what they are
+    other = {f"{name}{ending}" for name in system.angle_names for ending in ("", "_u")}
+    labels = [label for label in labels if bare_name(label, named) not in other]  # the joint says what they are
     known = _known(system)
     own = {label: target.velocity_names.index(name) for label in labels
            if (name := bare_name(label, named)) not in known and name in target.velocity_names}  # fmt: skip

@@ -14,7 +14,7 @@ from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
 from myoquat.data.external_loads import LoadEntry, external_loads_text, read_external_loads
-from myoquat.data.files import check_output, existing, near_file, write_text
+from myoquat.data.files import check_ending, check_output, existing, near_file, write_text
 from myoquat.data.motions.series import (
     axes_rotation,
     check_names,
@@ -148,9 +148,7 @@ class Forces:
         Raises FileExistsError for a file that exists unless `overwrite` is True, and ValueError for another ending. For
         .mot and .sto, which state no frames, ValueError is also raised for loads in other frames than the ground's.
         """
-        path = Path(path)
-        if path.suffix.lower() not in (".xml", ".mot", ".sto"):
-            raise ValueError(f"forces are saved as .xml, .mot or .sto, not {path.suffix!r}: {path}")
+        path = check_ending("forces are", path, ".xml", ".mot", ".sto")
         if path.suffix.lower() == ".xml":
             check_output(path, overwrite)
             data = path.with_suffix(".mot")

@@ -17,7 +17,7 @@ from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data import c3d
-from myoquat.data.files import existing
+from myoquat.data.files import check_ending, existing
 from myoquat.data.motions.series import (
     SpatialRecording,
     axes_rotation,
@@ -121,7 +121,9 @@ class Markers(SpatialRecording):
         return super().from_xarray(array)
 
     def save(self, path: str | Path, *, units: str = "m", overwrite: bool = False) -> None:
-        """Write a .trc file in `units` ("m", "cm", "mm"). FileExistsError for an existing one unless `overwrite`."""
+        """Write a .trc file in `units` ("m", "cm", "mm"). FileExistsError for an existing one unless `overwrite`,
+        ValueError for another ending."""
+        path = check_ending("markers are", path, ".trc")
         write_markers(self.to_dataframe(), path, units=units, overwrite=overwrite)
 
 

@@ -14,7 +14,7 @@ from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.csv import read_columns
-from myoquat.data.files import existing
+from myoquat.data.files import check_ending, existing
 from myoquat.data.motions.angles import angle_table
 from myoquat.data.motions.coordinates import (
     bare_name,
@@ -199,9 +199,9 @@ class Motion(Shown):
         """Write the file's own angles (and speeds) as a .mot or .sto file, as OpenSim reads them, or the motion of the
         bodies as a .bvh file (`save_bvh`).
 
-        FileExistsError for an existing file unless `overwrite`.
+        FileExistsError for an existing file unless `overwrite`, ValueError for another ending.
         """
-        if Path(path).suffix.lower() == ".bvh":
+        if check_ending("a motion is", path, ".mot", ".sto", ".bvh").suffix.lower() == ".bvh":
             importlib.import_module("myoquat.data.motions.recordings").save_bvh(self, path, overwrite=overwrite)
             return
         write_motion(self.angles(in_degrees=in_degrees), path, overwrite=overwrite)

@@ -10,7 +10,7 @@ import numpy as np
 
 from myoquat.core.records import assign, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.files import check_output, existing, read_lines, write_text
+from myoquat.data.files import check_ending, check_output, existing, read_lines, write_text
 from myoquat.data.motions.series import (
     SpatialRecording,
     axes_rotation,
@@ -88,8 +88,8 @@ class Orientations(SpatialRecording):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a .sto file of quaternions, as OpenSim reads them. A gap is written as nan. FileExistsError for an
-        existing file unless `overwrite`."""
-        path = check_output(path, overwrite)
+        existing file unless `overwrite`, ValueError for another ending."""
+        path = check_output(check_ending("orientations are", path, ".sto"), overwrite)
         rate = (len(self.time) - 1) / (self.time[-1] - self.time[0]) if len(self.time) > 1 else 1.0
         head = [
             f"DataRate={rate:.9g}",

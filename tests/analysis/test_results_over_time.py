@@ -9,6 +9,7 @@ from myoquat.analysis.control import Effort, Problem
 from myoquat.analysis.motion import inverse_dynamics_of_motion, joint_angles
 from myoquat.analysis.recruitment import joint_loads, metabolic_power, static_optimization
 from myoquat.core.curves import Curves
+from myoquat.muscle.actuators import CoordinateActuator
 from tests.analysis.motion.test_motion_like import LOADS, MAKE, MODEL, TIME, swing
 
 LABELS = {
@@ -17,10 +18,13 @@ LABELS = {
     "coordinate": ["rod.angle"],
     "joint": ["rod"],
     "axis": ["x", "y", "z"],
+    "control": ["rod.speed.torque"],
 }
 TORQUES = inverse_dynamics_of_motion(MODEL, swing(), LOADS)
+MOTOR = CoordinateActuator("rod.speed.torque", "rod.angle")
 RESULTS = {
     **{name: make for name, make in MAKE.items() if "Motion" not in name},
+    "Trajectory with controls": lambda: mq.simulate(mq.Model(MODEL.system, actuators=(MOTOR,)), controls=[0.1]),
     "JointTorques": lambda: TORQUES,
     "JointAngles": lambda: joint_angles(swing(), "rod", "helical"),
     "JointLoads": lambda: joint_loads(MODEL, swing()),

@@ -24,7 +24,7 @@ from myoquat.data.trc import read_markers, write_markers
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.errors import CoordinateWarning, ModelError
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import FloatingJoint, GimbalJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 from myoquat.joints.types.angles import Angles
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
@@ -54,7 +54,10 @@ def test_degrees_turn_angles_and_leave_lengths(tmp_path, system):
 
 @pytest.mark.parametrize("in_degrees", [False, True])
 def test_states_go_through_a_file_and_back(tmp_path, system, rng, in_degrees):
-    q, u, time = system.random(7, rng), rng.normal(size=(7, 2)), np.sort(rng.uniform(size=7))
+    """Also of a joint whose angles have other names than its coordinates: both are written."""
+    angles = Angles(("plane", "elevation", "twist"), ((0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    system = replace(system, bodies=(*system.bodies, Body("arm", "sled", GimbalJoint(angles), mass=1.0)))
+    q, u, time = system.random(7, rng), rng.normal(size=(7, 5)), np.sort(rng.uniform(size=7))
     motion = motion_from_states(system, time, q, u, in_degrees=in_degrees)
     write_motion(motion, tmp_path / "x.sto")
     again = read_motion(tmp_path / "x.sto")

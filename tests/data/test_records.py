@@ -749,7 +749,7 @@ def test_motions_go_round(balls, rng):
     assert len(motion.between(0.05, 0.25).time) == 2
 
 
-def test_wrong_motions(balls, rng, tmp_path):
+def test_wrong_motions(balls, orientations, rng, tmp_path):
     q = balls.random(4, rng)
     with pytest.raises(ValueError, match=r"unit|length"):
         Motion(balls, TIME, 2 * q)
@@ -759,6 +759,10 @@ def test_wrong_motions(balls, rng, tmp_path):
         Motion(balls, TIME, q, q)
     path = tmp_path / "x.mot"
     Motion(balls, TIME, q).save(path)
+    markers = Markers(TIME, ("a",), np.zeros((4, 1, 3)))
+    for wrong, result in ((".csv", Motion(balls, TIME, q)), (".c3d", markers), (".mot", orientations)):
+        with pytest.raises(ValueError, match=rf"saved as .*, not '{wrong}'"):
+            result.save(tmp_path / f"y{wrong}")
     table = read_motion(path)
     text = path.read_text()
     path.write_text(text.replace("rotation", "rotatoin"))

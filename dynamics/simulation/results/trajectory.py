@@ -361,7 +361,7 @@ class Trajectory(Curves, Solved):
         if self.excitation is not None:
             yield "excitation", "muscle", self.excitation, self.muscled.muscle_names, "{}.excitation", "1"
         if self.controls is not None:
-            yield "control", "control", self.controls, self.muscled.control_names, "{}.control", None
+            yield "controls", "control", self.controls, self.muscled.control_names, "{}.control", None
         if self.muscle_states is not None:
             yield "muscle_state", "state", self.muscle_states, state_names(self.muscled), "{}", None
         if self.parameters is not None:
