@@ -24,10 +24,10 @@ class PrescribedInput(Record):
     """The control of an actuator or the excitation of a muscle as a function of the time [s].
 
     OpenSim's PrescribedController. A simulation or a study obeys the function where it is given nothing else. Inputs
-    without a function are then zero. Elsewhere the function is known: the control acts, and is no unknown, in muscle
-    redundancy, joint loads, tracking, optimal control and environments. Redundancy and tracking take the activations of
-    muscles likewise. Several functions of one name add up, as in OpenSim. Where a function jumps, methods with
-    adaptive steps start anew. Methods with fixed steps take a straight line over half a step.
+    without a function are then zero. Elsewhere the function is known: the control acts, and is no unknown, in inverse
+    dynamics, muscle redundancy, joint loads, tracking, optimal control and environments. Redundancy and tracking take
+    the activations of muscles likewise. Several functions of one name add up, as in OpenSim. Where a function jumps,
+    methods with adaptive steps start anew. Methods with fixed steps take a straight line over half a step.
 
     name  of a control or of a muscle. For a muscle without activation dynamics the function is the activation
 

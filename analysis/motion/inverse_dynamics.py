@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from myoquat.analysis.motion.continuity import check_jumps
+from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import pandas as pd
@@ -22,7 +23,7 @@ from myoquat.joints.evaluation import Input, SystemLike, evaluate, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.muscle.evaluate import limit_torques
+from myoquat.muscle.evaluate import acting_torques
 from myoquat.muscle.loads import body_wrenches
 from myoquat.muscle.model import Model
 
@@ -271,13 +272,15 @@ class JointTorques(Curves):
 
 
 def inverse_dynamics_of_motion(
-    model: SystemLike, motion: MotionLike, loads: Forces | None = None, *, motors: Sequence[str] | None = None
-) -> JointTorques:
+    model: SystemLike, motion: MotionLike, loads: Forces | None = None, *, motors: Sequence[str] | None = None,
+    controls: ArrayLike | None = None,
+) -> JointTorques:  # fmt: skip
     """The torques that the joints of a model need for a motion (q, u, udot) under external loads.
 
-    torque = M udot + b - J^T f_ext, less what the model's own limits and passive forces give. Gravity, springs and
-    dampers of the joints are in b. Muscles are not: they produce the torque. loads: interpolated by straight lines at
-    the times of the motion. Each is a force at a point and a free torque, in the frames and on the body that it names.
+    torque = M udot + b - J^T f_ext, less what the model's own limits, passive forces and prescribed `inputs` of its
+    actuators give. Gravity, springs and dampers of the joints are in b. Muscles are not: they produce the torque.
+    loads: interpolated by straight lines at the times of the motion. Each is a force at a point and a free torque, in
+    the frames and on the body that it names.
     Those on the ground do nothing.
 
     motors: the velocities, or coordinates of one velocity, that are driven. Then the model's constraints, couplers and
@@ -285,6 +288,9 @@ def inverse_dynamics_of_motion(
     neither gives, zero but for rounding where the motors suffice. None: all velocities are driven, and the torque
     includes forces of constraints, since the motion does not determine them.
     `myoquat.analysis.recruitment.free_torques` has torques without them.
+
+    controls: (t, k) of the model's actuators, in the order of `Model.control_names`, with the activations of delayed
+    ones in their place. None: those that the model's `inputs` prescribe, zero for others.
 
     Raises ValueError for a motion of another system, or without u and udot (`smooth` and `differentiate` find them). It
     is raised for loads on or in frames that do not exist (with the nearest ones), and for loads on no body. It is
@@ -313,8 +319,10 @@ def inverse_dynamics_of_motion(
     if loads is not None:
         wrenches = external_wrenches(system, motion, loads)
     torque = inverse_dynamics(model, motion.q, motion.u, motion.udot, wrenches)
-    if isinstance(model, Model) and (model.limits or model.forces):
-        torque = torque - limit_torques(model, motion.q, motion.u, motion.time)
+    if isinstance(model, Model):
+        acting = prescribed_controls(model, motion.time) if controls is None else controls
+        if model.limits or model.forces or acting is not None:
+            torque = torque - acting_torques(model, motion.q, motion.u, motion.time, controls=acting)
     if motors is None:
         return JointTorques(motion, torque, wrenches)
     own = model if isinstance(model, Model) else Model(system)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import ConstraintForces, Load, external_wrenches, load_columns
-from myoquat.analysis.recruitment.free import prescribed_controls
+from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.lazy_imports import is_imported

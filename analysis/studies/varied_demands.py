@@ -14,7 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from myoquat.analysis.recruitment.free import check_recorded, prescribed_activations, prescribed_controls
+from myoquat.analysis.motion.prescribed import prescribed_activations, prescribed_controls
+from myoquat.analysis.recruitment.free import check_recorded
 from myoquat.analysis.recruitment.redundancy.actuators import Reserves, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.equations import (
     Demands,

@@ -27,6 +27,7 @@ from myoquat.apps.opensim_tools.moving import (
     state_columns,
     tell_missing_times,
     tell_undriven,
+    unbounded,
     warn_of_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
@@ -200,7 +201,7 @@ def _inverse_dynamics(setup: InverseDynamicsSetup, model: Model) -> JointTorques
     moving = smooth_angles(whole, setup.cutoff)
     _, motion = cut_motion(moving, setup.times, setup.path)
     warn_of_missing_times(moving.time, setup.times, setup.path)
-    return inverse_dynamics_of_motion(model, motion, loads_at(setup.loads, motion.time))
+    return inverse_dynamics_of_motion(unbounded(model), motion, loads_at(setup.loads, motion.time))
 
 
 def _forces_at_joints(setup: InverseDynamicsSetup, found: JointTorques) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.motion.inverse_kinematics import MotionWarning
+from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
@@ -328,7 +329,8 @@ def tell_undriven(model: Model, motion: Motion, path: Path, consequence: str) ->
 def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     """The motion that a setup asks for, cut to its times."""
     model = load_model(setup.model, rotations)
-    model = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()), inputs=())
+    driven = replace(model, actuators=tuple(actuators_of(model, setup.force_sets).values()))
+    model = replace(driven, inputs=())
     if setup.states is None:
         assert setup.coordinates is not None
         whole = filtered_motion(setup.coordinates, model, setup.cutoff)
@@ -349,12 +351,13 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
         activation, fibers = (None if x is None else x[rows] for x in states)
         acting = {name: values[rows] for name, values in actuation_from_motion(model, table).items()}
     time, known = motion.time, model.control_names
-    controls = np.zeros((len(time), len(known)))  # where controllers say nothing
-    said: dict[str, Array] = {}
-    for path in setup.controls:
+    own = prescribed_controls(driven, time)
+    controls = np.zeros((len(time), len(known))) if own is None else own  # zero where controllers say nothing
+    for path in setup.controls:  # controllers add up
         table = read_controls(path)
-        said |= {name: table[name].at(time) for name in known if name in table}
-    for name, values in (said | acting).items():
+        for name in known:
+            controls[:, known.index(name)] += table[name].at(time) if name in table else 0.0
+    for name, values in acting.items():
         controls[:, known.index(name)] = values
     return Moving(setup, model, motion, loads_at(setup.loads, time), controls, activation, fibers, rows.start)
 

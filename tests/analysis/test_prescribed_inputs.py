@@ -7,12 +7,15 @@ import pytest
 
 import myoquat as mq
 from myoquat.analysis.control import Effort, OwnGoal, Problem
+from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
 from myoquat.analysis.recruitment import (
+    emg_driven,
     joint_loads,
     redundancy,
     static_optimization,
 )
-from myoquat.data import Motion
+from myoquat.analysis.studies import UncertainInputs, uncertain_torques
+from myoquat.data import Emg, Motion
 from myoquat.joints.functions import Constant, Linear
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, laws
 from myoquat.muscle.activation import ActivationDynamics
@@ -90,6 +93,22 @@ def test_static_optimization_obeys_what_acts_at_the_time_of_a_pose():
     np.testing.assert_allclose(found.reserve[:, 0], 12.0 - 9.0 * t, atol=1e-9)
     with pytest.raises(ValueError, match="the model prescribes 's' over time; give the time of the poses"):
         static_optimization(model, still, still, still)
+
+
+def test_inverse_dynamics_leaves_out_what_prescribed_controls_give():
+    """6 t N m of the motor: in torques, in what EMG-driven muscles have to give, and in uncertain torques."""
+    model = rod((PrescribedInput("motor", Linear(6.0)),))
+    motion = swing(model)
+    expected = inverse_dynamics_of_motion(model.system, motion).torque[:, 0] - 6.0 * motion.time
+    np.testing.assert_allclose(inverse_dynamics_of_motion(model, motion).torque[:, 0], expected, atol=1e-12)
+    half = inverse_dynamics_of_motion(model, motion, controls=3.0 * motion.time[:, None]).torque[:, 0]
+    np.testing.assert_allclose(half, expected + 3.0 * motion.time, atol=1e-12)
+    signals = Emg(motion.time, model.muscle_names, np.full((51, 2), 0.2), "1")
+    np.testing.assert_allclose(emg_driven(model, motion, signals).needed[:, 0], expected, atol=1e-12)
+    bands = uncertain_torques(model, motion, inputs=UncertainInputs(samples=16, inertias=1e-9, frames=None))
+    smoothed = inverse_dynamics_of_motion(model.system, smooth(motion)).torque[:, 0] - 6.0 * motion.time
+    for found in (bands.values, bands.samples):
+        np.testing.assert_allclose(found[..., 0] - smoothed, 0.0, atol=1e-6)
 
 
 def test_joint_loads_have_prescribed_controls_of_joints_and_bodies():

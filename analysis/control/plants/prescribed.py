@@ -146,7 +146,8 @@ class PrescribedPlant(MuscledPlant):
             _, C = free_velocities(self.model, at.q, at.time, self.free_names)
             loads = [] if self.loads is None else [self.loads.resampled(time).numbers]
             return np.concatenate([at.q, at.u, at.udot, C.reshape(len(time), -1), *loads], axis=1)
-        torque = inverse_dynamics_of_motion(self.model, at, self.loads).torque
+        bare = replace(self.model, inputs=())  # `actuation` has prescribed controls
+        torque = inverse_dynamics_of_motion(bare, at, self.loads).torque
         _, C = free_velocities(self.model, at.q, at.time, self.free_names)
         arms, gains = self._effects(at.q, at.time)
         of_arms, of_gains = self._structure

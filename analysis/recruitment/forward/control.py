@@ -7,6 +7,7 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
+from myoquat.analysis.motion.prescribed import prescribed_activations, prescribed_controls
 from myoquat.analysis.recruitment.forward.check import (
     Drive,
     Push,
@@ -18,7 +19,7 @@ from myoquat.analysis.recruitment.forward.check import (
     longest_step,
     tracked,
 )
-from myoquat.analysis.recruitment.free import free_velocities, prescribed_activations, prescribed_controls
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import (
     AnyReserve,
     Effort,

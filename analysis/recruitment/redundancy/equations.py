@@ -2,21 +2,16 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import JointTorques, inverse_dynamics_of_motion
+from myoquat.analysis.motion.prescribed import prescribed_activations, prescribed_controls
 from myoquat.analysis.recruitment.convex import Programs, Solutions, solve_minimax, solve_programs
 from myoquat.analysis.recruitment.convex.program import in_one_pass
-from myoquat.analysis.recruitment.free import (
-    free_velocities,
-    led_velocities,
-    prescribed_activations,
-    prescribed_controls,
-)
+from myoquat.analysis.recruitment.free import free_velocities, led_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import (
     AnyReserve,
     Reserves,
@@ -39,7 +34,7 @@ from myoquat.joints.vectors import joined, matvec
 from myoquat.kernels import Kernel, compile
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle import Model, acting_wrenches, actuator_forces, law_forces, path_jacobian, path_lengths
+from myoquat.muscle import Model, acting_wrenches, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.argument_validation import MuscleCall
 from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.laws.hill import HillLaw
@@ -440,12 +435,9 @@ class Demands:
         free        the free velocities; None for those of the first frame.
         """
         model = motion.check_system(model)
-        needed = inverse_dynamics_of_motion(model, motion, loads)
-        assert motion.u is not None
         controls = prescribed_controls(model, motion.time) if controls is None else controls
-        if controls is not None:
-            torque = needed.torque - actuator_forces(model, motion.q, motion.u, controls)
-            needed = replace(needed, torque=torque)
+        needed = inverse_dynamics_of_motion(model, motion, loads, controls=controls)
+        assert motion.u is not None
         joints = joints_of(model, tuple(cones))
         paths = paths_along(model, motion.q, joints)
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time, free)

@@ -16,7 +16,9 @@ from myoquat.data import load_table, motion_from_states, save_table
 from myoquat.data.setups import read_setup
 from myoquat.data.storage import write_motion
 from myoquat.joints import ModelError
-from myoquat.muscle import Muscle, PathPoint, equilibrium_states
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_states
+from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
 from myoquat.muscle.states import state_names
 from tests.bodies import on_hinge
@@ -220,8 +222,11 @@ LOADS = """<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects
 @pytest.mark.peers
 @pytest.mark.parametrize("source", ["states", "coordinates"])
 def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
-    """Every table that is written, column by column; of static optimization no greater effort."""
-    folder = written(leg, tmp_path)
+    """Every table that is written, column by column; of static optimization no greater effort. Controllers of the model
+    and of the setup add up."""
+    own = CoordinateActuator("own", leg.system.coordinate_names[0])
+    folder = written(replace(leg, actuators=(own,), inputs=(PrescribedInput("own", Linear(9.0)),)), tmp_path)
+    (folder / "controls.xml").write_text(SET.replace("motor", "own"))
     analyses = MOVES + MUSCLES + REACTIONS + REPORTER if source == "states" else OPTIMAL.format(power=2)
     path = setup(folder, source, analyses, CONTROLS if source == "states" else "")
     path.write_text(path.read_text().replace("<AnalysisSet>", f"{LOADED}<AnalysisSet>"))

@@ -21,7 +21,8 @@ from myoquat.data import (
     save_table,
 )
 from myoquat.joints import ArticulatedSystem, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
-from myoquat.muscle import Model, Muscle, PathPoint, muscle_state_rates
+from myoquat.joints.functions import Linear
+from myoquat.muscle import Model, Muscle, PathPoint, PrescribedInput, muscle_state_rates
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
 from tests.bodies import on_joint
@@ -140,7 +141,13 @@ answer = True
 @pytest.mark.peers
 @pytest.mark.parametrize("rotations", ["file", "quaternion"])
 def test_files_are_those_of_opensim(folder, in_opensim, rotations):
-    """Its tools on the same setups: torques, forces at joints and reactions agree, column by column."""
+    """Its tools on the same setups: torques, forces at joints and reactions agree, column by column. A motor that the
+    model drives by itself acts in inverse dynamics."""
+    model = load_model(folder / "leg.osim")
+    drive = CoordinateActuator("drive", "shank_angle", optimal_force=3.0, upper=1.0)
+    inputs = (PrescribedInput("drive", Linear(5.0, 4.0)),)
+    replace(model, actuators=(drive,), inputs=inputs).save(folder / "driven.osim")
+    (folder / "driven.osim").replace(folder / "leg.osim")
     reported = "<joints_to_report_body_forces>ALL</joints_to_report_body_forces></InverseDynamicsTool>"
     (folder / "id.xml").write_text(ID.replace("</InverseDynamicsTool>", reported))
     in_opensim(TOOL, str(folder))
