@@ -47,6 +47,7 @@ UNREAD = (  # array, the number at which it does nothing, its element, and what 
     ("tendon_armature", 0, "tendon", "armature: its inertia"),
     ("tendon_actfrclimited", 0, "tendon", "actuatorfrcrange"),
     ("actuator_delay", 0, "actuator", "delay"),
+    ("actuator_actearly", 0, "actuator", "actearly: forces follow the activation at the start of a step"),
     ("actuator_armature", 0, "actuator", "armature: its inertia"),
     ("actuator_damping", 0, "actuator", "damping"),
     ("actuator_dampingpoly", 0, "actuator", "damping of higher order"),

@@ -63,6 +63,7 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
             '<general tendon="t1" dyntype="filter" ctrlrange="0 1" actrange="0 0.5"/>',
             "actrange; its activation is not cut off",
         ),
+        ('<general tendon="t1" dyntype="filter" ctrlrange="0 1" actearly="true"/>', "actearly: forces follow"),
         ('<motor site="push" gear="1 0 0 1 0 0"/>', "an actuator on a site of this type"),
         ('<motor site="push" refsite="w1"/>', r"refsite; it does nothing here"),
         ('<general tendon="t1" gaintype="user"/>', "its force law; it does nothing here"),
