@@ -24,10 +24,9 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, while_loop
-from myoquat.muscle.wrapping.contact_solve import SolvedContact, unknown_start
 from myoquat.muscle.wrapping.newton import NewtonIterate, NewtonProblem, newton_start, newton_step
 from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, TangentPoints, differs, first_of, passed
-from myoquat.muscle.wrapping.surfaces.base import Near
+from myoquat.muscle.wrapping.surfaces.base import Contact, Near
 from myoquat.muscle.wrapping.surfaces.vectors import always, any_exceeds, differ
 
 __all__ = ["MAX_RESIDUAL", "Found", "Known", "descended"]
@@ -38,7 +37,6 @@ MAX_ITERATIONS = 60  # near a saddle point of the length they converge slowly
 FIRST_DELAY = 2.0  # iterations after a step of Newton's method that led astray
 ROUGH_ITERATIONS = 2  # the first ones, in which plane paths stand for those over ellipsoids
 BACK = 0.01  # how far a path may be from one that was found, after the rough iterations, if it comes back to that
-MAX_GAINS = 10.0  # iterations that converge by 10 % each take off this much more in all
 MAX_CHANGES = 8  # iterations that change the touched surfaces, until one of these is passed over
 MAX_MOVES = 2  # surfaces that take another place in the order
 MAX_NEWTON_STEPS, NEWTON_TOLERANCE = 7, 1e-7  # [1, rad] change of the last step; its error is the square of that
@@ -50,16 +48,13 @@ class Known:
 
     segment  the segment
     points   the tangent points of a path that was found: what comes back to it is given up
-    length   (...) of that path
-    enough   (...) the length beyond which a path is of no use: one is given up that does not get there by MAX_GAINS
-             times what the last iteration took off, where each takes off less
+    length   (...) of that path; infinite if it is to be avoided
     stays    (...) whether there is such a path; one then stays near the contacts from which it starts
     """
 
     segment: Segment
     points: tuple[TangentPoints, ...]
     length: Array
-    enough: Array
     stays: Array
 
 
@@ -84,7 +79,7 @@ class Found:
     order: Order
     opposite: Flags
     length: Array
-    contacts: tuple[SolvedContact, ...]
+    contacts: tuple[Contact, ...]
     active: Flags
     through: Flags
     crosses: Array
@@ -96,7 +91,7 @@ class Found:
         """No path yet, from tangent points where one is sought, and the lengths (...) of its geodesics if known."""
         segment, zero = route.segment, 0.0 * route.segment.start[..., 0]
         never, endless, arcs = ~always(zero), zero + np.inf, arcs or [zero for _ in route.points]
-        none = SolvedContact.none(0.0 * segment.start)
+        none = Contact.none(0.0 * segment.start)
         contacts = tuple(
             replace(none, on=x.on, P=placed.seen(x.P), Q=placed.seen(x.Q), arc=arc)
             for placed, x, arc in zip(segment.surfaces, route.points, arcs, strict=True)
@@ -130,7 +125,6 @@ class _State:
     iterations  (...) how many are done
     changes     (...) of the touched surfaces since one was passed over
     moves       (...) surfaces that may still take another place
-    gain        (...) by how much the last iteration made the path shorter
     refines     (...) whether the next iteration removes what Newton's method leaves along the path
     goes_on     (...) whether it does
     """
@@ -141,7 +135,6 @@ class _State:
     iterations: Array
     changes: Array
     moves: Array
-    gain: Array
     refines: Array
     goes_on: Array
 
@@ -150,7 +143,7 @@ def descended(begin: Found, known: Known, fixed: Array, newton: Array) -> Found:
     """The path found from a start; where `fixed` (...), its order stays; where `newton` (...), that comes first."""
     zero = 0.0 * known.segment.start[..., 0]
     moves, wait = np.where(fixed, 0.0, float(MAX_MOVES)), np.where(newton, 0.0, 1.0)
-    state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, zero + np.inf, fixed & ~fixed, always(zero))
+    state = _State(begin, wait, zero + FIRST_DELAY, zero, zero, moves, fixed & ~fixed, always(zero))
     found = while_loop(_goes_on, _stepped, state, known, max_steps=MAX_ITERATIONS).found
     return replace(found, rank=_rank(found, known.segment))
 
@@ -178,7 +171,7 @@ def _stepped(state: _State, known: Known) -> _State:
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
     # where Newton's method first leads to no solution and no shorter path, iterations follow from a shorter start alone
-    failed = newton & (state.iterations == 0) & (known.enough < np.inf) & (new.length >= known.length) & new.unsolved
+    failed = newton & (state.iterations == 0) & (new.length >= known.length) & new.unsolved
     back = back | (failed & (was.length >= known.length))
     astray = newton & ~back & (failed | changed | longer | ~(new.residual < was.residual))
     new = choose(astray | back, was, new)
@@ -196,11 +189,8 @@ def _stepped(state: _State, known: Known) -> _State:
     cycles = changes >= MAX_CHANGES
     turning = _Turning(known.segment, was.points, new.points, new.active)
     new = replace(new, active=call_where(_with_one_less, turning, cycles, new.active))
-    gain = was.length - new.length
-    converges = (gain > MAX_RESIDUAL) & (gain < state.gain)  # not so on the way from a saddle point
-    hopeless = converges & (new.length - known.enough > MAX_GAINS * gain)
     late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved)
-    back = back | (late & (hopeless | ~differs(new.points, known.points, BACK)))
+    back = back | (late & ~differs(new.points, known.points, BACK))
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -210,7 +200,6 @@ def _stepped(state: _State, known: Known) -> _State:
         state.iterations + 1.0,
         np.where(cycles, 0.0, changes),
         np.where(moved, state.moves - 1.0, state.moves),
-        gain,
         newton & ~astray & (new.residual <= MAX_RESIDUAL),
         (~solved | moved) & ~back,
     )
@@ -230,7 +219,7 @@ def _starts(state: _State, known: Known, near: Sequence[Near], newton: Array) ->
     for x, c, own in zip(was.points, was.contacts, near, strict=True):
         warm = x.on & (c.arc > 0) & (state.refines | known.stays)
         last = Near(c.P, c.Q, c.arc, warm, newton & ~newton)
-        found.append(choose(newton, own, choose(warm, last, unknown_start(0.0 * state.wait, rough))))
+        found.append(choose(newton, own, choose(warm, last, Near.unknown(0.0 * state.wait, rough))))
     return found
 
 

@@ -29,9 +29,8 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, joined, matvec, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose, static
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.wrapping.contact_solve import SolvedContact
 from myoquat.muscle.wrapping.order_along_path import before, in_order
-from myoquat.muscle.wrapping.surfaces.base import Line, Wrap
+from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
 
@@ -113,7 +112,7 @@ class NewtonIterate:
         return result
 
 
-def newton_start(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> NewtonIterate:
+def newton_start(problem: NewtonProblem, contacts: Sequence[Contact]) -> NewtonIterate:
     """The iterate from contacts near the solution, each in its surface's frame."""
     surfaces, on, start = problem.surfaces, problem.on, problem.ends[0]
     geodesics = []
@@ -139,7 +138,7 @@ def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
 
-def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
+def moving_contacts(problem: NewtonProblem, contacts: Sequence[Contact]) -> list[Contact]:
     """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
     surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
     through it may leave in between, and none where sizes of surfaces vary."""
@@ -156,7 +155,7 @@ def moving_contacts(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -
     return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
 
 
-def pencil_width(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> Array:
+def pencil_width(problem: NewtonProblem, contacts: Sequence[Contact]) -> Array:
     """(...) [1/rad] the least width of a thin pencil of rays from the start of a solved path, where it leaves a surface
     and at the end. If it is positive, the path is a minimum of the length.
 
@@ -176,7 +175,7 @@ def pencil_width(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> A
     return result
 
 
-def _solution(problem: NewtonProblem, contacts: Sequence[SolvedContact]) -> "list[_Segment]":
+def _solution(problem: NewtonProblem, contacts: Sequence[Contact]) -> "list[_Segment]":
     """The geodesics of a solved path."""
     start = newton_start(problem, contacts)
     return _followed(problem, start, MIN_STEP_RAD + 0.0 * start.turn)

@@ -13,10 +13,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact
+from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact
 from myoquat.muscle.wrapping.newton import PathGeodesic, PlacedSurface
 from myoquat.muscle.wrapping.order_along_path import after, before
-from myoquat.muscle.wrapping.surfaces.base import Near, Wrap
+from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
 __all__ = [
@@ -54,7 +54,7 @@ class TangentPoints:
         return cls(zero, ~always(zero[..., 0]), zero)
 
     @classmethod
-    def of(cls, placed: PlacedSurface, c: SolvedContact | PathGeodesic, on: Array) -> "TangentPoints":
+    def of(cls, placed: PlacedSurface, c: Contact | PathGeodesic, on: Array) -> "TangentPoints":
         """Those of a contact or a geodesic in the surface's frame, where the path is `on` (...) it."""
         here = np.where(on, 1.0, 0.0)[..., None]
         return cls(here * placed.in_world(c.P), on, here * placed.in_world(c.Q))
@@ -138,7 +138,7 @@ class Route:
         B = after(self.order, self.on, number, [own.P for own in x], self.segment.end)
         return placed.seen(A), placed.seen(B)
 
-    def contact(self, number: int, near: Near, where: Array | bool = True) -> SolvedContact:
+    def contact(self, number: int, near: Near, where: Array | bool = True) -> Contact:
         """The contact of a surface between its neighbours, `where` (...) it is asked for."""
         placed, line = self.segment.surfaces[number], self.segment.line(number)
         where = self.segment.acts[number] & where

@@ -27,7 +27,7 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.contact_solve import SolvedContact, is_cut, solve_contact, unknown_start
+from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
 from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts, pencil_width
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
@@ -44,7 +44,7 @@ from myoquat.muscle.wrapping.route import (
     touches_several,
 )
 from myoquat.muscle.wrapping.single_surface_contact import Meeting
-from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
+from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size
 
@@ -108,8 +108,7 @@ def over_surfaces(
     for i, m in enumerate(meetings):
         c, place, rows = moving[numbered[i]], found.place[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
-        contact = Contact(c.on, P, Q, c.arc, c.inside, c.jump, c.missed, place)
-        contacts.append(choose(asked, contact, m.straight))
+        contacts.append(choose(asked, replace(c, P=P, Q=Q, place=place), m.straight))
     return Piece(tuple(m.wrap for m in meetings), tuple(contacts), found.unsolved)
 
 
@@ -130,14 +129,14 @@ class _Solved:
     """The contacts of a solved piece in the surfaces' frames, where along the path each is, and whether (...) the piece
     is unsolved."""
 
-    contacts: tuple[SolvedContact, ...]
+    contacts: tuple[Contact, ...]
     place: Order
     unsolved: Array
 
     @classmethod
     def none(cls, problem: _Piecewise) -> "_Solved":
         zero = 0.0 * problem.start
-        count, none = len(problem.surfaces), SolvedContact.none(zero)
+        count, none = len(problem.surfaces), Contact.none(zero)
         return cls((none,) * count, (zero[..., 0],) * count, none.on)
 
 
@@ -167,7 +166,7 @@ def _problem(
 def _solved(problem: _Piecewise) -> _Solved:
     """A piece that meets surfaces."""
     segment, scale, turned = _segment(problem)
-    never, exact = ~always(scale), unknown_start(0.0 * scale, ~always(scale))
+    never, exact = ~always(scale), Near.unknown(0.0 * scale, ~always(scale))
     order, none = _first_order(segment, problem.given), TangentPoints.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
     met = [
@@ -223,10 +222,10 @@ def _is_solved(segment: Segment, number: int) -> Array:
     return here if segment.types[number].solved else ~here
 
 
-def _beside_others(route: Route, alone: Sequence[SolvedContact], where: Array) -> tuple[list[SolvedContact], Array]:
+def _beside_others(route: Route, alone: Sequence[Contact], where: Array) -> tuple[list[Contact], Array]:
     """The contacts of a path over one surface at most, and whether (...) it clears the others, `where` it is asked."""
     here, on = always(where), route.on
-    some, near = where & reduce(or_, on), unknown_start(0.0 * route.segment.start[..., 0], here)
+    some, near = where & reduce(or_, on), Near.unknown(0.0 * route.segment.start[..., 0], here)
     beside = [route.contact(i, near, some & ~x) for i, x in enumerate(on)]
     touched = reduce(or_, [c.on for c in beside]) | route.segment.passes_over([c.inside for c in beside])
     found = passed(route, route.segment.acts, some & ~touched)
@@ -344,7 +343,7 @@ class _Alone:
     length: Array
 
     @classmethod
-    def of(cls, segment: Segment, number: int, c: SolvedContact) -> "_Alone":
+    def of(cls, segment: Segment, number: int, c: Contact) -> "_Alone":
         """From the contact of the surface of this number with the straight line between the ends."""
         placed = segment.surfaces[number]
         A, B = placed.seen(segment.start), placed.seen(segment.end)
@@ -483,8 +482,7 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
         route, arcs = choose(planar, start, route), choose(planar, lengths, arcs)
     route = replace(route, order=_freely_placed(route))
     best = search.best
-    enough = np.where(best.rank == 0, (1.0 + NEARLY_AS_SHORT) * best.length, np.inf)
-    known = Known(problem.segment, best.points, best.length, enough, search.number > 0)
+    known = Known(problem.segment, best.points, np.where(best.rank == 0, best.length, np.inf), search.number > 0)
     found = descended(Found.none(route, arcs), known, never | _in_given_order(segment), planar)
     first = within == 0.0
     shorter = _is_better(found, here)
@@ -520,7 +518,7 @@ def _freely_placed(route: Route) -> Order:
     where it stays untouched.
     """
     zero = 0.0 * route.segment.start[..., 0]
-    near = unknown_start(zero, always(zero))
+    near = Near.unknown(zero, always(zero))
     for i, own in enumerate(route.segment.types):
         if own.sided:
             touched = route.contact(i, near, ~route.on[i]).on
@@ -693,10 +691,10 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
         own = *route.neighbours(i), half_axes
         A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
     acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
-    nothing = SolvedContact.none(0.0 * segment.start), zero
+    nothing = Contact.none(0.0 * segment.start), zero
     guess, arc = call_where(_plane_path, _Plane(A, B, turn, axes), where & acts, nothing)
     exists = where & acts & guess.on
-    arcs, near, start = [c.arc for c in found.contacts], unknown_start(zero, always(zero)), route
+    arcs, near, start = [c.arc for c in found.contacts], Near.unknown(zero, always(zero)), route
     for i, here in mine.items():
         points = TangentPoints.of(segment.surfaces[i], guess, guess.on)
         start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, arc, arcs[i])
@@ -724,7 +722,7 @@ class _Plane:
     axes: Array
 
 
-def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
+def _plane_path(plane: _Plane) -> tuple[Contact, Array]:
     """Where a plane path meets a surface with half axes, in its frame; and its length on it.
 
     It is `on` where the straight line between its ends runs into the surface.
@@ -737,7 +735,7 @@ def _plane_path(plane: _Plane) -> tuple[SolvedContact, Array]:
     chord = Chord.between(a, b, axes)
     path = chord.path_at(np.cos(angle), np.sin(angle))
     P, Q = chord.ends_of(path)
-    return replace(SolvedContact.none(0.0 * plane.A), on=through, P=P * axes, Q=Q * axes), path.arc
+    return replace(Contact.none(0.0 * plane.A), on=through, P=P * axes, Q=Q * axes), path.arc
 
 
 # ---- flags ---------------------------------------------------------------------------------------------------
@@ -758,7 +756,7 @@ def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     return tie | lost | ways | call_where(_is_saddle_point, (problem, best.contacts), asked, ~always(length))
 
 
-def _is_saddle_point(path: tuple[NewtonProblem, tuple[SolvedContact, ...]]) -> Array:
+def _is_saddle_point(path: tuple[NewtonProblem, tuple[Contact, ...]]) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end."""
     result: Array = pencil_width(*path) <= MIN_WIDTH
     return result
@@ -786,7 +784,7 @@ def _passes_around(route: Route) -> Array:
     return found
 
 
-def _near_planes(route: Route, contacts: Sequence[SolvedContact]) -> list[SolvedContact]:
+def _near_planes(route: Route, contacts: Sequence[Contact]) -> list[Contact]:
     """The contacts; those with rings take account of the path on other surfaces.
 
     Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.

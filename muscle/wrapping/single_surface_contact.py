@@ -16,10 +16,10 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.contact_solve import MAX_DISTANCE_M, solve_contact
+from myoquat.muscle.wrapping.contact_solve import solve_contact
 from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
-from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
 __all__ = ["Meeting", "contacts_alone"]
@@ -88,7 +88,7 @@ class Meeting:
         surface = PlacedSurface(*frame, numbers, wrap.prototype)
         (c,) = moving_contacts(NewtonProblem((surface,), (c.on,), (0.0 * c.arc,), (A, B)), [c])
         jump = np.where(asked[..., None], c.jump, straight.jump)
-        return replace(self, contact=_placed(wrap, Contact(c.on, c.P, c.Q, c.arc, c.inside, jump, c.missed)))
+        return replace(self, contact=_placed(wrap, replace(c, jump=jump)))
 
     @property
     def result(self) -> Contact:
@@ -107,9 +107,8 @@ class Meeting:
             return self.result
         A, B = self.seen
         zero = 0.0 * (A + B)
-        never = ~always(zero[..., 0])
         free = [np.where(self.acts, self.wrap.distance_from_plane(x + zero), np.inf) for x in (A, B)]
-        return Contact(never, zero, zero, zero[..., 0], never, np.stack(free, axis=-1), zero[..., 0])
+        return replace(Contact.none(zero), jump=np.stack(free, axis=-1))
 
 
 def contacts_alone(meetings: Sequence[Meeting]) -> list[Contact]:

@@ -18,10 +18,11 @@ from myoquat.joints.vectors import cross, dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.vectors import always
 
-__all__ = ["QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
+__all__ = ["MAX_DISTANCE_M", "QUADRANT_AXES", "Contact", "Geodesic", "Line", "Near", "Wrap"]
 
 QUADRANT_AXES = {f"{sign}{axis}": (i, float(f"{sign}1")) for i, axis in enumerate("xyz") for sign in "+-"}
 
+MAX_DISTANCE_M = 1e9  # stands for no jump, and for the residual of a solution that was not found
 Line = tuple[Any, Any]  # two points
 
 
@@ -48,6 +49,16 @@ class Contact:
     missed: Array | float = 0.0
     place: Array | float = 0.0
 
+    @classmethod
+    def none(cls, zero: Array) -> "Contact":
+        """No contact, all fields arrays; zero (..., 3)."""
+        number, never = zero[..., 0], ~always(zero[..., 0])
+        return cls(never, zero, zero, number, never, zero[..., :2] + MAX_DISTANCE_M, number, number)
+
+    def passed_over(self, where: Array) -> "Contact":
+        """The same without contact where the condition holds, and reported as passed over where there would be one."""
+        return replace(self, on=self.on & ~where, inside=self.inside | (self.on & where))
+
 
 @dataclass(frozen=True)
 class Near:
@@ -64,6 +75,12 @@ class Near:
     arc: Array
     known: Array
     rough: Array
+
+    @classmethod
+    def unknown(cls, zero: Array, rough: Array) -> "Near":
+        """Where a solver begins that knows no contact; zero (...)."""
+        point = zero[..., None] * np.ones(3)
+        return cls(point, point, zero, ~always(zero), rough)
 
 
 @dataclass(frozen=True)
