@@ -11,9 +11,9 @@ from myoquat.data import load_model
 from myoquat.dynamics import inverse
 from myoquat.dynamics.articulated import forward
 from myoquat.joints import ArticulatedSystem, Body, ModelError
-from myoquat.joints.functions import Constant, Linear, Multiplier, PiecewiseLinear, Polynomial, SimmSpline
+from myoquat.joints.functions import Linear
 from myoquat.joints.multibody.sampling import random_system
-from myoquat.joints.types import Axis, CustomJoint, PrismaticJoint
+from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
     Model,
     PoseFunction,
@@ -106,26 +106,6 @@ def test_bound_formulas_run_on_all_number_types(scalar, rng):
 
 def without_start(model):
     return Parameters.of(model, [name for name in parameter_names(model) if not name.startswith("start")])
-
-
-@pytest.mark.parametrize(
-    ("function", "count"),
-    [
-        (Constant(0.2), 1),
-        (Linear(1.2, 0.1), 2),
-        (Polynomial((0.1, 1.0, 0.3)), 3),
-        (PiecewiseLinear((0.0, 1.0, 2.0), (0.0, 1.0, 3.0)), 6),
-        (SimmSpline((-1.0, 0.0, 1.0, 2.0), (0.0, 0.5, 1.0, 3.0)), 0),
-        (Multiplier(SimmSpline((-1.0, 0.0, 1.0), (0.0, 0.5, 2.0)), 2.0), 1),
-    ],
-    ids=lambda x: type(x).__name__,
-)
-def test_numbers_of_a_joint_s_functions(function, count):
-    joint = CustomJoint(("a",), rotations=(Axis((0.0, 0.0, 1.0), 0), Axis((1.0, 0.0, 0.0), 0, function)))
-    body = Body("b", "ground", joint, mass=1.0, inertia=(1.0, 2.0, 2.0, 0, 0, 0), center_of_mass=(0.1, 0.2, 0.0))
-    system = ArticulatedSystem((body,))
-    names = [name for name in parameter_names(system) if ".rotations.1.function." in name]
-    assert len(names) == count
 
 
 def test_what_is_not_varied_stays_folded():

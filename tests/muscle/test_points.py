@@ -66,24 +66,6 @@ def test_a_moving_point_rests_outside_its_range(model, rng):
         replace(model, muscles=(Muscle("m", (start, replace(moving, ranges=((1.0, 0.0),) * 3), end)),))
 
 
-def test_lengths_are_those_of_the_points_that_are_there(model, rng):
-    q = poses(model, 60, rng)
-    frames = model.system.poses(q)
-
-    def world(body, x):
-        R, p = frames[body]
-        return p + np.einsum("...ij,...j->...i", np.broadcast_to(R, (len(q), 3, 3)), np.broadcast_to(x, (len(q), 3)))
-
-    a, b = world("ground", (0.1, 0.1, 0.0)), world("tibia", (0.05, -0.1, 0.02))
-    via = world("femur", (0.06, -0.2, 0.0))
-    flexion = ANGLES.values(q[:, :4])[:, 0]
-    there = (flexion > -0.5) & (flexion < 0.7)
-    assert 0 < there.sum() < len(q)
-    norm = np.linalg.norm
-    want = np.where(there, norm(via - a, axis=-1) + norm(b - via, axis=-1), norm(b - a, axis=-1))
-    np.testing.assert_allclose(path_lengths(model, q)[:, 1], want, rtol=1e-14)
-
-
 def test_all_jacobians_agree(model, rng):
     q = poses(model, 30, rng)
     J, J_q = path_jacobian(model, q), path_jacobian(model, q, "coordinates")

@@ -70,28 +70,6 @@ MODEL = arm(tuple(Muscle(name, path, LAW) for name, path in PATHS.items()))
 Q, U = RNG.uniform(-0.8, 0.8, (2, 200, 3))
 
 
-def powers(f):
-    """All powers of a polynomial in the order of its coefficients."""
-    every = np.stack(np.meshgrid(*[range(f.order + 1)] * f.dimension, indexing="ij"), axis=-1).reshape(-1, f.dimension)
-    return every[every.sum(axis=-1) <= f.order]
-
-
-@pytest.mark.parametrize("backend", ["kernel", "numpy"])
-def test_lengths_and_jacobians_are_those_of_the_polynomial(backend):
-    more = {} if backend == "kernel" else {"backend": "numpy"}
-    lengths, J = path_lengths(MODEL, Q, **more), path_jacobian(MODEL, Q, **more)
-    for k, (_, end) in enumerate(PATHS.values()):
-        x, c = Q[:, [NAMES.index(name) for name in end.coordinates]], np.array(end.length.coefficients)
-        p = powers(end.length)
-        assert np.abs(lengths[:, k] - np.prod(x[:, None] ** p, axis=-1) @ c).max() < 1e-14
-        slopes = np.zeros_like(Q)
-        for i, name in enumerate(end.coordinates):
-            lower = p - np.eye(end.length.dimension, dtype=int)[i]
-            terms = p[:, i] * np.prod(np.where(lower < 0, 1.0, x[:, None] ** np.maximum(lower, 0)), axis=-1)
-            slopes[:, NAMES.index(name)] = terms @ c
-        assert np.abs(J[:, k] - slopes).max() < 1e-13
-
-
 def test_files_keep_them(tmp_path):
     """The same as a set of its own, by the names of muscles."""
     model = arm(tuple(Muscle(name, path, None) for name, path in PATHS.items()))

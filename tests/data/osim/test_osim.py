@@ -1,16 +1,14 @@
 """OpenSim files: what they say, what OpenSim makes of them, and what is wrong with broken ones."""
 
 import json
-import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
+from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.joints import ModelError
 from myoquat.joints.types import FloatingJoint, SphericalJoint
@@ -369,24 +367,3 @@ def test_what_is_left_out_is_reported_once_with_lines_and_refused_if_strict(tmp_
     assert len(caught) == 1
     with pytest.raises(ModelError, match="1 ElasticFoundationForce"):
         load_model(path, strict=True)
-
-
-@pytest.mark.parametrize("inertia", ["0.1 0.1 1 0 0 0", "1 1 1 2 0 0"], ids=["triangle", "indefinite"])
-def test_an_inertia_that_opensim_accepts_is_reported_and_kept(tmp_path, inertia):
-    """Once for the file, whatever is done with the model then; an error where that is asked for."""
-    text, path = FILE.read_text(), tmp_path / "x.osim"
-    known = re.search("<inertia>[^<]*</inertia>", text).group()
-    path.write_text(text.replace(known, f"<inertia>{inertia}</inertia>", 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        with pytest.warns(ImplausibleWarning, match="cannot be: the inertia of bodies") as caught:
-            model = load_model(path)
-        assert len([w for w in caught if w.category is ImplausibleWarning]) == 1
-        found = [body for body in model.system.bodies if body.lenient_inertia]
-        assert [body.inertia for body in found] == [tuple(map(float, inertia.split()))]
-        with pytest.raises(ModelError, match="the inertia of bodies"):
-            load_model(path, strict=True)
-    model.with_rotations("quaternion").save(tmp_path / "x.toml")
-    assert [b.name for b in load_model(tmp_path / "x.toml").system.bodies if b.lenient_inertia] == [found[0].name]
-    with pytest.raises(ModelError, match="inertia"):
-        replace(model.system, bodies=(replace(found[0], lenient_inertia=False, parent="ground"),))

@@ -10,7 +10,7 @@ import pytest
 from myoquat.data import load_model
 from myoquat.data.reports import ImplausibleWarning, UnsupportedWarning
 from myoquat.joints import ModelError
-from myoquat.muscle import PathFlag, WrapCylinder, WrapEllipsoid, WrapSphere, WrapTorus, path_flags, path_lengths
+from myoquat.muscle import PathFlag, path_flags, path_lengths
 
 BODY = """<Body name="{name}"><mass>1</mass><mass_center>0 -0.1 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia>
 <WrapObjectSet><objects>{surfaces}</objects></WrapObjectSet></Body>"""
@@ -82,23 +82,6 @@ def read(tmp_path):
         return load_model(path), path
 
     return load
-
-
-def test_surfaces_are_read(read):
-    model, _ = read({**MUSCLES, "ring": (STRAIGHT, [("ring", "-1 -1")])}, quadrant="-x")
-    found = {m.name: m.path.wraps for m in model.muscles}
-    assert found["off"] == ()
-    (cylinder,) = found["front_cylinder"]
-    assert isinstance(cylinder, WrapCylinder)
-    assert (cylinder.name, cylinder.body, cylinder.radius, cylinder.length) == ("elbow", "upper", 0.025, 0.3)
-    assert cylinder.position == (0.005, -0.3, 0.0)
-    assert cylinder.quadrant == "-x"
-    np.testing.assert_allclose(np.linalg.norm(cylinder.orientation), 1)
-    assert isinstance(found["sphere"][0], WrapSphere)
-    assert isinstance(found["ellipsoid"][0], WrapEllipsoid)
-    assert found["ellipsoid"][0].radii == (0.03, 0.02, 0.025)
-    assert isinstance(found["ring"][0], WrapTorus)
-    assert (found["ring"][0].ring_radius, found["ring"][0].tube_radius) == (0.03, 0.01)
 
 
 def test_contact_at_few_poses_is_found(read):

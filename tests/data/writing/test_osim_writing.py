@@ -261,20 +261,6 @@ SURFACES = (
 )
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_surfaces_of_one_piece_keep_their_order(order, tmp_path):
-    """The paths of chains depend on it where one surface hides the other."""
-    balls = (
-        WrapSphere(body="ground", position=(0.1, 0.0, 0.02), radius=0.03, points=(0, 1), name="near"),
-        WrapSphere(body="ground", position=(0.3, 0.0, 0.02), radius=0.03, points=(0, 1), name="far"),
-    )
-    path = (point("ground", 0, 0, 0), point("ground", 0.4, 0, 0), point("tip", 0.1, 0.3, 0))
-    muscle = Muscle("m", MusclePath(path, wraps=tuple(balls[k] for k in order)), PathActuator(1.0))
-    system = ArticulatedSystem((body("tip", "ground", RevoluteJoint((0.0, 0.0, 1.0))),), ground="ground")
-    back = again(Model(system, (muscle,)), tmp_path / "x.osim")
-    assert [wrap.name for wrap in back.muscles[0].path.wraps] == [balls[k].name for k in order]
-
-
 def test_surfaces_are_written_once_and_named_apart(tmp_path):
     path = (point("world", 0.2, 0.3, 0), point("arm", 0.1, 0.2, 0.1), point("fore", 0.1, -0.1, 0))
     muscles = (

@@ -6,14 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.interpolate import make_interp_spline
 
 from myoquat.data import UnsupportedWarning, load_model
 from myoquat.dynamics import forward_dynamics
-from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, NaturalSpline
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import Model, limit_torques
 from myoquat.muscle.forces import PrescribedForce
 from tests.data.osim.two_bodies import OPENSIM, SYSTEM
@@ -80,24 +77,6 @@ def test_opensim_pushes_alike(folder, rng, in_opensim):
     theirs = np.array(in_opensim(AGAINST, str(folder / "bare.osim"), states, str(folder / "loads.xml")))
     udot = forward_dynamics(model, q, u, limit_torques(model, q, u, 0.004 * np.arange(200), backend="numpy"))
     np.testing.assert_allclose(udot, theirs, atol=1e-9 * np.abs(theirs).max())
-
-
-def test_a_table_is_a_natural_spline_over_time(tmp_path):
-    """The force on a sled on rails, against SciPy's spline through the table."""
-    sled = Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), coordinate_names=("x",), mass=2.0)
-    Model(ArticulatedSystem((sled,)), name="sled").save(tmp_path / "bare.osim")
-    t = np.linspace(0.0, 1.0, 9)
-    push = np.cos(3 * t) * 10
-    rows = "\n".join("\t".join(map(repr, map(float, row))) for row in np.column_stack([t, push, 0 * t, 0 * t]))
-    head = "plate\nversion=1\nnRows=9\nnColumns=4\ninDegrees=no\nendheader\ntime\tf_vx\tf_vy\tf_vz\n"
-    (tmp_path / "plate.sto").write_text(head + rows + "\n")
-    parts = {"applied_to_body": "sled", "force_expressed_in_body": "ground", "point_expressed_in_body": "ground",
-             "force_identifier": "f_v", "data_source_name": "plate"}  # fmt: skip
-    inside = "".join(f"<{key}>{value}</{key}>" for key, value in parts.items())
-    write(tmp_path / "bare.osim", tmp_path / "sled.osim", f'<ExternalForce name="push">{inside}</ExternalForce>')
-    model, times, rest = load_model(tmp_path / "sled.osim", strict=True), np.linspace(0.0, 1.0, 50), np.zeros((50, 1))
-    wanted = make_interp_spline(t, push, k=3, bc_type="natural")(times)
-    np.testing.assert_allclose(limit_torques(model, rest, rest, times)[:, 0], wanted, atol=1e-12)
 
 
 def test_what_is_read_is_written_again(folder, tmp_path):
