@@ -57,7 +57,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 # Files of few and long tests. They begin first: where workers take whole files, the last file otherwise runs alone.
 LONG = (
     "test_pairs", "test_wrapping", "test_notebooks", "test_derivation", "test_packaging", "test_pinocchio",
-    "test_derivation_names", "test_consistency", "test_fuzz", "test_agreement", "test_command", "test_documents",
+    "test_consistency", "test_fuzz", "test_agreement", "test_command", "test_documents",
     "test_trust", "test_browser", "test_viewer_browser",
 )  # fmt: skip
 

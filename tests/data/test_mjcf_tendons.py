@@ -62,17 +62,6 @@ def test_actuators_of_joints_start_at_the_activations_of_the_keyframe(tmp_path):
     assert (first.activation, third.activation) == (0.4, 0.7)
 
 
-def test_dry_friction_dissipates_at_its_bound():
-    friction = CoordinateFriction("f", "x", friction=0.5, slip_speed=0.01)
-    rates = np.array([-2.0, -0.1, 0.1, 2.0])
-    np.testing.assert_allclose(friction.force(0.0, rates) * rates, -0.5 * np.abs(rates), rtol=1e-8)
-    assert (np.diff(friction.force(0.0, np.linspace(-0.1, 0.1, 50))) <= 0).all()
-    model = load_model("two_link", rotations="sequence")
-    for wrong in ({"friction": -1.0}, {"slip_speed": 0.0}):
-        with pytest.raises(ModelError, match=r"friction|slip_speed"):
-            CoordinateFriction("f", "A.p1", **wrong).check(model.system)
-
-
 def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
     model = load_model(filed(tmp_path, tendons=TENDONS))
     assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()

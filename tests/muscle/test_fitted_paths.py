@@ -3,15 +3,12 @@
 import json
 from dataclasses import replace
 
-import casadi
 import numpy as np
 import pytest
 
-from myoquat import kernels
 from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, ModelError, quaternion_exp, quaternion_multiply, random_quaternions
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
-from myoquat.kernels.symbolic.arrays import as_casadi_vector, symbols_casadi
 from myoquat.muscle import (
     ExponentialMuscle,
     FittedSet,
@@ -92,37 +89,6 @@ def test_lengths_are_the_function_s_and_even(backend):
         assert np.abs(lengths[:, k] - by_hand(f, Q)).max() < 1e-13
     other = Q * np.array([-1, -1, -1, -1, 1, 1])
     assert np.abs(path_lengths(MODEL, other, backend=backend) - lengths).max() < 1e-15
-
-
-@pytest.mark.parametrize("backend", ["kernel", "numpy"])
-def test_the_jacobian_is_the_exact_derivative(backend):
-    """Against the complex step of the definition, J = G grad f / 2 for the ball joint."""
-    J = path_jacobian(MODEL, Q, backend=backend)
-    for j, step in enumerate(1e-200j * np.eye(5)):
-        moved = Q.astype(complex)
-        moved[:, :4] += product(Q[:, :4], np.concatenate([[0.0], 0.5 * step[:3]]))  # dQ = Q * (0, omega dt / 2)
-        moved[:, 4:] += step[3:]
-        for k, f in enumerate(LENGTHS.values()):
-            assert np.abs(J[:, k, j] - by_hand(f, moved).imag / 1e-200).max() < 1e-13
-
-
-def product(P, R):
-    """The Hamilton product of quaternions that may be complex."""
-    p, v, r, w = P[..., :1], P[..., 1:], R[..., :1], R[..., 1:]
-    vector = p * w + r * v + np.cross(v, np.broadcast_to(w, v.shape))
-    return np.concatenate([p * r - np.sum(v * w, axis=-1, keepdims=True), vector], axis=-1)
-
-
-def test_symbols_and_second_derivatives():
-    """CasADi's expression has the value, and the kernel's second derivative is CasADi's."""
-    x = symbols_casadi("q", (6,))
-    q, column = as_casadi_vector(x), as_casadi_vector(path_lengths(MODEL, x))
-    value = casadi.Function("l", [q], [column, casadi.hessian(column[1], q)[0]])
-    found, hessian = (np.array(x) for x in value(Q[0]))
-    assert np.abs(found[:, 0] - path_lengths(MODEL, Q[0])).max() < 1e-14
-    length = lambda q: LENGTHS["both"].value(SYSTEM, q)  # noqa: E731
-    second = kernels.compile(length, {"q": 6}, ["l"]).jacobian().jacobian()(Q[0])
-    assert np.abs(np.asarray(second).reshape(6, 6) - hessian).max() < 1e-12
 
 
 def test_outside_its_set_a_path_is_flagged():

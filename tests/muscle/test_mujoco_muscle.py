@@ -5,7 +5,6 @@ import pytest
 
 from myoquat.joints import ModelError
 from myoquat.kernels import formula
-from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.laws import AffinePath, MujocoMuscle, SlackSpring
 
 LAW = MujocoMuscle(100.0, 0.2, 0.3, 0.75, 1.05, 0.5, 1.6, 1.5, 1.3, 1.2)
@@ -91,14 +90,3 @@ def test_an_affine_path_and_a_slack_spring(scalar):
     np.testing.assert_allclose(np.gradient(spring.stored(l), l)[1:-1], spring.force(l, 0.0, 0.0)[1:-1], atol=2e-3)
     with pytest.raises(ModelError, match="shortest_length must not be above"):
         SlackSpring(50.0, 0.3, 0.2).check("muscle 'm'")
-
-
-def test_the_quintic_blend_lies_between_the_two_time_constants(scalar):
-    quintic = ActivationDynamics(0.01, 0.04, "quintic", smoothing=0.2)
-    piecewise = ActivationDynamics(0.01, 0.04, "piecewise")
-    for e, a in ((1.0, 0.3), (0.0, 0.3)):  # beyond the width of the blend they are the same
-        rate = scalar(of_row(quintic.rate, 2), np.array([[e, a]]))
-        assert rate.item() == pytest.approx(float(piecewise.rate(e, a)), rel=1e-13)
-    up, down = 0.01 * (0.5 + 0.45), 0.04 / (0.5 + 0.45)
-    for d, s in ((0.0, 0.5), (0.05, 0.896484375), (-0.05, 0.103515625)):  # 6 z^5 - 15 z^4 + 10 z^3 at 1/2, 3/4, 1/4
-        assert quintic.rate(0.3 + d, 0.3) == pytest.approx(d / (down + (up - down) * s), rel=1e-12)

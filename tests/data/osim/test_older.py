@@ -9,7 +9,6 @@ import pytest
 from myoquat.data import load_model
 from myoquat.dynamics import forward_dynamics, mass_matrix
 from myoquat.joints import ModelError
-from myoquat.joints.vectors import vecmat
 from myoquat.muscle import limit_torques, path_lengths
 
 PLACE = "<location_in_parent>{at}</location_in_parent><orientation_in_parent>{turned}</orientation_in_parent>"
@@ -216,14 +215,3 @@ def test_broken_older_files_are_named_with_their_line(tmp_path, old, new, messag
     with pytest.raises(ModelError, match=message) as caught:
         load_model(written(tmp_path, TEXT.replace(old, new, 1)))
     assert caught.value.line
-
-
-@pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
-def test_joints_that_older_files_reverse_carry_their_parents(tmp_path, rng):
-    """The parent's pose seen from the child is what it was the other way round, on the same frames."""
-    forward, backward = (load_model(written(tmp_path, text)).system for text in (TEXT, REVERSED))
-    assert backward.bodies[0].joint.kind == "reversed"
-    q = rng.uniform(-1, 1, (4, forward.nq))
-    (R, p), (R_back, p_back) = (system.bodies[0].joint.transform(q[:, :2]) for system in (forward, backward))
-    np.testing.assert_allclose(R_back @ R, np.broadcast_to(np.eye(3), R.shape), atol=1e-14)
-    np.testing.assert_allclose(vecmat(p, R), -p_back, atol=1e-14)

@@ -64,17 +64,6 @@ def poses(model, n, rng):
     return q
 
 
-def test_the_file_is_read_whole(model):
-    assert model.name == "small_leg"
-    assert model.system.coordinate_names[6:10] == ("flexion", "adduction", "rotation", "knee")
-    assert [c.name for c in model.coordinates] == list(model.system.coordinate_names)
-    assert [c.name for c in model.coordinates if c.locked] == ["swing"]
-    assert model.start_q[model.system.coordinate_names.index("root_ty")] == 0.9
-    assert [(c.dependent, c.independent) for c in model.couplers] == [("neck_1", "back_1")]
-    assert model.markers[0].body == "foot"
-    assert sum(body.mass for body in model.system.bodies) == pytest.approx(10 + 7 + 3 + 1 + 0.2 + 30 + 2 + 1 + 4)
-
-
 @pytest.mark.peers
 def test_opensim_agrees(model, rng, in_opensim):
     q = poses(model, 8, rng)
@@ -195,21 +184,6 @@ def test_minimum_activation_of_zero_is_rejected_only_where_fiber_speeds_divide_b
         simulate(model, duration=0.01, step=0.001, activation=a + 0.5, project_start=True)
     motion = simulate(rigid, duration=0.002, step=0.001, activation=a, project_start=True)
     assert np.isfinite(motion.q).all()
-
-
-def test_springs_and_actuators_along_a_path(tmp_path):
-    start, points = FILE.read_text().split("<ForceSet><objects>")
-    path = points[points.index("<GeometryPath") : points.index("</GeometryPath>")] + "</GeometryPath>"
-    numbers = "<stiffness>100</stiffness><resting_length>0.1</resting_length><dissipation>0.5</dissipation>"
-    spring = f'<PathSpring name="s">{path}{numbers}</PathSpring>'
-    motor = f'<PathActuator name="a">{path}<optimal_force>20</optimal_force></PathActuator>'
-    model = load(tmp_path, f"{start}<ForceSet><objects>{spring}{motor}{points}")
-    q, u = np.array(model.start_q), np.zeros(model.system.nu)
-    l = path_lengths(model, q)[0]
-    law, motor = model.muscles[0].law, model.muscles[1].law
-    assert law.force(l, 0.2, 0.0) == pytest.approx(100 * (l - 0.1) * 1.1)
-    assert law.force(0.05, 0.0, 0.0) == 0.0
-    assert motor.force(l, u[0], 0.3) == pytest.approx(6.0)
 
 
 def test_other_numbers_of_thelens_and_de_grootes_muscles(tmp_path):

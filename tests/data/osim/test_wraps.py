@@ -108,17 +108,6 @@ def test_a_surface_that_touches_two_pieces_is_flagged(read):
         assert (path_flags(model, np.zeros(2))[0] & PathFlag.REPEATED > 0) == flagged
 
 
-def test_a_surface_acts_where_it_is_met(read):
-    """Of the three pieces of the long path only the one across the elbow comes near the elbow's cylinder."""
-    model, _ = read()
-    long = model.muscles[-1]
-    assert [long.path.wraps[0].points, read(quadrant="-x")[0].muscles[-1].path.wraps[0].points] == [None, None]
-    pair = replace(long, path=replace(long.path, wraps=(replace(long.path.wraps[0], points=(1, 2)),)), name="pair")
-    q = np.random.default_rng(0).uniform(-0.5, 2.2, (40, 2))
-    lengths = path_lengths(replace(model, muscles=(long, pair)), q)
-    np.testing.assert_array_equal(lengths[:, 0], lengths[:, 1])
-
-
 OPENSIM = """
 model = opensim.Model(arguments[0])
 state = model.initSystem()

@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 from dataclasses import replace
 from functools import cache
+from itertools import chain, cycle, product
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,48 @@ from myoquat.muscle import (
 from myoquat.muscle.derivation import JACOBIANS, LANGUAGES, derive, source
 
 MODELS = ("two_link", "mapping_analysis")
+EVIL = {
+    "python": [
+        '"""\nimport os; open("ran", "w")\n"""',
+        '\\"""\nopen("ran", "w")\n"""',
+        "\\x\\",
+        '""" + open("ran") + """',
+    ],
+    "c": [
+        '*/ __attribute__((constructor)) void boom(void) { fopen("ran", "w"); } /*',
+        "*??/\n/ int ran; /*",
+        "x\n*/\n#include </missing>\n/*",
+        "/*/ int ran; /*/",
+    ],
+    "matlab": [
+        "x\nfclose(fopen('ran', 'w'));\n%",
+        "x\rfclose(fopen('ran', 'w'));\r%",
+        "%{",
+        "\u2028system('touch ran')",
+    ],
+    "latex": [
+        "x\n\\input{/etc/passwd}",
+        "\\immediate\\write18{touch ran}",
+        "^^5cinput{x}",
+        "}\\end{document}",
+        "$x_\\y$%",
+    ],
+}
+ODD = ["for", "", "m 1", "m-1", "三角筋", "\u202e\ud800", "q"]
 
 
 @cache
 def derivation(name, jacobian):
-    """Of a model's first three muscles: from the ground to each of its two bodies, and between these."""
-    model = load_model(name)
-    return derive(replace(model, muscles=model.muscles[:3]), jacobian)
+    """Of a model's first three muscles: from the ground to each of its two bodies, and between these; or of muscles
+    whose names, as that of their model, attack all languages: a language must stand what is meant for another too."""
+    if name != "attacked":
+        model = load_model(name)
+        return derive(replace(model, muscles=model.muscles[:3]), jacobian)
+    model = load_model("two_link")
+    names = [*chain(*EVIL.values()), *ODD]
+    muscles = [replace(muscle, name=name) for muscle, name in zip(cycle(model.muscles), names, strict=False)]
+    title = " ".join(attacks[0] for attacks in EVIL.values())
+    return derive(replace(model, name=title, description=title, muscles=tuple(muscles)), jacobian)
 
 
 def hung(joint):
@@ -42,15 +78,18 @@ def hung(joint):
     return Model(ArticulatedSystem((Body("pelvis", "ground", joint, mass=3.0),)), (muscle,))
 
 
-@pytest.fixture(params=[(m, j) for m in MODELS for j in JACOBIANS], ids="-".join)
-def case(request, rng):
-    """(derivation, inputs per pose, the library's outputs per pose)."""
+@pytest.fixture(params=[*product(MODELS, JACOBIANS), ("attacked", "quaternion")], ids="-".join)
+def case(request, rng, tmp_path, monkeypatch):
+    """(derivation, inputs per pose, the library's outputs per pose), in a folder in which nothing but the source and
+    what is made of it may be afterwards."""
     name, jacobian = request.param
-    d = derivation(name, jacobian)
-    q = load_model(name).system.random(10, rng)
+    d, source_model = derivation(name, jacobian), load_model(name if name in MODELS else "two_link")
+    q = source_model.system.random(10, rng)
     assert (q[:, 0] < 0).any()
-    q = joints.convert_coordinates(load_model(name).system, d.model.system, q)
-    activation, strength = rng.uniform(0, 1, (10, 3)), rng.uniform(10, 250, 3)
+    q = joints.convert_coordinates(source_model.system, d.model.system, q)
+    count = len(d.model.muscles)
+    activation, strength = rng.uniform(0, 1, (10, count)), rng.uniform(10, 250, count)
+    monkeypatch.chdir(tmp_path)
     inputs = [q, activation] + ([np.tile(strength, (10, 1))] if "max_isometric_force" in d.inputs else [])
     model = d.model if len(inputs) == 2 else strengthened(d.model, strength)
     wrt = {"sequence": "coordinates"}.get(jacobian, jacobian)
@@ -61,7 +100,8 @@ def case(request, rng):
         muscle_forces(model, q, u, activation),
         muscle_torques(model, q, u, activation),
     ]
-    return d, inputs, expected
+    yield d, inputs, expected
+    assert {path.stem for path in tmp_path.iterdir()} <= {"derived", *(f"x{k}" for k in range(3))}
 
 
 def strengthened(model, strengths):
@@ -81,16 +121,17 @@ def assert_agree(results, expected):
 def test_python_gives_the_library_s_numbers(case):
     d, inputs, expected = case
     scope: dict = {}
-    exec(source(d, "python", "derived"), scope)
+    exec(source(d, "python", "derived").encode(), scope)
     rows = [scope["derived"](*(list(x) for x in row)) for row in zip(*inputs, strict=True)]
     assert_agree([[row[k] for row in rows] for k in range(4)], expected)
 
 
 @pytest.mark.compiler
-def test_c_gives_the_library_s_numbers(case, tmp_path):
+@pytest.mark.parametrize("standard", ["c99", "gnu11"])  # the first one knows trigraphs
+def test_c_gives_the_library_s_numbers(case, standard, tmp_path):
     d, inputs, expected = case
-    (tmp_path / "derived.c").write_text(source(d, "c", "derived"))
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
+    (tmp_path / "derived.c").write_text(source(d, "c", "derived"), encoding="utf-8")
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
     library = tmp_path / "derived.so"
     subprocess.run(["cc", *flags, "-o", library, tmp_path / "derived.c", "-lm"], check=True)
     function = ctypes.CDLL(str(library)).derived
@@ -104,7 +145,7 @@ def test_c_gives_the_library_s_numbers(case, tmp_path):
 @pytest.mark.octave
 def test_octave_gives_the_library_s_numbers(case, octave, tmp_path):
     d, inputs, expected = case
-    (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"))
+    (tmp_path / "derived.m").write_text(source(d, "matlab", "derived"), encoding="utf-8")
     for k, x in enumerate(inputs):
         np.savetxt(tmp_path / f"x{k}.txt", x, fmt="%.17g")
     arguments = ", ".join(f"x{k}(i, :)" for k in range(len(inputs)))
@@ -116,6 +157,13 @@ def test_octave_gives_the_library_s_numbers(case, octave, tmp_path):
     table = np.array([[float(v) for v in line.split()] for line in done.stdout.splitlines() if line.strip()])
     edges = np.cumsum([e[0].size for e in expected])[:-1]
     assert_agree(np.split(table, edges, axis=1), expected)
+
+
+def test_symbols_are_identifiers_and_apart():
+    d = derivation("attacked", "quaternion")
+    words = [str(symbol) for symbols in d.inputs.values() for symbol in symbols]
+    assert len(set(words)) == len(words)
+    assert all(word.isascii() and word.isidentifier() for word in words)
 
 
 @pytest.mark.parametrize("eliminated", [1, 2, 3])
@@ -237,3 +285,39 @@ def test_torques_of_a_floating_joint_are_its_generalized_forces(jacobian, rng):
     _, J, _, tau = scope["derived"](q, [0.4])
     np.testing.assert_allclose(J, path_jacobian(model, q, jacobian), atol=1e-14)
     np.testing.assert_allclose(tau, muscle_torques(model, q, np.zeros(6), [0.4]), rtol=1e-12)
+
+
+def test_matlab_comments_stay_comments():
+    head, *lines = source(derivation("attacked", "quaternion"), "matlab", "derived").splitlines()
+    assert head.startswith("function ")
+    code = [line for line in lines if not line.startswith("% ")]
+    assert all(line == "end" or (line.endswith(";") and " = " in line) for line in code)
+
+
+@pytest.mark.parametrize("language", ["latex", "latex_entries"])
+def test_latex_holds_no_command_of_a_name(language):
+    text = source(derivation("attacked", "quaternion"), language, "derived")
+    for command in (r"\input", r"\write", r"\immediate", "^^"):
+        assert command not in text
+    assert text.count(r"\end{document}") == 1
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+    assert "$x" not in text.replace(r"\$x", "")
+
+
+@pytest.mark.parametrize(
+    ("language", "name"), [("python", "def"), ("python", "math"), ("c", "int"), ("c", "sin"), ("matlab", "end")]
+)
+def test_words_of_a_language_name_no_function(language, name):
+    model = load_model("two_link")
+    d = derive(replace(model, muscles=model.muscles[:1]), "sequence")
+    with pytest.raises(ValueError, match=f"'{name}' cannot name a function: {language} uses the word itself"):
+        source(d, language, name)
+    assert source(d, "latex", name)
+
+
+def test_ordinary_names_are_read_in_the_code():
+    model = load_model("two_link")
+    d = derive(replace(model, muscles=model.muscles[:1]), "quaternion")
+    assert [str(symbol) for symbol in d.inputs["q"][:4]] == ["q_A_Q0", "q_A_Q1", "q_A_Q2", "q_A_Q3"]
+    assert "a_m1 = activation(1);" in source(d, "matlab", "f")
+    assert set(LANGUAGES) == {*EVIL, "latex_entries"}  # whose names are attacked as those of latex are

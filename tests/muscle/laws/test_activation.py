@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from myoquat.data import load_model
 from myoquat.joints import ModelError
-from myoquat.muscle import ActivationDynamics, activation_rates
+from myoquat.muscle import ActivationDynamics
 
 SMOOTH = ActivationDynamics(0.012, 0.048)
 PIECEWISE = ActivationDynamics(0.012, 0.048, "piecewise", minimum_activation=0.01)
@@ -41,20 +41,6 @@ def test_the_piecewise_form_falls_as_its_closed_solution():
     a = way.y[0, -1]
     start = 0.9 / (0.5 + 1.5 * 0.9)
     assert a / (0.5 + 1.5 * a) == pytest.approx(start * np.exp(-0.2 / (2 * 0.048)), rel=1e-8)
-
-
-def test_models_evaluate_them(rng):
-    base = load_model("two_link")
-    dynamics = (SMOOTH, PIECEWISE, None, None, None, SMOOTH)
-    muscles = [replace(m, activation_dynamics=d) for m, d in zip(base.muscles, dynamics, strict=True)]
-    model = replace(base, muscles=muscles)
-    e, a = rng.uniform(size=(2, 7, 6))
-    rates = activation_rates(model, e, a)
-    np.testing.assert_allclose(rates, activation_rates(model, e, a, backend="numpy"), rtol=1e-13)
-    np.testing.assert_allclose(rates[:, 1], PIECEWISE.rate(e[:, 1], a[:, 1]), rtol=1e-13)
-    assert (rates[:, 2:5] == 0).all()
-    with pytest.raises(ValueError, match="must lie in"):
-        activation_rates(model, e + 1, a)
 
 
 @pytest.mark.parametrize(

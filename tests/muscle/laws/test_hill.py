@@ -65,25 +65,6 @@ def test_a_damping_of_whole_zero_is_none():
     assert whole.fiber_speed(1.1, 3.0, 0.5) == none.fiber_speed(1.1, 3.0, 0.5)
 
 
-def test_equilibrium_is_where_nothing_moves(law, rng):
-    length, activation, _ = fibers(law, 40, rng)
-    state = law.equilibrium(length, 0.0, activation)
-    rate = law.state_rate(length, np.zeros(40), activation, state)
-    scale = law.max_contraction_velocity * law.optimal_fiber_length
-    tense = state[:, 0] > law.shortest
-    assert tense.sum() > 20
-    np.testing.assert_allclose(rate[tense] / scale, 0, atol=1e-9)
-
-
-def test_a_fiber_ends_at_its_shortest(law):
-    short = np.array([[0.5 * law.shortest]])
-    with np.errstate(over="ignore"):  # De Groote's fiber is then drawn out infinitely fast
-        assert law.state_rate(np.array([0.3]), np.array([0.0]), np.array([1.0]), short)[0, 0] >= 0.0
-    slack = law.equilibrium(0.2, 0.0, 1.0)
-    if law.kind != "degroote_fregly2016":
-        assert slack == pytest.approx(law.shortest)
-
-
 def test_a_stiff_tendon_comes_close_to_a_rigid_one(rng):
     for name, rigid in RIGID.items():
         stiff = type(rigid)(**COMMON, tendon_strain=1e-6)
