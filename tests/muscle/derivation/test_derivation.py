@@ -59,8 +59,10 @@ ODD = ["for", "", "m 1", "m-1", "三角筋", "\u202e\ud800", "q"]
 
 @cache
 def derivation(name, jacobian):
-    """Of a model's first three muscles: from the ground to each of its two bodies, and between these; or of muscles
-    whose names, as that of their model, attack all languages: a language must stand what is meant for another too."""
+    """Of a model's first three muscles: from the ground to each of its two bodies, and between these.
+
+    The names of "attacked" attack all languages: each must stand what is meant for another, too.
+    """
     if name != "attacked":
         model = load_model(name)
         return derive(replace(model, muscles=model.muscles[:3]), jacobian)
