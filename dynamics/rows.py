@@ -283,7 +283,7 @@ def filled_entries(Y: Array) -> Array:
     """(n, k) where Y (..., n, k) may be other than zero."""
     n, k = Y.shape[-2:]
     if not is_symbolic(Y):
-        return (Y != 0.0).reshape(-1, n, k).any(axis=0)
+        return (Y != 0.0).any(axis=tuple(range(Y.ndim - 2)))
     entries = Y.reshape(-1, n, k)
     return np.array([[may_be_nonzero(entries[:, r, i]) for i in range(k)] for r in range(n)], dtype=bool)
 

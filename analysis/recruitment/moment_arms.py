@@ -21,7 +21,7 @@ from myoquat.data.motions.angles import angle_axes
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
-from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
+from myoquat.dynamics.rows import Rows
 from myoquat.joints import euler_from_quaternion, euler_rate_matrix
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.quaternion import rotation_matrix
@@ -135,11 +135,13 @@ def _along_constraints(model: Model, q: Array, arms: Array, speeds: Array | None
     rates = velocity_of(system)
     resting = {rates[c.name] for c in model.coordinates if not c.free and c.name in rates}
     held = [*model.constraints, *map(as_constraint, model.couplers)]
+    if not held:
+        return arms
     arrays = ConstraintArrays(Constraints(system, held))
-    A = arrays.jacobian(rows, 0.0) if held else np.zeros((len(rows), 0, system.nu))
+    A = arrays.jacobian(rows, 0.0)
     if speeds is not None:
         A = A @ speeds.reshape(-1, system.nu, system.nu)
-    tolerance = arrays.tolerance(rows, 0.0) if held else RANK_TOLERANCE
+    tolerance = arrays.tolerance(rows, 0.0)
     found, projectors = np.full(flat.shape, np.nan), {}
     for body, iu in zip(system.bodies, system.u_slices, strict=True):
         whole = body.joint.facts.quaternion is not None

@@ -132,6 +132,8 @@ def test_moment_arms_follow_constraints_as_opensim_computes_them():
     np.testing.assert_allclose(
         moment_arms(five_bar(), [q, q], follow_constraints=True).to_numpy()[2:], arms, rtol=1e-12
     )
+    free = replace(five_bar(), constraints=())
+    assert moment_arms(free, q, follow_constraints=True).equals(moment_arms(free, q))
 
 
 def test_moment_arms_in_a_loop_are_differences_along_it():
