@@ -23,6 +23,7 @@ from myoquat.kernels.tracing.tape import arguments, in_terms, interpret, tape_of
 from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments.lengths import constrained_jacobian, coordinate_jacobian, lengths, velocity_jacobian
 from myoquat.muscle.states import forces, torques
+from tests.bodies import on_ball, on_hinge
 
 UNITS = 4
 STATES = 10
@@ -358,18 +359,7 @@ REFUSE_SYMBOLS = {"path_flags": "the flags depend on the values of q"}
 
 
 HINGE = muscle.Model(
-    joints.ArticulatedSystem(
-        (
-            joints.Body(
-                "rod",
-                "ground",
-                joints.RevoluteJoint((0.0, 0.0, 1.0)),
-                mass=1.0,
-                center_of_mass=(0.1, 0.0, 0.0),
-                inertia=(0.01, 0.01, 0.01, 0.0, 0.0, 0.0),
-            ),
-        )
-    ),
+    joints.ArticulatedSystem((on_hinge("rod", center_of_mass=(0.1, 0.0, 0.0), inertia=0.01),)),
     (
         muscle.Muscle(
             "m",
@@ -380,7 +370,7 @@ HINGE = muscle.Model(
 )
 
 
-BALL = joints.ArticulatedSystem((joints.Body("upper", "ground", joints.SphericalJoint(), mass=1.0),))
+BALL = joints.ArticulatedSystem((on_ball("upper"),))
 EULER = joints.with_rotations(BALL, "YZX")
 
 

@@ -36,6 +36,7 @@ from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.forces import ContactHalfSpace, ContactSphere
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_hinge, on_slide
 
 TYPES = ("ArrayLike", "ControlLike")
 GAPS = {("plot_loads", "over"), ("plot_loads", "forces"), ("plot_socket", "forces")}  # NaN is a gap of the line
@@ -84,7 +85,7 @@ def public_arguments():
 
 def arm():
     """A hinged rod with an elastic muscle and an actuator."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    rod = on_hinge("rod", "y", center_of_mass=(0.2, 0, 0))
     path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0)))
     law = Millard2012(100.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
     motor = CoordinateActuator("motor", "rod.angle")
@@ -400,7 +401,7 @@ def test_missing_values_of_pandas_are_never_numbers(squares, x):
     else:
         np.testing.assert_array_equal(squares(x), [1.0, np.nan, 9.0])
     with pytest.raises(ValueError, match="u"):
-        mq.ArticulatedSystem(tuple(mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0))) for n in "abc")).check_u(x)
+        mq.ArticulatedSystem(tuple(on_slide(n, mass=0.0) for n in "abc")).check_u(x)
 
 
 HOLES = {
@@ -481,7 +482,7 @@ def masked_first(*numbers):
     return np.ma.array(numbers, mask=[True, *[False] * (len(numbers) - 1)])
 
 
-ROD = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+ROD = mq.ArticulatedSystem((on_hinge("rod", "y"),))
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,8 @@ from myoquat.analysis.motion import Sensor, inverse_kinematics
 from myoquat.analysis.recruitment import joint_loads
 from myoquat.data import Markers, Motion, Orientations
 from myoquat.dynamics.constraints import ConstrainedMotion, Distance, assemble
-from myoquat.joints import ArticulatedSystem, Body, random_quaternions
+from myoquat.joints import ArticulatedSystem, random_quaternions
 from myoquat.joints.quaternion import quaternion_from_matrix
-from myoquat.joints.types import FloatingJoint, RevoluteJoint
 from myoquat.muscle import (
     InsideSphere,
     Model,
@@ -43,6 +42,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.forces import ContactCapsule, LinearContact
+from tests.bodies import afloat, on_hinge
 
 FRAMES = 9  # more than one block of lanes, and not whole blocks
 RNG = np.random.default_rng
@@ -57,8 +57,10 @@ SURFACES = {
 
 def chain(held=True):
     """Three links; a rod holds the last one to the ground."""
-    links = [Body(f"b{k}", f"b{k - 1}" if k else "ground", RevoluteJoint((0, 1, 0)), (0, 0, -0.3 * (k > 0)), mass=1.0,
-                  center_of_mass=(0, 0, -0.15), inertia=(0.02,) * 3 + (0.0,) * 3) for k in range(3)]  # fmt: skip
+    links = [
+        on_hinge(f"b{k}", "y", parent=f"b{k - 1}" if k else "ground", position=(0, 0, -0.3 * (k > 0)),
+                 center_of_mass=(0, 0, -0.15), inertia=0.02) for k in range(3)
+    ]  # fmt: skip
     rod = Distance("b2", "ground", (0.0, 0.0, -0.3), (0.2, 0.0, -0.6), distance=0.25)
     markers = tuple(Marker(f"m{k}", f"b{k}", (0.05, 0.02 * k, -0.2)) for k in range(3))
     return Model(ArticulatedSystem(tuple(links)), constraints=(rod,) if held else (), markers=markers)
@@ -128,7 +130,7 @@ def touching():
     Q = tuple(tuple(map(float, row)) for row in random_quaternions(2, RNG(7)))
     rod = ContactCapsule("rod", "a", (0.0, 0.0, 0.1), Q[0], 0.25, 0.2)
     post = ContactCapsule("post", "ground", (0.0, 0.1, 0.0), Q[1], 0.3, 0.2)
-    free = ArticulatedSystem((Body("a", "ground", FloatingJoint(), mass=1.0),))
+    free = ArticulatedSystem((afloat("a"),))
     model = Model(free, forces=(LinearContact("touch", rod, post, stiffness=1e4),))
     q, u = free.random(FRAMES, RNG(8)), RNG(9).normal(size=(FRAMES, 6))
     q[:, :3] *= np.linspace(0.1, 0.8, FRAMES)[:, None]

@@ -13,6 +13,7 @@ from myoquat.dynamics import Simulator
 from myoquat.joints.evaluation import kernel_for, traced_once
 from myoquat.kernels import compile
 from myoquat.muscle.laws import ForceLaw
+from tests.bodies import on_hinge, on_slide
 
 GAIN = 1.0
 stream = itertools.count(1)
@@ -39,7 +40,7 @@ def law(formula, **members):
 
 
 def model_of(law):
-    system = mq.ArticulatedSystem((mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0),))
+    system = mq.ArticulatedSystem((on_hinge("rod", "y"),))
     path = (mq.muscle.PathPoint("ground", (0.0, 0.0, 0.4)), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0)))
     return mq.Model(system, (mq.Muscle("cord", path, law),))
 
@@ -112,7 +113,7 @@ def test_a_class_defined_again_with_another_global_is_another_law():
 
 def test_a_simulation_follows_the_function_of_its_constraint():
     """x = A t: a body that a function of the time moves, with another A than at the first call."""
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=2.0)
+    sled = on_slide("sled", mass=2.0)
     system, amplitude = mq.ArticulatedSystem((sled,)), [0.1]
     driven = mq.dynamics.constraints.Prescribed("sled.position", lambda t: amplitude[0] * t)
     simulator = Simulator(system, constraints=[driven], stabilization="baumgarte")

@@ -25,6 +25,7 @@ from myoquat.joints.multibody.sampling import random_system
 from myoquat.kernels import as_casadi_vector, symbols_casadi
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters
+from tests.bodies import on_hinge, on_slide
 
 RNG = np.random.default_rng(2)
 SYSTEM = random_system(3, RNG, ("spherical", "revolute"), passive=True)
@@ -100,7 +101,7 @@ def by_casadi(function, sizes):
 
 @pytest.mark.parametrize("forward", [True, False])
 def test_multipliers_and_numbers_under_constraints_by_casadi(forward):
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    sled = on_slide("sled")
     hinge = mq.joints.RevoluteJoint((0, 1, 0))
     bobs = [
         mq.Body(f"b{i}", p, hinge, (0, 0, -0.5), mass=2.0, center_of_mass=(0, 0, -0.25))
@@ -142,7 +143,7 @@ def test_what_is_wrong_is_named():
 
 def test_hessian_products_by_numbers_of_the_model():
     """Of udot = -g sin(q) / l + tau / (m l^2) by m, and of its inverse."""
-    bob = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=2.0, center_of_mass=(0, 0, -0.5))
+    bob = on_hinge("bob", "y", mass=2.0, center_of_mass=(0, 0, -0.5))
     system, one, zero = mq.ArticulatedSystem((bob,)), [1.0], [0.0]
     directions = (zero, zero, one, one)
     forward = forward_dynamics_hvp(system, [0.3], zero, [3.0], one, directions, parameters="bodies.bob.mass")

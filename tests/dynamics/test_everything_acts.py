@@ -23,13 +23,13 @@ from myoquat.muscle.forces import (
     PointSpring,
     PrescribedForce,
 )
+from tests.bodies import on_ball, on_hinge
 
 PART = {"mass": 1.3, "inertia": (0.1, 0.12, 0.14, 0.01, 0.0, 0.02), "center_of_mass": (0.05, 0.02, -0.3)}
 SYSTEM = mq.ArticulatedSystem(
     (
-        mq.Body("thigh", "ground", mq.joints.SphericalJoint(), damping=0.3, stiffness=2.0, **PART),
-        mq.Body("shank", "thigh", mq.joints.RevoluteJoint((0, 1.0, 0)), (0, 0, -0.6), coordinate_names=("knee",),
-                damping=0.2, **PART),
+        on_ball("thigh", damping=0.3, stiffness=2.0, **PART),
+        on_hinge("shank", "y", "knee", "thigh", (0, 0, -0.6), damping=0.2, **PART),
     )
 )  # fmt: skip
 WORLD = "ground"
@@ -117,7 +117,7 @@ def test_a_muscle_that_is_only_a_function_says_so_wherever_bones_are_pulled(fitt
 
 def test_power_of_a_ligament_around_an_ellipsoid_is_the_rate_of_energy():
     """A solver finds the length, and its steps have no derivative. Expected: difference quotients of the energy."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.0, 0.0, 0.1))
+    rod = on_hinge("rod", "y", center_of_mass=(0.0, 0.0, 0.1))
     path = PathPoint("ground", (0.0, 0.05, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
     surface = WrapEllipsoid(body="ground", radii=(0.2, 0.25, 0.22))
     band = mq.Muscle("band", mq.muscle.MusclePath(path, wraps=(surface,)), laws.Ligament(0.3, 100.0))

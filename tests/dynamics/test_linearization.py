@@ -9,6 +9,7 @@ import myoquat as mq
 from myoquat.dynamics import Inputs, forward_dynamics_derivatives, linearize, simulate, step_derivatives
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints.multibody.sampling import random_system
+from tests.bodies import on_ball, on_hinge
 from tests.pairs.interpreted import interpreted
 
 RNG = np.random.default_rng(40)
@@ -19,7 +20,7 @@ H = 0.01
 
 def ball(frame="child"):
     """A body with three different moments of inertia about a fixed point, without gravity."""
-    body = mq.Body("top", "ground", mq.joints.SphericalJoint(), mass=1.0, inertia=(1.0, 2.0, 2.5, 0, 0, 0))
+    body = on_ball("top", inertia=(1.0, 2.0, 2.5))
     return mq.ArticulatedSystem((body,), gravity=(0.0, 0.0, 0.0), velocity_frame=frame)
 
 
@@ -64,7 +65,7 @@ def test_radau_steps():
 
 def test_one_sided_derivatives_are_flagged():
     """A point that comes at 0.5 rad: beside it the derivative of one side, elsewhere the derivative."""
-    arm = mq.Body("arm", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    arm = on_hinge("arm", center_of_mass=(0.2, 0, 0))
     (angle,) = mq.ArticulatedSystem((arm,)).coordinate_names
     ends = mq.muscle.PathPoint("ground", (0.0, 0.3, 0.0)), mq.muscle.PathPoint("arm", (0.3, 0.0, 0.0))
     via = mq.muscle.ConditionalPoint("arm", (0.1, 0.05, 0.0), angle, (0.5, 1.5))
@@ -93,7 +94,7 @@ def test_what_is_wrong_is_named():
 
 
 def test_a_path_that_a_solver_finds_is_named():
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -0.3))
+    rod = on_hinge("rod", "y", center_of_mass=(0, 0, -0.3))
     path = (mq.muscle.PathPoint("ground", (0.2, 0.0, 0.2)), mq.muscle.PathPoint("rod", (0.1, 0.0, -0.6)))
     ring = mq.muscle.WrapTorus(body="ground", position=(0.0, 0.0, -0.2), ring_radius=0.2, tube_radius=0.05)
     muscle = mq.Muscle("biceps", mq.muscle.MusclePath(path, wraps=(ring,)), mq.muscle.laws.PathActuator(50.0))

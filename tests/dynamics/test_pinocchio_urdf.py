@@ -7,9 +7,10 @@ from pinocchio_peer import Peer, close
 from myoquat.data import ImplausibleWarning, UnwrittenWarning
 from myoquat.data.urdf import load_urdf, write_urdf
 from myoquat.dynamics import bias_force, mass_matrix
-from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint, SphericalJoint, frame_pose
+from myoquat.joints import ArticulatedSystem, frame_pose
 from myoquat.joints.multibody.sampling import random_system
 from myoquat.muscle import Model
+from tests.bodies import on_ball, on_hinge
 
 pin = pytest.importorskip("pinocchio")
 pytestmark = pytest.mark.peers
@@ -96,17 +97,15 @@ def test_files_that_we_write(tmp_path, seed):
 
 def test_a_joint_with_stiffness_and_no_damping_opens(tmp_path):
     """urdfdom, which Pinocchio reads with, refuses a <dynamics> without damping and friction."""
-    spring = Body(
-        "B", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0), stiffness=2.0
-    )
+    spring = on_hinge("B", inertia=0.1, stiffness=2.0)
     write_urdf(ArticulatedSystem((spring,)), tmp_path / "x.urdf")
     assert pin.buildModelFromUrdf(str(tmp_path / "x.urdf")).nv == 1
 
 
 def test_a_warning_names_the_joints_for_which_pinocchio_refuses_a_file(tmp_path):
     """URDF has no type for ball joints; other joints open there."""
-    hinge = Body("rod", "ground", RevoluteJoint((0, 1, 0)), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
-    ball = Body("ball", "rod", SphericalJoint(), mass=1.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    hinge = on_hinge("rod", "y", inertia=0.1)
+    ball = on_ball("ball", parent="rod", inertia=0.1)
     Model(ArticulatedSystem((hinge,))).save(tmp_path / "hinge.urdf")
     assert pin.buildModelFromUrdf(str(tmp_path / "hinge.urdf")).nv == 1
     with pytest.warns(

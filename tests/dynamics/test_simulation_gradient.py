@@ -9,6 +9,7 @@ import myoquat as mq
 from myoquat.dynamics import Inputs, simulation_gradient
 from myoquat.dynamics.constraints import PointLoop
 from myoquat.dynamics.sensitivity import gradient
+from tests.bodies import on_hinge, on_slide
 
 RNG = np.random.default_rng(41)
 MODEL = mq.load_model("two_link")
@@ -61,7 +62,7 @@ def test_numbers_of_the_model():
 
 def test_states_of_muscles():
     """A muscle with an elastic tendon that follows its excitation, whose length at the start is given."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0.2, 0, 0))
+    rod = on_hinge("rod", "y", center_of_mass=(0.2, 0, 0))
     path = (mq.muscle.PathPoint("ground", (0.0, 0.0, 0.4)), mq.muscle.PathPoint("rod", (0.3, 0.0, 0.0)))
     law = mq.muscle.laws.Millard2012(100.0, optimal_fiber_length=0.2, tendon_slack_length=0.3)
     biceps = mq.Muscle("biceps", path, law, activation_dynamics=mq.muscle.ActivationDynamics())
@@ -99,7 +100,7 @@ def test_pieces_give_the_same(monkeypatch):
 
 
 def test_a_run_that_stops_has_no_gradient():
-    light = mq.Body("light", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1e-9, damping=10.0)
+    light = on_slide("light", mass=1e-09, damping=10.0)
     found = simulation_gradient(mq.ArticulatedSystem((light,)), [0.0], [1.0], duration=0.1, final=lambda q, u: q[0])
     assert np.isnan(found.q).all()
 
@@ -122,8 +123,8 @@ def test_what_is_wrong_is_named():
 
 def test_constraints_and_no_inputs():
     """A pendulum as a loop: the same gradient as with its hinge, over intervals of no input."""
-    hinge = mq.Body("bob", "ground", mq.joints.RevoluteJoint((0, 1, 0)), mass=1.0, center_of_mass=(0, 0, -1.0))
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0)
+    hinge = on_hinge("bob", "y", center_of_mass=(0, 0, -1.0))
+    sled = on_slide("sled")
     free = mq.ArticulatedSystem((sled, replace(hinge, parent="sled")))
     loop = PointLoop("sled", "ground", axes="x")  # the sled stays at x = 0
     wanted = simulation_gradient(mq.ArticulatedSystem((hinge,)), [0.5], [0.2], 0.2, final=lambda q, u: q[0])

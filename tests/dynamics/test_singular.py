@@ -28,9 +28,9 @@ from myoquat.joints import (
     GimbalJoint,
     ModelError,
     RevoluteJoint,
-    SphericalJoint,
 )
 from myoquat.joints.locks import check_locks, near_locks
+from tests.bodies import on_ball, on_hinge
 
 SOLID = {"mass": 1.0, "center_of_mass": (0.0, 0.0, -0.5), "inertia": (0.1, 0.1, 0.02, 0.0, 0.0, 0.0)}
 DYNAMICS = {
@@ -43,7 +43,7 @@ DYNAMICS = {
 
 @pytest.mark.parametrize("function", DYNAMICS)
 def test_a_moving_leaf_without_mass(function):
-    system = ArticulatedSystem((Body("arm", "ground", SphericalJoint(), **SOLID), Body("pin", "arm", RevoluteJoint())))
+    system = ArticulatedSystem((on_ball("arm", **SOLID), Body("pin", "arm", RevoluteJoint())))
     with pytest.raises(ModelError, match=r"body 'pin': the mass matrix is singular.*'pin.speed'.*without mass.*pin"):
         DYNAMICS[function](system)
 
@@ -57,8 +57,8 @@ def test_a_floating_base_without_mass(function):
 
 def test_massless_bodies_are_legal_where_the_mass_matrix_is_regular():
     """A universal joint made of two hinges; a massless base that carries enough; a massless weld."""
-    cross = Body("cross", "ground", RevoluteJoint((1.0, 0.0, 0.0)))
-    arm = Body("arm", "cross", RevoluteJoint((0.0, 1.0, 0.0)), **SOLID)
+    cross = on_hinge("cross", "x", mass=0.0)
+    arm = on_hinge("arm", "y", parent="cross", **SOLID)
     tip = Body("tip", "arm", FixedJoint(), position=(0.0, 0.0, -1.0))
     _inverts(ArticulatedSystem((cross, arm, tip)))
     base = Body("base", "ground", FloatingJoint())
@@ -75,7 +75,7 @@ def _inverts(system):
 
 
 def test_a_point_mass_on_a_ball_joint_has_a_singular_matrix_that_can_be_looked_at():
-    system = ArticulatedSystem((Body("bob", "ground", SphericalJoint(), mass=1.0, center_of_mass=(0.0, 0.0, -1.0)),))
+    system = ArticulatedSystem((on_ball("bob", center_of_mass=(0.0, 0.0, -1.0)),))
     np.testing.assert_allclose(mass_matrix(system, system.neutral()), np.diag([1.0, 1.0, 0.0]))
     for function in ("forward_dynamics", "inverse_mass_matrix"):
         with pytest.raises(ModelError, match=r"singular: velocity 'bob.omega_z'"):
@@ -132,7 +132,7 @@ def test_one_locked_pose_of_many_is_found(joint, second, turns):
 
 
 def test_arrays_that_do_not_fit():
-    system = ArticulatedSystem((Body("arm", "ground", SphericalJoint(), **SOLID),))
+    system = ArticulatedSystem((on_ball("arm", **SOLID),))
     q, u = system.neutral(), np.zeros(3)
     with pytest.raises(ValueError, match=r"tau has shape \(2,\); expected \(\.\.\., 3\)"):
         forward_dynamics(system, q, u, [0.0, 0.0])
@@ -154,9 +154,9 @@ def test_arrays_that_do_not_fit():
 
 def test_a_pose_in_which_axes_without_mass_between_them_coincide_is_named():
     """Two hinges about one axis, of which the bodies between have no mass: regular where the axes differ."""
-    tilt = Body("tilt", "ground", RevoluteJoint((0, 0, 1)), coordinate_names=("first",))
-    turn = Body("turn", "tilt", RevoluteJoint((1, 0, 0)), coordinate_names=("middle",))
-    arm = Body("arm", "turn", RevoluteJoint((0, 0, 1)), coordinate_names=("last",), **SOLID)
+    tilt = on_hinge("tilt", "z", "first", mass=0.0)
+    turn = on_hinge("turn", "x", "middle", "tilt", mass=0.0)
+    arm = on_hinge("arm", "z", "last", "turn", **SOLID)
     system = ArticulatedSystem((tilt, turn, arm))
     held = ConstraintArrays(Constraints(system, (Distance("arm", "ground", (0, 0, -1.0), (3.0, 0, 0), 3.0),)))
     assert held.rank([0.0, 0.2, 0.3], 0.0) == 1

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 import myoquat as mq
-from myoquat.joints import ArticulatedSystem, Body, CustomJoint, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, Body, CustomJoint
 from myoquat.joints.functions import Linear, SimmSpline
 from myoquat.joints.types.base import Axis
 from myoquat.muscle import CoordinateLimit, MovingPoint, PathPoint
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.bodies import on_hinge
 
 A, B = (0.0048, 0.99908918, 0.04240001), (-0.99826136, 0.0023, 0.05889802)  # not quite orthogonal, as published
 CHEST = ("r_x", "r_y", "r_z", "t_x", "t_y", "t_z")
@@ -21,15 +22,14 @@ def arm(phantom=0.0):
     ghost = {"mass": 1e-4, "inertia": (phantom,) * 3 + (0.0,) * 3, "lenient_inertia": True} if phantom else {}
     two = CustomJoint(("elev", "back"), (Axis(B, 0), Axis(A, 1)))
     bodies = (
-        Body("blade", "ground", RevoluteJoint((0.1, 0.2, 1.0)), (0.0, 0.1, 0.0), mass=1.5,
-             center_of_mass=(0.1, 0, 0.02), inertia=INERTIA, coordinate_names=("glide",)),
+        on_hinge("blade", (0.1, 0.2, 1.0), "glide", position=(0.0, 0.1, 0.0), mass=1.5, center_of_mass=(0.1, 0, 0.02),
+                 inertia=INERTIA),
         Body("ghost1", "blade", CustomJoint(("plane",), (Axis(A, 0),)), (0.2, 0.0, 0.1), (0.6, 0.0, 0.8, 0.0),
              coordinate_names=("plane",), **ghost),
         Body("ghost2", "ghost1", two, coordinate_names=("elev", "back"), **ghost),
         Body("arm", "ghost2", CustomJoint(("axial",), (Axis(A, 0, Linear(1.0)),)), mass=2.0,
              center_of_mass=(0.01, -0.15, 0.02), inertia=INERTIA, coordinate_names=("axial",)),
-        Body("fore", "arm", RevoluteJoint((0, 0, 1)), (0.0, -0.3, 0.0), mass=1.0, center_of_mass=(0, -0.1, 0),
-             inertia=INERTIA, coordinate_names=("elbow",)),
+        on_hinge("fore", "z", "elbow", "arm", (0.0, -0.3, 0.0), center_of_mass=(0, -0.1, 0), inertia=INERTIA),
     )  # fmt: skip
     system = ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0))
     moving = MovingPoint("arm", (0.02, -0.05, 0.0), ("elev",) * 3, (Linear(0.01), Linear(0.0, 0.01), Linear(-0.005)))

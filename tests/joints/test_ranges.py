@@ -9,8 +9,9 @@ import pytest
 from myoquat.joints import ArticulatedSystem, Body, EulerJoint, RevoluteJoint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.ranges import Positive, Range, check_interval, check_ranges
+from tests.bodies import on_hinge
 
-BODY = Body("a", "ground", RevoluteJoint(), mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+BODY = on_hinge("a", inertia=1.0)
 
 
 @pytest.mark.parametrize(

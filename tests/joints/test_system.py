@@ -10,7 +10,6 @@ from myoquat.joints import (
     CoordinateIndex,
     EulerJoint,
     FixedJoint,
-    FloatingJoint,
     FrameIndex,
     ModelError,
     PrismaticJoint,
@@ -21,13 +20,14 @@ from myoquat.joints import (
     random_system,
     with_rotations,
 )
+from tests.bodies import afloat, on_ball, on_hinge
 
 
 def _arm(**options):
     bodies = (
-        Body("base", "ground", FloatingJoint(), mass=1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)),
-        Body("upper", "base", SphericalJoint(), mass=1.0, joint_name="shoulder"),
-        Body("lower", "upper", RevoluteJoint(), mass=1.0, joint_name="elbow", coordinate_names=("flexion",)),
+        afloat("base", inertia=1.0),
+        on_ball("upper", parent="base", joint_name="shoulder"),
+        on_hinge("lower", "z", "flexion", "upper", joint_name="elbow"),
         Body("watch", "lower", FixedJoint(), position=(0.0, 0.0, -0.2), mass=0.1),
         Body("hand", "watch", PrismaticJoint(), mass=0.5),
     )
@@ -57,7 +57,7 @@ def test_joint_order_is_given_by_body_or_joint_names():
 
 
 def test_merging_adds_masses_centres_and_inertias():
-    a = Body("a", "ground", RevoluteJoint(), mass=2.0, center_of_mass=(0.1, 0.0, 0.0))
+    a = on_hinge("a", mass=2.0, center_of_mass=(0.1, 0.0, 0.0))
     b = Body("b", "a", FixedJoint(), position=(1.0, 0.0, 0.0), mass=1.0, inertia=(0.1, 0.2, 0.3, 0.0, 0.0, 0.0))
     (link,) = ArticulatedSystem((b, a)).tree.links
     assert link.mass == 3.0

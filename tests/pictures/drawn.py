@@ -33,6 +33,7 @@ from myoquat.core.figures import Panel, draw_panels
 from myoquat.data import Emg
 from myoquat.muscle import PathPoint, WrapSphere
 from myoquat.muscle.laws import Thelen2003
+from tests.bodies import on_hinge
 
 FOLDER = Path(__file__).parent / "expected"
 DPI, BLOCK, TOLERANCE = 45, 5, 5.0  # pixels per inch; a block whose mean is compared; of 255
@@ -58,7 +59,7 @@ def motion():
 
 def moment_arms():
     """A path that slips off a sphere: its arm jumps, which is a gap."""
-    rod = mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), coordinate_names=("elbow",), mass=1.0)
+    rod = on_hinge("rod", "z", "elbow")
     path = PathPoint("ground", (-0.3, 0.1, 0.0)), PathPoint("rod", (0.2, 0.02, 0.0))
     muscles = (
         mq.Muscle("over", mq.muscle.MusclePath(path, wraps=(WrapSphere(body="ground", radius=0.05, quadrant="+y"),))),

@@ -14,11 +14,11 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Linear, Polynomial
-from myoquat.joints.types import RevoluteJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.bodies import on_hinge
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -28,8 +28,7 @@ def chain():
     """Five hinges; the second follows the first, the third the second, the fourth both of the first two."""
     axes = (X, Y, Z, X, Y)
     bodies = tuple(
-        Body(f"B{k}", f"B{k - 1}" if k else "ground", RevoluteJoint(axis), (0.0, -0.3, 0.0), mass=1.0,
-             inertia=(0.1, 0.1, 0.1, 0, 0, 0), coordinate_names=(f"q{k}",))
+        on_hinge(f'B{k}', axis, f'q{k}', f'B{k - 1}' if k else 'ground', (0.0, -0.3, 0.0), inertia=0.1)
         for k, axis in enumerate(axes)
     )  # fmt: skip
     couplers = (

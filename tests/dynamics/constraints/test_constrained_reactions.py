@@ -5,8 +5,8 @@ import pytest
 
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import PointLoop, PositionFormula, Rolling
-from myoquat.joints import ArticulatedSystem, Body, center_of_mass, frame_pose, point_position
-from myoquat.joints.types import FloatingJoint, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, center_of_mass, frame_pose, point_position
+from tests.bodies import afloat, on_hinge
 
 CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, (0.7, 0.1, 0.0)
 
@@ -14,14 +14,8 @@ CRANK, COUPLER, ROCKER, BASE = 0.3, 0.8, 0.6, (0.7, 0.1, 0.0)
 def bar(name, parent, length, position=(0.0, 0.0, 0.0), mass=1.0):
     """A uniform rod along x of its frame, turning about z."""
     inertia = (1e-4, mass * length**2 / 12, mass * length**2 / 12, 0.0, 0.0, 0.0)
-    return Body(
-        name,
-        parent,
-        RevoluteJoint(axis=(0, 0, 1)),
-        position,
-        mass=mass,
-        center_of_mass=(length / 2, 0, 0),
-        inertia=inertia,
+    return on_hinge(
+        name, parent=parent, position=position, mass=mass, center_of_mass=(length / 2, 0, 0), inertia=inertia
     )
 
 
@@ -105,7 +99,7 @@ def _middle(system, q):
 
 
 def test_constraints_on_velocities_are_refused():
-    body = Body("b", "ground", FloatingJoint(), mass=2.0, inertia=(0.1, 0.1, 0.1, 0, 0, 0))
+    body = afloat("b", mass=2.0, inertia=0.1)
     system = ArticulatedSystem((body,), gravity=(0, 0, -10))
     q0 = np.concatenate([[0.0, 0.0, 0.5], [1.0, 0, 0, 0]])
     run = simulate(system, q0, duration=0.01, step=1e-3, constraints=(Rolling("b", 0.5),))

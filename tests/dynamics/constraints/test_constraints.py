@@ -37,6 +37,8 @@ from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels import Outcome
 from myoquat.kernels.tracing.trace import trace
 from myoquat.muscle import Model
+from tests.bodies import afloat, on_hinge, on_slide
+from tests.differences import differences
 
 INERTIA = (0.2, 0.3, 0.12, 0.01, 0.0, 0.02)
 COM = (0.1, 0.0, -0.5)
@@ -85,11 +87,10 @@ def test_rows_of_a_point_loop_are_the_derivative_of_its_residual(axes, rng):
     names = ("first", "second", "third")
     system = ArticulatedSystem(tuple(map(body, names, ("ground", "first", "first"), joints)))
     loop = PointLoop("second", "third", (0.1, -0.2, 0.3), (0.4, 0.1, -0.2), axes=axes)
-    q, h, time = system.random(1, rng)[0], 1e-6, np.zeros(())
+    q, time = system.random(1, rng)[0], np.zeros(())
     A = loop.position_jacobian(system, q, time)
-    steps = h * np.eye(system.nu)
-    ends = [[loop.position(system, system.integrate(q, sign * v), time) for v in steps] for sign in (1, -1)]
-    np.testing.assert_allclose(A, (np.array(ends[0]) - ends[1]).T / (2 * h), atol=1e-9)
+    slopes = differences(lambda v: loop.position(system, system.integrate(q, v), time), np.zeros(system.nu))
+    np.testing.assert_allclose(A, slopes, atol=1e-9)
     multipliers = rng.normal(size=len(axes))
     work = sum(f.force @ frame_jacobian(system, q, f.body, f.point)[:3] for f in loop.point_forces(multipliers))
     np.testing.assert_allclose(work, multipliers @ A, atol=1e-14)
@@ -132,8 +133,8 @@ def test_a_rod_between_two_slides():
     d, g = 0.8, 9.81
     system = ArticulatedSystem(
         (
-            Body("x", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0),
-            Body("z", "ground", PrismaticJoint((0.0, 0.0, 1.0)), mass=2.0),
+            on_slide("x"),
+            on_slide("z", "z", mass=2.0),
         )
     )
 
@@ -154,16 +155,8 @@ def test_gears_and_a_nonlinear_coupler():
     """q2 = f(q1): the motion is that of one coordinate with inertia I1 + I2 f'^2 [Lagrange]."""
     system = ArticulatedSystem(
         (
-            Body(
-                "a",
-                "ground",
-                RevoluteJoint(),
-                mass=1.0,
-                inertia=(1, 1, 0.5, 0, 0, 0),
-                stiffness=2.0,
-                coordinate_names=("a",),
-            ),
-            Body("b", "ground", RevoluteJoint(), mass=1.0, inertia=(1, 1, 0.2, 0, 0, 0), coordinate_names=("b",)),
+            on_hinge("a", "z", "a", inertia=(1, 1, 0.5), stiffness=2.0),
+            on_hinge("b", "z", "b", inertia=(1, 1, 0.2)),
         ),
         gravity=(0.0, 0.0, 0.0),
     )
@@ -189,7 +182,7 @@ def test_a_pendulum_on_a_shaken_cart(options):
     A, w, J, ml = 0.2, 3.0, 0.3 + 2.0 * 0.25, 1.0
     system = ArticulatedSystem(
         (
-            Body("cart", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0, coordinate_names=("x",)),
+            on_slide("cart", "x", "x"),
             body("bob", "cart", RevoluteJoint((0.0, -1.0, 0.0)), center_of_mass=(0.0, 0.0, -0.5)),
         )
     )
@@ -213,7 +206,7 @@ def test_projection_of_fixed_steps_follows_the_time(method):
 
 def homogeneous_ball(m, r):
     I = 0.4 * m * r * r
-    return ArticulatedSystem((Body("ball", "ground", FloatingJoint(), mass=m, inertia=(I, I, I, 0.0, 0.0, 0.0)),))
+    return ArticulatedSystem((afloat("ball", mass=m, inertia=I),))
 
 
 def test_a_ball_rolls_down_an_incline():
@@ -260,7 +253,7 @@ SLOPES = (1.0, 1.0 + 1e-5)  # of couplers: one, and one that is nearly the same
 
 def pendulums():
     part = {"mass": 1.0, "center_of_mass": (0.3, 0, -0.3), "inertia": (0.1, 0.1, 0.1, 0, 0, 0)}
-    return ArticulatedSystem(tuple(Body(name, "ground", RevoluteJoint((0, 1, 0)), **part) for name in "ab"))
+    return ArticulatedSystem(tuple(on_hinge(name, "y", **part) for name in "ab"))
 
 
 def scaled_difference(system, q, t):
@@ -282,7 +275,7 @@ def geared(massless):
     joints = RevoluteJoint((0, 1, 0)), PrismaticJoint((1, 0, 0)), RevoluteJoint((1, 0, 0))
     parents = "ground", "b0", "b1", "b1", "b3", "b4", "b0", "b6"
     bodies = [body(f"b{i}", parent, joints[i % 3], coordinate_names=(f"q{i}",)) for i, parent in enumerate(parents)]
-    pin = [Body("pin", "b5", RevoluteJoint((0, 0, 1)), coordinate_names=("pin",))]
+    pin = [on_hinge("pin", "z", "pin", "b5", mass=0.0)]
     return ArticulatedSystem((*bodies, *pin[: int(massless)]))
 
 

@@ -12,9 +12,10 @@ from myoquat.dynamics.udwadia_kalaba import kkt
 from myoquat.joints import ArticulatedSystem, Body, EulerJoint, FloatingJoint, ModelError, RevoluteJoint, SphericalJoint
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model
+from tests.bodies import on_hinge
 
 SOLID = {"mass": 1.0, "center_of_mass": (0.0, 0.02, -0.5), "inertia": (0.1, 0.12, 0.05, 0.01, 0.0, 0.0)}
-ARM = Body("arm", "ground", RevoluteJoint((0.0, 1.0, 0.0)), **SOLID)
+ARM = on_hinge("arm", "y", **SOLID)
 PIN = Body("pin", "arm", RevoluteJoint((0.0, 1.0, 0.0)), (0.0, 0.0, -1.0), damping=0.3)
 FOLLOWS = (CoordinateCoupler("pin.angle", "arm.angle", Linear(-2.0, 0.1)),)
 # a chest that floats without mass, under a collar bone whose angles follow the arm's, as in MOBL_ARMS_41
@@ -23,7 +24,7 @@ CHEST = ArticulatedSystem(
         Body("chest", "ground", FloatingJoint()),
         Body("clavicle", "chest", EulerJoint("YZX"), **SOLID),
         Body("arm", "clavicle", SphericalJoint(), (0.0, 0.3, 0.0), **SOLID),
-        Body("fore", "arm", RevoluteJoint((0.0, 1.0, 0.0)), (0.0, 0.0, -0.4), **SOLID),
+        on_hinge("fore", "y", parent="arm", position=(0.0, 0.0, -0.4), **SOLID),
     )
 )
 LED = tuple(

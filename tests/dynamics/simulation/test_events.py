@@ -5,8 +5,9 @@ import pytest
 
 import myoquat as mq
 from myoquat.dynamics import Event
+from tests.bodies import on_slide
 
-SLED = mq.ArticulatedSystem((mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0),))
+SLED = mq.ArticulatedSystem((on_slide("sled"),))
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,16 @@ import pytest
 
 import myoquat as mq
 from myoquat.dynamics import Inputs, SimulationWarning, Simulator, StateFeedback, linearize
-from myoquat.joints import ArticulatedSystem, Body, PrismaticJoint, SphericalJoint
+from myoquat.joints import ArticulatedSystem
+from tests.bodies import on_ball, on_slide
 
 PART = {"mass": 1.5, "center_of_mass": (0.0, 0.02, -0.2), "inertia": (0.03, 0.02, 0.01, 0.0, 0.0, 0.0)}
 RNG = np.random.default_rng(7)
 
 
 def arm(damping=0.0):
-    upper = Body("upper", "ground", SphericalJoint(), damping=damping, **PART)
-    fore = Body("fore", "upper", PrismaticJoint((1.0, 0.0, 0.0)), (0.0, 0.0, -0.4), damping=damping, **PART)
+    upper = on_ball("upper", damping=damping, **PART)
+    fore = on_slide("fore", parent="upper", position=(0.0, 0.0, -0.4), damping=damping, **PART)
     return ArticulatedSystem((upper, fore))
 
 
@@ -75,7 +76,7 @@ def test_reflexes_excite_muscles():
 
 
 def test_a_simulator_keeps_its_feedback():
-    sled = ArticulatedSystem((Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=2.0),))
+    sled = ArticulatedSystem((on_slide("sled", mass=2.0),))
     simulator = Simulator(sled, external_torque=True, feedback={"torque": StateFeedback(lambda t, q, u: -8.0 * q)})
     for start in (1.0, 2.0):
         assert np.isclose(simulator([start], [0.0], np.pi / 2, step=1e-3).final_q[0], -start, rtol=1e-10)
@@ -90,7 +91,7 @@ def test_a_simulator_keeps_its_feedback():
 
 def test_sampled_feedback_ends_where_a_state_of_the_batch_stops():
     """The second sled runs away; its infinite torque is no error of the first one, and its rows are NaN."""
-    sled = ArticulatedSystem((Body("sled", "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=2.0),))
+    sled = ArticulatedSystem((on_slide("sled", mass=2.0),))
     law = StateFeedback(lambda t, q, u: np.where(np.abs(u) > 1e6, np.inf, 1e6 * q), period=0.002)
     with pytest.warns(SimulationWarning, match="passed a bound"):
         motion = mq.simulate(sled, [[0.0], [1.0]], np.zeros((2, 1)), 0.1, torque=law, output_step=0.01)

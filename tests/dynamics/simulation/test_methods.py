@@ -12,9 +12,8 @@ from myoquat.dynamics import Event, SimulationWarning, simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.joints import ArticulatedSystem, normalize
-from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import path_lengths
+from tests.bodies import on_hinge, on_slide
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
 
@@ -126,7 +125,7 @@ def test_a_table_s_kinks_do_not_cost_accuracy(model):
 @pytest.mark.parametrize(("method", "rtol", "most"), [("dop853", 1e-8, 205), ("rk45", 1e-8, 205), ("radau", 1e-6, 210)])
 def test_between_close_kinks_steps_are_no_shorter_than_they_need_to_be(method, rtol, most):
     """A table of 200 rows: a step each, not a first and a second one, and the motion is that of the sine."""
-    system = ArticulatedSystem((Body("rod", "ground", RevoluteJoint(), mass=2.0, center_of_mass=(0.5, 0.0, 0.0)),))
+    system = ArticulatedSystem((on_hinge("rod", mass=2.0, center_of_mass=(0.5, 0.0, 0.0)),))
     times = np.linspace(0.0, 2.0, 201)
     table = (times, 5 * np.sin(3 * times)[:, None])
     way = simulate(system, [0.3], [0.0], 2.0, method=method, rtol=rtol, torque=table)
@@ -137,7 +136,7 @@ def test_between_close_kinks_steps_are_no_shorter_than_they_need_to_be(method, r
 
 
 def test_an_adaptive_run_that_blows_up_says_so():
-    fall = Body("b", "ground", PrismaticJoint((0.0, 0.0, 1.0)), mass=1e-3)
+    fall = on_slide("b", "z", mass=0.001)
     with pytest.warns(SimulationWarning, match=r"beyond 1e6"):
         way = simulate(ArticulatedSystem((fall,)), duration=1.0, rtol=1e-6, torque=np.array([1e5]), output_step=0.1)
     assert not way.complete

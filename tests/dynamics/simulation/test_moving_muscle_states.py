@@ -9,10 +9,10 @@ from scipy.integrate import cumulative_simpson, quad_vec, solve_ivp
 from myoquat.data import load_model
 from myoquat.dynamics import SimulationWarning, StiffnessWarning, simulate
 from myoquat.dynamics.constraints import Prescribed
-from myoquat.joints import ArticulatedSystem, Body, ModelError
-from myoquat.joints.types import PrismaticJoint
+from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint, equilibrium_states, muscle_state_rates
 from myoquat.muscle.laws import DeGrooteFregly2016, ExponentialMuscle, Millard2012, Thelen2003
+from tests.bodies import on_slide
 
 MASS, GRAVITY = 20.0, 9.81
 NUMBERS = (800.0, 0.1, 0.2, 0.2)  # F0, optimal fiber, slack tendon, pennation
@@ -22,7 +22,7 @@ START = 0.301  # [m] length of the path
 
 def hanging(law, dynamics=DYNAMICS):
     """The mass below the ground, q its depth and the length of the muscle."""
-    body = Body("mass", "ground", PrismaticJoint((0.0, 0.0, -1.0)), mass=MASS, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    body = on_slide("mass", "-z", mass=MASS, inertia=1.0)
     path = (PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("mass", (0.0, 0.0, 0.0)))
     muscle = Muscle("m", path, law, 0.3, dynamics)
     return Model(ArticulatedSystem((body,)), (muscle,), start_q=(START,))

@@ -10,12 +10,12 @@ from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.integrators import Radau, StateEquations, differences
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.kernels import compile
 from myoquat.muscle import ActivationDynamics, Model, Muscle, MusclePath, PathPoint, WrapEllipsoid
 from myoquat.muscle.forces import ContactHalfSpace, ContactMaterial, ContactSphere, HuntCrossley
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_slide
 
 
 def solved(f, x, end, rtol, times=()):
@@ -122,7 +122,7 @@ def test_differences_are_the_derivative(rng):
 @pytest.fixture(scope="module")
 def wound():
     """A mass pulled up and down past an ellipsoid by a muscle with an elastic tendon."""
-    body = Body("mass", "ground", PrismaticJoint((0.0, 1.0, 0.0)), mass=20.0, coordinate_names=("y",))
+    body = on_slide("mass", "y", "y", mass=20.0)
     path = (PathPoint("ground", (-0.15, 0.0, 0.0)), PathPoint("mass", (0.15, 0.0, 0.0)))
     wrap = WrapEllipsoid(body="ground", radii=(0.04, 0.03, 0.02))
     law = Millard2012(800.0, 0.1, 0.2, 0.2)
@@ -157,7 +157,7 @@ def test_constraints_and_norms_are_kept():
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6])
 def test_a_contact_is_not_stepped_over(rtol):
     """Before it the slope is straight, and Newton's iteration has nothing to do: that says nothing of the contact."""
-    ball = Body("ball", "ground", PrismaticJoint((0, 1, 0)), mass=1.0)
+    ball = on_slide("ball", "y")
     surfaces = ContactSphere("round", "ball", radius=0.1), ContactHalfSpace("floor", "ground")
     force = HuntCrossley("contact", (ContactMaterial(surfaces, stiffness=1e9, dissipation=20.0),))
     model = Model(ArticulatedSystem((ball,), gravity=(0, -9.81, 0)), forces=(force,))

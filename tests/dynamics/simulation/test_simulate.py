@@ -11,10 +11,9 @@ from myoquat.data import load_model
 from myoquat.dynamics import SimulationWarning, Simulator, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.errors import OffSphereError
-from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint
 from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.laws import PathSpring
+from tests.bodies import on_hinge, on_slide
 
 ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
 
@@ -34,8 +33,7 @@ def states(trajectory):
 
 
 def pendulum(damping=0.0):
-    body = Body("rod", "ground", RevoluteJoint((0.0, 1.0, 0.0)), mass=2.0, center_of_mass=(0.0, 0.0, -0.5),
-                inertia=(0.1, 0.1, 0.01, 0.0, 0.0, 0.0), damping=damping)  # fmt: skip
+    body = on_hinge("rod", "y", mass=2.0, center_of_mass=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01), damping=damping)
     return ArticulatedSystem((body,))
 
 
@@ -173,7 +171,7 @@ def test_a_start_that_is_no_numbers(model, name):
 
 def test_ligaments_and_springs_need_no_activation():
     """A spring along a path oscillates: x = l0 + a cos(sqrt(k / m) t)."""
-    cart = Body("cart", "ground", PrismaticJoint((1, 0, 0)), mass=2.0)
+    cart = on_slide("cart", mass=2.0)
     path = PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("cart", (0.0, 0.0, 0.0))
     spring = Muscle("spring", path, PathSpring(resting_length=0.5, stiffness=8.0, dissipation=0.0))
     model = Model(ArticulatedSystem((cart,), gravity=(0.0, 0.0, 0.0)), (spring,))

@@ -7,8 +7,9 @@ import myoquat as mq
 from myoquat.dynamics.constraints import Prescribed
 from myoquat.joints.functions import Linear, PiecewiseLinear
 from myoquat.muscle.actuators import CoordinateActuator
+from tests.bodies import on_slide
 
-SLED = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+SLED = on_slide("sled", "x", "x")
 SYSTEM = mq.ArticulatedSystem((SLED,))
 
 

@@ -8,10 +8,10 @@ import pytest
 from myoquat.dynamics import StiffnessWarning, simulate
 from myoquat.dynamics.integrators import FIXED_STEP
 from myoquat.dynamics.simulation.stiffness import decay_rates
-from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint
+from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import Model, Muscle, PathPoint, equilibrium_states
 from myoquat.muscle.laws import Millard2012
+from tests.bodies import on_slide
 
 NUMBERS, LENGTH, ACTIVATION = (800.0, 0.1, 0.2, 0.2), 0.302, 0.1
 
@@ -19,7 +19,7 @@ NUMBERS, LENGTH, ACTIVATION = (800.0, 0.1, 0.2, 0.2), 0.302, 0.1
 @pytest.fixture(scope="module")
 def held():
     """A muscle between the ground and a mass that it does not move, and its fiber at rest."""
-    body = Body("mass", "ground", PrismaticJoint((0.0, 0.0, -1.0)), mass=1e9, inertia=(1.0, 1.0, 1.0, 0, 0, 0))
+    body = on_slide("mass", "-z", mass=1000000000.0, inertia=1.0)
     path = (PathPoint("ground", (0.0, 0.0, 0.0)), PathPoint("mass", (0.0, 0.0, 0.0)))
     system = ArticulatedSystem((body,), gravity=(0.0, 0.0, 0.0))
     model = Model(system, (Muscle("m", path, Millard2012(*NUMBERS), ACTIVATION),), start_q=(LENGTH,))

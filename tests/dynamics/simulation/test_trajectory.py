@@ -15,11 +15,10 @@ from myoquat.dynamics.constraints import CoordinateCoupler, Distance, PointLoop,
 from myoquat.dynamics.simulation.results.trajectory_files import constraints_text, parse_constraints
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.functions import Polynomial, Sine
-from myoquat.joints.multibody.system import Body
-from myoquat.joints.types import FloatingJoint, PrismaticJoint
 from myoquat.muscle import ActivationDynamics, Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import Thelen2003
+from tests.bodies import afloat, on_slide
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +26,12 @@ def way():
     return simulate(load_model("two_link"), duration=0.2, output_step=0.02)
 
 
-FREE = ArticulatedSystem((Body("b", "ground", FloatingJoint(), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),))
+FREE = ArticulatedSystem((afloat("b", inertia=1),))
 
 
 def sleds():
     """Three sleds: on a muscle with states, prescribed and locked."""
-    bodies = [Body(n, "ground", PrismaticJoint((1.0, 0.0, 0.0)), mass=1.0, coordinate_names=(n,)) for n in "abc"]
+    bodies = [on_slide(n, "x", n) for n in "abc"]
     path = PathPoint("ground", (-0.3, 0.0, 0.0)), PathPoint("a", (0.0, 0.0, 0.0))
     muscle = Muscle("m", path, Thelen2003(80.0, 0.1, 0.2, 0.2), 0.3, ActivationDynamics())
     modes = Coordinate("b", prescribed=Sine(0.5, 3.0)), Coordinate("c", locked=True)

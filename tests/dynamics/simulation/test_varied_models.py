@@ -12,6 +12,7 @@ from myoquat.joints.functions import Linear
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import CoordinateSpring
+from tests.bodies import on_slide
 
 GIVEN = {
     "bodies.A.mass": np.array([4.0, 5.0, 6.5]),
@@ -87,7 +88,7 @@ def test_a_simulator_needs_what_it_varies(model):
 
 def test_numbers_of_couplers_and_own_inputs_vary_with_each_run():
     """Two sleds b = k a, pushed by f t: a'' (m_a + k^2 m_b) = f t, so that a' = f t^2 / 2 / (m_a + k^2 m_b)."""
-    sleds = [mq.Body(n, "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=(n,)) for n in "ab"]
+    sleds = [on_slide(n, "x", n) for n in "ab"]
     model = mq.Model(
         mq.ArticulatedSystem(tuple(sleds)),
         couplers=(Coupler("gear", "b", "a", Linear()),),
@@ -112,7 +113,7 @@ def test_numbers_of_couplers_and_own_inputs_vary_with_each_run():
 
 def test_events_of_an_adaptive_run_have_its_own_numbers():
     """A mass on a spring, k = m w^2, passes its middle after a quarter of its period, pi / (2 w): closed form."""
-    sled = mq.Body("sled", "ground", mq.joints.PrismaticJoint((1, 0, 0)), mass=1.0, coordinate_names=("x",))
+    sled = on_slide("sled", "x", "x")
     spring = CoordinateSpring("spring", "x", stiffness=4.0)
     model = mq.Model(mq.ArticulatedSystem((sled,)), forces=(spring,))
     k, m = np.array([4.0, 9.0]), np.array([[1.0], [4.0]])

@@ -8,6 +8,7 @@ from myoquat.kernels import as_array, constant, root, while_loop
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
 from myoquat.kernels.tracing.derivatives import jacobian_at
+from tests.differences import differences
 
 
 def newton(E, given):
@@ -40,9 +41,7 @@ def gradient(x):
 
 def hessian(x):
     """(..., 2, 2) its derivative, by central differences of the formula by hand."""
-    h = 1e-5
-    rows = [(gradient(x + d) - gradient(x - d)) / (2 * h) for d in h * np.eye(2)]
-    return np.stack(rows, axis=-1)
+    return differences(gradient, x, 1e-5)
 
 
 @pytest.fixture
@@ -199,9 +198,7 @@ def test_loop_inside_a_map_inside_a_scan_with_derivatives(lanes, rng):
     np.testing.assert_allclose(kernel.jacobian()(x), expected, rtol=1e-11, atol=1e-13)
     inside = kernels.compile(lambda x: jacobian_at(orbits, x), {"x": 4}, lanes=lanes)
     np.testing.assert_allclose(inside(x), expected, rtol=1e-11, atol=1e-13)
-    h = 1e-6
-    differences = np.stack([(orbits(x + d) - orbits(x - d)) / (2 * h) for d in h * np.eye(4)], axis=-1)
-    np.testing.assert_allclose(expected, differences, atol=1e-8)
+    np.testing.assert_allclose(expected, differences(orbits, x), atol=1e-8)
 
 
 ABSOLUTE = (
@@ -221,6 +218,4 @@ def test_absolute_values_have_the_slope_of_their_side_on_floats_and_in_kernels(f
     point = np.array([-2.0, 0.0, 3.0])
     expected = kernels.compile(lambda x: jacobian_at(formula, x), {"x": 3}, ["J"])(point)
     np.testing.assert_array_equal(jacobian_at(formula, point), expected)
-    step = 1e-6 * np.eye(3)
-    slopes = [(formula(point + h) - formula(point - h)) / 2e-6 for h in step]
-    np.testing.assert_allclose(expected, np.stack(slopes, axis=-1), atol=2e-6)  # x |x| is h at h
+    np.testing.assert_allclose(expected, differences(formula, point), atol=2e-6)  # x |x| is h at h

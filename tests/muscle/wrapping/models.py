@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from myoquat.joints import ArticulatedSystem, Body
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint, SphericalJoint
+from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
     ConditionalPoint,
     Model,
@@ -20,6 +20,7 @@ from myoquat.muscle import (
     path_lengths,
 )
 from myoquat.muscle.laws import ExponentialMuscle
+from tests.bodies import on_ball, on_hinge
 
 TURNED = tuple(np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33]))
 ORIGIN, INSERTION = PathPoint("ground", (0.05, 0.0, 0.12)), PathPoint("upper", (0.03, 0.02, -0.12))
@@ -55,19 +56,8 @@ CASES = {
 
 def system():
     """A ball joint and a hinge."""
-    upper = Body(
-        "upper", "ground", SphericalJoint(), mass=2.0, center_of_mass=(0, 0, -0.12), inertia=(0.02,) * 3 + (0.0,) * 3
-    )
-    lower = Body(
-        "lower",
-        "upper",
-        RevoluteJoint(axis=(0.0, 1.0, 0.0)),
-        (0.0, 0.0, -0.25),
-        coordinate_names=("elbow",),
-        mass=1.0,
-        center_of_mass=(0, 0, -0.1),
-        inertia=(0.01,) * 3 + (0.0,) * 3,
-    )
+    upper = on_ball("upper", mass=2.0, center_of_mass=(0, 0, -0.12), inertia=0.02)
+    lower = on_hinge("lower", "y", "elbow", "upper", (0.0, 0.0, -0.25), center_of_mass=(0, 0, -0.1), inertia=0.01)
     return ArticulatedSystem((upper, lower))
 
 

@@ -29,6 +29,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
+from tests.bodies import on_hinge
 
 RADIUS = 0.03
 
@@ -154,9 +155,7 @@ def test_the_point_inside_is_that_at_which_mujocos_iteration_ends(surface_type, 
 
 def rod(*wraps):
     """A rod that turns about z, with a path from the ground to its end around surfaces of the ground."""
-    system = mq.ArticulatedSystem(
-        (mq.Body("rod", "ground", mq.joints.RevoluteJoint((0, 0, 1)), mass=1.0, inertia=(1, 1, 1, 0, 0, 0)),)
-    )
+    system = mq.ArticulatedSystem((on_hinge("rod", inertia=1),))
     path = (PathPoint("ground", (-0.08, 0.01, 0.0)), PathPoint("rod", (0.07, 0.0, 0.01)))
     return Model(system, (Muscle("cord", MusclePath(path, wraps=wraps)),))
 

@@ -8,8 +8,7 @@ from models import model as shoulder
 from models import past, poses
 
 from benchmarks.wrapping import certificate
-from myoquat.joints import ArticulatedSystem, Body, rotation_matrix
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint
+from myoquat.joints import ArticulatedSystem, rotation_matrix
 from myoquat.muscle import (
     Model,
     Muscle,
@@ -23,6 +22,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
+from tests.bodies import on_hinge, on_slide
 
 RADIUS = 0.008
 SIDES = {"+x": 0.0, "+y": 90.0, "-x": 180.0, "-y": 270.0}
@@ -31,7 +31,7 @@ SIDES = {"+x": 0.0, "+y": 90.0, "-x": 180.0, "-y": 270.0}
 def turning(side, a, b, rise=-0.03):
     """A path from the ground at a = (distance, angle [deg] from `side`) to a body that turns about the cylinder's axis.
     There its other end is `b` away from the axis and `rise` along it."""
-    turn = Body("turn", "ground", RevoluteJoint(axis=(0.0, 0.0, 1.0)), coordinate_names=("turn",), mass=1.0)
+    turn = on_hinge("turn", "z", "turn")
     angle = np.radians(SIDES[side] + a[1])
     zero = np.radians(SIDES[side])
     path = (
@@ -223,7 +223,7 @@ def test_a_side_is_kept_on_one_pair_of_points(heights, expected):
     """All points of the path are behind. The lengths are those of OpenSim 4.6, which wraps the pair with the least
     change of length."""
     half = len(heights) // 2
-    body = Body("b", "ground", RevoluteJoint((0.0, 0.0, 1.0)), mass=1.0)
+    body = on_hinge("b")
     path = tuple(PathPoint("ground" if k < half else "b", (0.05, y, 0.0)) for k, y in enumerate(heights))
     for points in (path, path[::-1]):
         wrap = WrapCylinder(body="ground", radius=0.04, length=1.0, quadrant="-x")
@@ -235,7 +235,7 @@ def test_a_side_is_kept_on_one_pair_of_points(heights, expected):
 @pytest.mark.parametrize("off", [0.0, 1e-17, -1e-14])
 def test_an_end_on_the_surface_is_outside(surface, off):
     """A quarter turn and another, and 0.2 m down: pi / 2 0.1 + 0.2 m; MuJoCo 4.0 and OpenSim 4.6 have 0.357080."""
-    slide = Body("b", "ground", PrismaticJoint((0.0, 1.0, 0.0)), mass=1.0)
+    slide = on_slide("b", "y")
     path = (PathPoint("ground", (0.05 + off, 0.0, 0.0)), PathPoint("b", (-0.05, -0.2, 0.0)))
     wrap = surface(body="ground", radius=0.05, quadrant="+y")
     model = Model(ArticulatedSystem((slide,)), (Muscle("m", MusclePath(path, wraps=(wrap,))),))

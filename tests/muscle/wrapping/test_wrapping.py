@@ -10,14 +10,12 @@ from volume import draws
 
 from myoquat.joints import (
     ArticulatedSystem,
-    Body,
     ModelError,
     constrained_to_spatial,
     quaternion_exp,
     quaternion_multiply,
     rotation_matrix,
 )
-from myoquat.joints.types import PrismaticJoint
 from myoquat.muscle import (
     ConditionalPoint,
     Model,
@@ -35,6 +33,7 @@ from myoquat.muscle import (
 )
 from myoquat.muscle.display import stick_figures
 from myoquat.muscle.segments.stops import contacts
+from tests.bodies import on_slide
 
 WHOLE = model()
 SOME = model("sphere", "cylinder_side", "ellipsoid", "two")
@@ -266,7 +265,7 @@ def test_no_pose_remembers_another():
 
 def hinge(wrap, b=(0.1, 0.0, 0.0), a=(-0.1, 0.0, 0.0), **more):
     """A path from the ground to a body that slides along y of the ground's frame, past a surface at the origin."""
-    slide = Body("slide", "ground", PrismaticJoint(axis=(0.0, 1.0, 0.0)), coordinate_names=("y",), mass=1.0)
+    slide = on_slide("slide", "y", "y")
     return Model(
         ArticulatedSystem((slide,)),
         (Muscle("m", MusclePath((PathPoint("ground", a), PathPoint("slide", b)), wraps=(wrap,)), **more),),
@@ -409,7 +408,7 @@ def test_pictures_run_along_the_surfaces():
 
 def test_surface_whose_first_point_is_off_does_not_act_on_the_piece_that_begins_before_it():
     """OpenSim 4.6 has the same lengths to the last digit."""
-    bar = Body("bar", "ground", PrismaticJoint((0, 0, 1)), mass=1.0, coordinate_names=("z",))
+    bar = on_slide("bar", "z", "z")
     ends = PathPoint("ground", (-1.0, 0.0, 0.0)), PathPoint("ground", (1.0, 0.02, 0.0))
     off = ConditionalPoint("ground", (0.0, 0.5, 0.0), "z", (2.0, 3.0))
     far = WrapSphere(body="ground", position=(0.5, 0.0, 0.0), radius=0.2, name="far")
