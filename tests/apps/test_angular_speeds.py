@@ -86,13 +86,12 @@ def test_rates_are_those_of_the_rotation(tmp_path, rng, in_degrees):
     """By difference quotients of SciPy's rotations; angles that the table lacks are those of the start."""
     model, h, degree = load_model(written(tmp_path, "BallJoint")), 1e-5, np.pi / 180 if in_degrees else 1.0
     q, omega, table = states(rng, "BallJoint")
-    _, rates = states_from_motion(model, table / degree, in_degrees=in_degrees)
-    turned = [Rotation.from_euler("XYZ", q + step * rates) for step in (-h, h)]
-    np.testing.assert_allclose((turned[1] * turned[0].inv()).as_rotvec() / (2 * h), omega, atol=1e-8)
     start = np.array([0.4, -0.5, 0.1])
-    _, rates = states_from_motion(model, table.filter(like="speed"), in_degrees=False, start=start)
-    turned = [Rotation.from_euler("XYZ", start + step * rates) for step in (-h, h)]
-    np.testing.assert_allclose((turned[1] * turned[0].inv()).as_rotvec() / (2 * h), omega, atol=1e-8)
+    _, there = states_from_motion(model, table / degree, in_degrees=in_degrees)
+    _, lacking = states_from_motion(model, table.filter(like="speed"), in_degrees=False, start=start)
+    for angles, rates in ((q, there), (start, lacking)):
+        before, after = (Rotation.from_euler("XYZ", angles + step * rates) for step in (-h, h))
+        np.testing.assert_allclose((after * before.inv()).as_rotvec() / (2 * h), omega, atol=1e-8)
     with pytest.raises(ValueError, match="the speeds of c0, c1, c2 are an angular velocity: all three are needed"):
         states_from_motion(model, table.drop(columns="/jointset/j/c1/speed"), in_degrees=False, start=start)
 

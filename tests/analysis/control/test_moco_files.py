@@ -128,16 +128,15 @@ def test_wrong_files_and_guesses_are_rejected(problem, trajectory, tmp_path):
     mq.data.save_table(table, tmp_path / "motion.sto")
     with pytest.raises(ValueError, match="no num_states and num_controls"):
         load_moco_trajectory(tmp_path / "motion.sto")
-    header = trajectory.to_dataframe().attrs["header"] | {"num_states": "3"}
-    mq.data.save_table(trajectory.to_dataframe(), tmp_path / "wrong.sto", header=header)
-    with pytest.raises(ValueError, match="the header counts 6 columns, but there are 7"):
-        load_moco_trajectory(tmp_path / "wrong.sto")
-    header = trajectory.to_dataframe().attrs["header"] | {"num_states": "1_0"}
-    mq.data.save_table(trajectory.to_dataframe(), tmp_path / "odd.sto", header=header)
-    with pytest.raises(ValueError, match="num_states in the header must be a whole number, not '1_0'"):
-        load_moco_trajectory(tmp_path / "odd.sto")
-    mq.data.save_table(trajectory.to_dataframe(), tmp_path / "degrees.sto", header=header, in_degrees=True)
-    with pytest.raises(ValueError, match="Moco's trajectories are in radians"):
-        load_moco_trajectory(tmp_path / "degrees.sto")
+    frame = trajectory.to_dataframe()
+    for states, in_degrees, words in (
+        ("3", None, "the header counts 6 columns, but there are 7"),
+        ("1_0", None, "num_states in the header must be a whole number, not '1_0'"),
+        ("4", True, "Moco's trajectories are in radians"),
+    ):
+        header = frame.attrs["header"] | {"num_states": states}
+        mq.data.save_table(frame, tmp_path / "wrong.sto", header=header, in_degrees=in_degrees)
+        with pytest.raises(ValueError, match=words):
+            load_moco_trajectory(tmp_path / "wrong.sto")
     with pytest.raises(ValueError, match=r"the entry 'nRows=2' of the header"):
         mq.data.save_table(table, tmp_path / "again.sto", header={"nRows": 2})

@@ -24,19 +24,20 @@ FLIGHT = Equations(("h", "v"), (), lambda point: (point["v"], -G + 0.0 * point["
 BOUNCE = BoundaryConstraint("impact", lambda before, after, duration: after["v"] + after["e"] * before["v"])
 
 
-def flight(**options):
-    return Problem(FLIGHT, (0.05, 2.0), (Duration(weight=0.0),), 4, "gauss", parameters={"e": (0.1, 1.0)}, **options)
+def flight(**ends):
+    return Problem(FLIGHT, (0.05, 2.0), (Duration(weight=0.0),), 4, "gauss", parameters={"e": (0.1, 1.0)}, **ends)
 
 
-def bounces(**options):
-    """A fall from 2 m, an impact, and a rise to its highest point, 0.64 of the height."""
-    fall = flight(initial={"h": HEIGHT, "v": 0.0}, final={"h": 0.0})
-    rise = flight(initial={"h": 0.0}, final={"h": RATIO**2 * HEIGHT, "v": 0.0})
-    return Phases((fall, rise), (Join(free=("v",), constraints=(BOUNCE,)),), **options)
+HOP = flight(initial={"v": 0.0}, final={"h": 0.0}), flight(initial={"h": 0.0}, final={"v": 0.0})
+IMPACT = (Join(free=("v",), constraints=(BOUNCE,)),)
+GUESS = [{"h": [1.0, 0.0]}, {"h": [0.0, 1.0]}]
 
 
 def test_a_bounce_joins_two_flights_and_shares_a_parameter():
-    solution = bounces().solve()
+    """A fall from 2 m, an impact, and a rise to its highest point, 0.64 of the height."""
+    fall = flight(initial={"h": HEIGHT, "v": 0.0}, final={"h": 0.0})
+    rise = flight(initial={"h": 0.0}, final={"h": RATIO**2 * HEIGHT, "v": 0.0})
+    solution = Phases((fall, rise), IMPACT).solve()
     assert solution.success
     speed = np.sqrt(2 * G * HEIGHT)
     for phase, lasting in zip(solution.phases, (speed / G, RATIO * speed / G), strict=True):
@@ -51,11 +52,8 @@ def test_a_bounce_joins_two_flights_and_shares_a_parameter():
 def test_constraints_of_the_whole_see_both_ends_and_all_durations():
     lasting = 1.3
     whole = BoundaryConstraint("time", lambda first, last, duration: duration - lasting)
-    fall = flight(initial={"v": 0.0}, final={"h": 0.0})
-    rise = flight(initial={"h": 0.0}, final={"v": 0.0})
     higher = BoundaryConstraint("height", lambda first, last, duration: last["h"] - RATIO**2 * first["h"])
-    phases = Phases((fall, rise), (Join(("v",), (BOUNCE,)),), (whole, higher))
-    solution = phases.solve([{"h": [1.0, 0.0]}, {"h": [0.0, 1.0]}])
+    solution = Phases(HOP, IMPACT, (whole, higher)).solve(GUESS)
     assert solution.success
     assert solution["h"][0] == pytest.approx(G / 2 * (lasting / (1 + RATIO)) ** 2, rel=1e-6)
 
@@ -66,15 +64,13 @@ def test_poses_of_ball_joints_go_on_across_a_join():
     system = mq.ArticulatedSystem((body,), gravity=(0, 0, 0))
     time = np.linspace(0.0, 0.4, 9)
     poses = np.array([quaternion_exp([0.0, 3 * t, 0.0]) for t in time])
-    half = [
-        Problem(system, 0.2, (TrackPose(Motion(system, time[:5], poses[part])), Effort(weight=1e-3)), 4,
-                "midpoint", torques=system.velocity_names)
-        for part in (slice(5), slice(4, 9))
-    ]  # fmt: skip
-    motion = Motion(system, time, poses)
-    whole = Problem(
-        system, 0.4, (TrackPose(motion), Effort(weight=1e-3)), 8, "midpoint", torques=system.velocity_names
-    ).solve()
+
+    def following(part, duration, intervals):
+        goals = TrackPose(Motion(system, time[: len(part)], part)), Effort(weight=1e-3)
+        return Problem(system, duration, goals, intervals, "midpoint", torques=system.velocity_names)
+
+    whole = following(poses, 0.4, 8).solve()
+    half = [following(part, 0.2, 4) for part in (poses[:5], poses[4:])]
     solution = Phases(half).solve()
     assert solution.success
     assert solution.objective == pytest.approx(whole.objective, rel=1e-6)
@@ -83,12 +79,8 @@ def test_poses_of_ball_joints_go_on_across_a_join():
 
 def test_a_periodic_motion_of_two_phases_hops_for_ever():
     """Without losses a ball rises as high as it fell: the cycle of given duration has one height."""
-    fall = flight(initial={"v": 0.0}, final={"h": 0.0})
-    rise = flight(initial={"h": 0.0}, final={"v": 0.0})
     lasting = BoundaryConstraint("time", lambda first, last, duration: duration - 1.0)
-    solution = Phases((fall, rise), (Join(("v",), (BOUNCE,)),), (lasting,), Periodic(free=("v",))).solve(
-        [{"h": [1.0, 0.0]}, {"h": [0.0, 1.0]}]
-    )
+    solution = Phases(HOP, IMPACT, (lasting,), Periodic(free=("v",))).solve(GUESS)
     assert solution.success
     assert solution.phases[0].parameters["e"] == pytest.approx(1.0, abs=1e-6)
     assert solution["h"][-1] == pytest.approx(G / 8, rel=1e-6)

@@ -26,40 +26,24 @@ LEG = {"mass": 8.0, "center_of_mass": (0.0, -0.2, 0.0), "inertia": (0.2, 0.05, 0
 TRUNK = {"mass": 30.0, "inertia": (1.5, 0.7, 1.4)}
 
 
-def walker(joint):
-    """A trunk that floats or slides and turns, on two legs."""
+@pytest.fixture(scope="module")
+def walked():
+    """A trunk that floats, on two legs, a motion, and the loads at the trunk's origin that leave no residual."""
     bodies = (
-        on_joint("trunk", joint, center_of_mass=(0.02, 0.1, 0.0), **TRUNK),
+        afloat("trunk", center_of_mass=(0.02, 0.1, 0.0), **TRUNK),
         on_hinge("right", parent="trunk", position=(0.0, -0.1, 0.1), **LEG),
         on_ball("left", parent="trunk", position=(0.0, -0.1, -0.1), **LEG),
     )
-    return mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
-
-
-def recorded(model):
-    """A motion, and the loads on the trunk that it needs."""
+    model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
     turn = quaternion_exp(0.2 * np.stack([np.sin(6 * TIME), np.cos(5 * TIME), np.sin(4 * TIME)], axis=-1))
     leg = quaternion_exp(0.4 * np.stack([np.sin(5 * TIME), 0 * TIME, np.sin(9 * TIME)], axis=-1))
     there = np.stack([1.2 * TIME, 1.0 + 0.02 * np.sin(12 * TIME), 0.02 * np.sin(6 * TIME)], axis=-1)
     q = np.concatenate([there, turn, 0.4 * np.sin(7 * TIME)[:, None], leg], axis=1)
     motion = mo.differentiate(mo.Motion(model, TIME, q))
-    return motion, loads_of(model, motion)
-
-
-def loads_of(model, motion):
-    """A force and a torque on the trunk, at its origin, that leave no residual."""
     tau = inverse_dynamics_of_motion(model, motion).torque[:, :6]
-    R = model.system.poses(motion.q)["trunk"][0]
+    R, point = model.system.poses(q)["trunk"]
     force, torque = (np.einsum("tij,tj->ti", R, part)[:, None] for part in (tau[:, :3], tau[:, 3:]))
-    point = model.system.poses(motion.q)["trunk"][1][:, None]
-    return mo.Forces(motion.time, ("ground",), ("trunk",), force, point, torque)
-
-
-@pytest.fixture(scope="module")
-def walked():
-    """The walker that floats, a motion and its loads."""
-    model = walker(mq.joints.FloatingJoint())
-    return model, *recorded(model)
+    return model, motion, mo.Forces(TIME, ("ground",), ("trunk",), force, point[:, None], torque)
 
 
 def test_a_consistent_motion_stays(walked):
@@ -75,14 +59,9 @@ def test_a_consistent_motion_stays(walked):
 
 
 @pytest.mark.parametrize("frame", ["child", "parent"])
-def test_an_inconsistent_motion_meets_its_bounds_with_quaternions(frame):
-    model = walker(mq.joints.FloatingJoint())
+def test_an_inconsistent_motion_meets_its_bounds_with_quaternions(frame, walked):
+    model, motion, loads = walked
     model = replace(model, system=replace(model.system, velocity_frame=frame))
-    motion, _ = recorded(model)
-    loads = loads_of(
-        walker(mq.joints.FloatingJoint()),
-        mo.differentiate(mo.Motion(walker(mq.joints.FloatingJoint()), TIME, motion.q)),
-    )
     wrong = np.array(motion.q)
     wrong[:, 1] += 0.003 * np.sin(25 * TIME)
     wrong[:, 7] += 0.03 * np.sin(15 * TIME)
@@ -132,8 +111,8 @@ def test_weights_decide_which_coordinates_change(walked):
     assert np.abs(held).max() < 0.1 * np.abs(free).max()
 
 
-def test_couplers_hold():
-    bodies = list(walker(mq.joints.FloatingJoint()).system.bodies)
+def test_couplers_hold(walked):
+    bodies = list(walked[0].system.bodies)
     bodies[2] = replace(bodies[2], joint=mq.joints.RevoluteJoint((0, 0, 1)))
     model = mq.Model(
         mq.ArticulatedSystem(tuple(bodies), gravity=(0, -9.81, 0)),
@@ -151,10 +130,8 @@ def test_couplers_hold():
 
 def test_bounds_that_cannot_be_met_are_reported(walked):
     model, motion, loads = walked
-    short = replace(motion, time=motion.time[:20], q=motion.q[:20], u=motion.u[:20], udot=motion.udot[:20])
-    loads = mo.Forces(
-        loads.time, loads.names, loads.bodies, loads.force + np.array([0.0, 5000.0, 0.0]), loads.point, loads.torque
-    )
+    short = replace(motion, **{x: getattr(motion, x)[:20] for x in ("time", "q", "u", "udot")})
+    loads = replace(loads, force=loads.force + np.array([0.0, 5000.0, 0.0]))
     options = ResidualOptions(force=1e-3, torque=1e-3, interval=1.0, max_iterations=2)
     found = dynamically_consistent(model, short, loads, options=options)
     assert not found.success
@@ -192,8 +169,8 @@ SETUP = """<OpenSimDocument Version="40000"><RRATool name="walk">
 <output_model_file>adjusted.osim</output_model_file></RRATool></OpenSimDocument>"""
 
 
-def planar(folder):
-    """A trunk on slides and a hinge, with a leg, whose fall is recorded wrongly."""
+def planar(folder, replaces="true", body="trunk"):
+    """A setup of a trunk on slides and a hinge, with a leg, whose fall is recorded wrongly."""
     bodies = (
         on_joint("trunk", mq.joints.PlanarJoint(), center_of_mass=(0.0, 0.1, 0.0), **TRUNK),
         on_hinge("leg", parent="trunk", position=(0.0, -0.1, 0.0), **LEG),
@@ -222,12 +199,12 @@ def planar(folder):
     (folder / "tasks.xml").write_text(
         f'<OpenSimDocument Version="40000"><CMC_TaskSet><objects>{tasks}</objects></CMC_TaskSet></OpenSimDocument>'
     )
+    (folder / "setup.xml").write_text(SETUP.format(replaces=replaces, body=body))
     return again
 
 
 def test_a_setup_of_the_tool_runs(tmp_path):
     model = planar(tmp_path)
-    (tmp_path / "setup.xml").write_text(SETUP.format(replaces="true", body="trunk"))
     written = run_setup(tmp_path / "setup.xml")
     assert {path.name for path in written} == {
         "adjusted.osim", "walk_controls.sto", "walk_controls.xml", "walk_pErr.sto", "walk_states.sto",
@@ -253,7 +230,6 @@ def test_a_setup_of_the_tool_runs(tmp_path):
 def test_averages_are_those_of_the_actuators(tmp_path):
     """Of their file, as in OpenSim's RRATool, although the bounds hold along the ground's axes."""
     planar(tmp_path)
-    (tmp_path / "setup.xml").write_text(SETUP.format(replaces="true", body="trunk"))
     motors = tmp_path / "motors.xml"
     name = re.findall('name="(.*?)"', motors.read_text())[1]
     tilted = "<body>trunk</body><direction>0.8 0.6 0</direction><optimal_force>2</optimal_force>"
@@ -269,22 +245,21 @@ def test_analyses_of_the_tool_run_and_others_are_named(tmp_path):
     """OpenSim's tool runs those of its setup, and adds Kinematics and Actuation where there is none."""
     planar(tmp_path)
     analyses = '<Kinematics name="K"/><BodyKinematics name="B"/><ProbeReporter name="probes"/>'
-    text = SETUP.format(replaces="true", body="trunk")
-    text = text.replace("<results", f"<AnalysisSet><objects>{analyses}</objects></AnalysisSet><results")
-    (tmp_path / "setup.xml").write_text(text)
+    setup = tmp_path / "setup.xml"
+    analyses = f"<AnalysisSet><objects>{analyses}</objects></AnalysisSet><results"
+    setup.write_text(setup.read_text().replace("<results", analyses))
     with pytest.warns(mo.MotionWarning, match="^<ProbeReporter> probes is left out"):
-        names = {path.name for path in run_setup(tmp_path / "setup.xml")}
+        names = {path.name for path in run_setup(setup)}
     assert {"walk_K_q.sto", "walk_B_pos_global.sto", "walk_Actuation_force.sto"} < names
     assert "walk_Kinematics_q.sto" not in names
 
 
 def test_setups_that_mean_something_else_are_rejected(tmp_path):
-    planar(tmp_path)
     for replaces, body, message in (
         ("false", "trunk", "<replace_force_set> must be true"),
         ("true", "", "<adjust_com_to_reduce_residuals> needs <adjusted_com_body>"),
         ("true", "chest", "chest"),
     ):
-        (tmp_path / "setup.xml").write_text(SETUP.format(replaces=replaces, body=body))
+        planar(tmp_path, replaces, body)
         with pytest.raises(ValueError, match=message):
             run_setup(tmp_path / "setup.xml")

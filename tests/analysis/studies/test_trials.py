@@ -7,34 +7,52 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from myoquat.analysis.recruitment.redundancy import Effort, JointCone, Reserve, ReserveActuator, redundancy
+from myoquat.analysis.recruitment import Coupled, Effort, JointCone, MetabolicEffort, Reserve, Sequential, redundancy
+from myoquat.analysis.recruitment.convex import are_met
+from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
 from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
 from myoquat.analysis.studies.summaries import FrameSummary, register
 from myoquat.data import Motion
 from myoquat.dynamics import joint_reactions
-from myoquat.muscle import CubicExponentialMuscle, muscle_wrenches
+from myoquat.muscle import ActivationDynamics, muscle_wrenches
 from myoquat.muscle.actuators import TorqueActuator
+from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.metabolics import Bhargava2004, Umberger2010
 from tests.analysis.recruitment.shoulders import shoulder, turning
 
 VARY = {
     "muscles.*.max_isometric_force": {"uniform": [0.8, 1.2], "relative": True},
+    "muscles.m1.optimal_fiber_length": {"uniform": [0.9, 1.1], "relative": True},
     "muscles.m1.path.1.position.*": {"uniform": [0.9, 1.1], "relative": True},
     "bodies.arm.mass": {"uniform": [1.0, 2.0]},
 }
 SUMMARIES = ("mean_activation", "peak_force", "peak_reserve", "peak_load", "least_margin", "joint_reaction")
+METABOLIC = MetabolicEffort(cost=Umberger2010(aerobic_factor=1.2), slow_twitch={"m1": 0.7}, masses={"m2": 0.1})
+OPTIONS = {
+    "cones": {"effort": Effort(weights={"m2": 2.0}), "cones": [JointCone("arm", (-1.0, 0.2, 0.0), 0.6)]},
+    "power": {"effort": METABOLIC},
+    "elastic": {"tendons": "elastic"},
+    "sequence": {"dynamics": Sequential()},
+    "coupled": {"dynamics": Coupled(rates=1e-5)},
+    "both": {"dynamics": Coupled(), "tendons": "elastic"},
+}
+
+
+def shaken(samples=2, slow=1, **options):
+    """A study of a shoulder of five muscles with elastic tendons; strengths, a fiber, an insertion and a mass vary."""
+    law = Millard2012(500.0, 0.1, 0.1, tendon="elastic", damping=0.1)
+    model, t = shoulder(lambda k: law, 5, dynamics=ActivationDynamics(form="quadratic")), 0.01 * np.arange(8)
+    swing = np.stack([0.2 * np.sin(25 * t), 0.3 * np.sin(35 * t + 1), 0.2 * np.cos(30 * t)], axis=-1)
+    reserves = [Reserve(name, 10.0, 10.0) for name in model.system.velocity_names]
+    trial = MuscleTrial(turning(model.system, slow * t, swing), reserves=reserves, **options)
+    return Study(model, VARY, samples=samples, trial=trial, summaries=SUMMARIES)
 
 
 @pytest.fixture(scope="module")
 def study():
-    """A shoulder of five muscles, swung; strengths, an insertion and a mass vary."""
-    model, t = shoulder(lambda k: CubicExponentialMuscle(0.2, 300.0), 5), np.linspace(0.0, 0.4, 5)
-    motion = turning(model.system, t, np.stack([0.2 * t, 0.3 * t**2, 0.5 * t], axis=-1))
-    reserves = [Reserve(name, 5.0, 10.0) for name in model.system.velocity_names]
-    cone = JointCone("arm", (-1.0, 0.2, 0.0), 0.6)
-    trial = MuscleTrial(motion, effort=Effort(weights={"m2": 2.0}), reserves=reserves, cones=[cone])
-    return Study(model, VARY, samples=5, trial=trial, summaries=SUMMARIES)
+    return shaken(5, 10, **OPTIONS["cones"])
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +60,46 @@ def results(study):
     return study.run(progress=False, threads=1)
 
 
-def test_every_sample_is_the_redundancy_of_the_model_with_its_values(study, results):
-    trial = study.trial
-    given = {"effort": trial.effort, "reserves": trial.reserves, "cones": trial.cones, "backend": "numpy"}
-    for k in (3,):
-        model = study.parameters.bind(study.values()[k])
-        found = redundancy(
-            model, Motion(model.system, *(getattr(trial.motion, x) for x in ("time", "q", "u", "udot"))), **given
-        )
-        assert results.unsolved[k] == (found.status != 0).sum() == 0
-        np.testing.assert_allclose(results.mean_activation[k], found.activation.mean(axis=0), atol=1e-6)
-        np.testing.assert_allclose(results.peak_force[k], found.force.max(axis=0), rtol=1e-5)
-        np.testing.assert_allclose(results.peak_reserve[k], np.abs(found.reserve).max(axis=0), atol=1e-5)
-        np.testing.assert_allclose(results.peak_load[k], np.linalg.norm(found.pressed, axis=-1).max(axis=0), rtol=1e-6)
-        np.testing.assert_allclose(results.least_margin[k], found.margin.min(axis=0), atol=1e-6)
-        motion = found.motion
-        pulls = muscle_wrenches(model, motion.q, found.force)
-        passing = joint_reactions(model, motion.q, motion.u, motion.udot, pulls)[..., :3]
-        np.testing.assert_allclose(results.joint_reaction[k], np.linalg.norm(passing, axis=-1).max(axis=0), rtol=1e-6)
-    assert np.ptp(results.peak_force.values, axis=0).min() > 0.01
+@pytest.fixture(scope="module")
+def plain():
+    return shaken().run(progress=False)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options, plain):
+    own = shaken(**options)
+    trial, results = own.trial, own.run(progress=False)
+    model = own.parameters.bind(own.values()[1])
+    motion = Motion(model.system, *(getattr(trial.motion, x) for x in ("time", "q", "u", "udot")))
+    given = {x: getattr(trial, x) for x in ("effort", "reserves", "cones", "dynamics", "tendons")}
+    found = redundancy(model, motion, **given)
+    pulls = muscle_wrenches(model, motion.q, found.force)
+    passing = joint_reactions(model, motion.q, motion.u, motion.udot, pulls)[..., :3]
+    assert results.unsolved[1] == (~are_met(found.status)).sum() == 0
+    for name, expected in (
+        ("mean_activation", found.activation.mean(axis=0)),
+        ("peak_force", found.force.max(axis=0)),
+        ("peak_reserve", np.abs(found.reserve).max(axis=0)),
+        ("peak_load", np.linalg.norm(found.pressed, axis=-1).max(axis=0)),
+        ("least_margin", found.margin.min(axis=0)),
+        ("joint_reaction", np.linalg.norm(passing, axis=-1).max(axis=0)),
+    ):
+        np.testing.assert_allclose(results[name][1], expected, rtol=1e-5, atol=1e-5)
+    assert np.abs(plain.mean_activation - results.mean_activation).max() > 1e-4
+    assert np.ptp(results.mean_activation.values, axis=0).max() > 1e-3
+
+
+def test_a_description_has_what_is_asked_for():
+    """And only that: stores of earlier versions are those of the same study."""
+    for options in OPTIONS.values():
+        own = shaken(**options)
+        trial = MuscleTrial.of_plain(own.trial.plain(), own.model)
+        assert trial.plain() == own.trial.plain()
+        assert (trial.dynamics, trial.tendons) == (own.trial.dynamics, own.trial.tendons)
+        assert type(trial.effort) is type(own.trial.effort or Effort())
+    plain = shaken().trial.plain()
+    assert set(plain) == {"motion", "loads", "effort", "reserves", "cones"}
+    assert "cost" not in plain["effort"]
 
 
 @pytest.mark.parametrize("rule", ["cone", "line"])
@@ -98,7 +137,7 @@ def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_pa
     xr.testing.assert_identical(again.load()[list(SUMMARIES)], stored.load()[list(SUMMARIES)])
     assert (recompute(path, 3).peak_force.values[0] == stored.peak_force.values[3]).all()
     assert "peak_load.arm" in to_table(again).columns
-    assert "muscle redundancy of 5 frames" in repr(study)
+    assert "muscle redundancy of 8 frames" in repr(study)
 
 
 def test_a_registered_summary_sums_up_trials(study, results):
@@ -126,3 +165,10 @@ def test_bad_trials(study):
     motion = study.trial.motion
     with pytest.raises(ValueError, match="no u and udot"):
         changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
+    for options, words in (
+        ({"effort": MetabolicEffort(cost=Bhargava2004()), "tendons": "elastic"}, "takes all tendons as rigid"),
+        ({"effort": MetabolicEffort(), "dynamics": Coupled()}, "powers of activations"),
+        ({"tendons": "stiff"}, 'tendons are "rigid" or "elastic"'),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MuscleTrial(motion, **options)

@@ -39,6 +39,10 @@ def explorer():
     return Explorer(TWO_LINK)
 
 
+def lines(shown):
+    return {trace.name: np.array([trace.x, trace.y, trace.z]).T for trace in shown.view.figure.data if trace.name}
+
+
 def test_it_begins_where_the_model_does(explorer):
     assert np.array_equal(explorer.q, TWO_LINK.start_q)
     a = np.array([m.activation for m in TWO_LINK.muscles])
@@ -87,8 +91,7 @@ def test_moment_arms_are_those_of_what_is_shown(explorer):
 
 def test_the_figure_shows_paths_of_their_length_and_colours_by_tension(explorer):
     explorer.activations[1].value = 0.0
-    drawn = {trace.name: np.array([trace.x, trace.y, trace.z]).T for trace in explorer.view.figure.data if trace.name}
-    lengths = path_lengths(TWO_LINK, explorer.q)
+    drawn, lengths = lines(explorer), path_lengths(TWO_LINK, explorer.q)
     for name, l in zip(TWO_LINK.muscle_names, lengths, strict=True):
         np.testing.assert_allclose(np.linalg.norm(np.diff(drawn[name], axis=0), axis=1).sum(), l, rtol=1e-12)
     assert explorer.forces[1] < 12
@@ -133,8 +136,7 @@ def test_a_player_shows_the_rows_of_a_trajectory():
     player.slider.value = 20
     row = player.frames[20]
     assert player.clock.value == f"t = {trajectory.time[row]:.3f} s"
-    drawn = {trace.name: np.array([trace.x, trace.y, trace.z]).T for trace in player.view.figure.data if trace.name}
-    np.testing.assert_allclose(drawn["m1"], stick_figure(TWO_LINK, trajectory.q[row]).muscles["m1"])
+    np.testing.assert_allclose(lines(player)["m1"], stick_figure(TWO_LINK, trajectory.q[row]).muscles["m1"])
     assert player.curves.layout.shapes[0].x0 == trajectory.time[row]
     with pytest.raises(ValueError, match=r"run \(3,\) does not name one of a batch \(\)"):
         Player(trajectory, run=3)
