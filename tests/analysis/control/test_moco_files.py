@@ -135,8 +135,8 @@ def test_wrong_files_and_guesses_are_rejected(problem, trajectory, tmp_path):
         ("4", True, "Moco's trajectories are in radians"),
     ):
         header = frame.attrs["header"] | {"num_states": states}
-        mq.data.save_table(frame, tmp_path / "wrong.sto", header=header, in_degrees=in_degrees)
+        mq.data.save_table(frame, tmp_path / f"{states}.sto", header=header, in_degrees=in_degrees)
         with pytest.raises(ValueError, match=words):
-            load_moco_trajectory(tmp_path / "wrong.sto")
+            load_moco_trajectory(tmp_path / f"{states}.sto")
     with pytest.raises(ValueError, match=r"the entry 'nRows=2' of the header"):
         mq.data.save_table(table, tmp_path / "again.sto", header={"nRows": 2})

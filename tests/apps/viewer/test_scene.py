@@ -29,12 +29,18 @@ def shoulder():
     return load_model(SHOULDER, "quaternion")
 
 
+def drawn(line):
+    """The lengths of lines in poses."""
+    return np.linalg.norm(np.diff(line, axis=1), axis=-1).sum(axis=-1)
+
+
 def test_lines_are_those_of_the_stick_figure_and_as_long_as_the_paths(shoulder, rng):
     q = shoulder.system.random(12, rng)
     lines, lengths = polylines(shoulder, q), path_lengths(shoulder, q)
     for k, muscle in enumerate(shoulder.muscles):
-        drawn = np.linalg.norm(np.diff(lines[k], axis=1), axis=-1).sum(axis=-1)
-        np.testing.assert_allclose(drawn, lengths[:, k], rtol=0.05)  # a curve on a surface is a few straight pieces
+        np.testing.assert_allclose(
+            drawn(lines[k]), lengths[:, k], rtol=0.05
+        )  # a curve on a surface is a few straight pieces
         single = stick_figure(shoulder, q[3]).muscles[muscle.name]
         own = lines[k][3]
         kept = np.r_[True, np.linalg.norm(np.diff(own, axis=0), axis=-1) > 1e-12]
@@ -58,35 +64,28 @@ def test_the_camera_sees_the_whole_motion():
     assert moving.size == still.size  # muscles stay as thick
 
 
+def wrapped(wrap, ground, end):
+    """A hinge with a muscle over a surface of the ground."""
+    path = mq.muscle.MusclePath((*(PathPoint("ground", p) for p in ground), PathPoint("end", end)), wraps=(wrap,))
+    return mq.Model(mq.ArticulatedSystem((on_hinge("end"),)), (mq.Muscle("m", path),))
+
+
 @pytest.mark.parametrize("turn", [60.0, 140.0, 230.0])
 def test_lines_follow_a_cylinder_evenly_beyond_half_a_turn(turn):
-    end = on_hinge("end")
-    path = PathPoint("ground", (1.2, -0.2, 0.0)), PathPoint("end", (0.0, 1.7, 0.4))
-    muscle = mq.Muscle("m", mq.muscle.MusclePath(path, wraps=(WrapCylinder(body="ground", radius=1.0, quadrant="+y"),)))
-    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.radians([[turn]])
+    cylinder = WrapCylinder(body="ground", radius=1.0, quadrant="+y")
+    model, q = wrapped(cylinder, [(1.2, -0.2, 0.0)], (0.0, 1.7, 0.4)), np.radians([[turn]])
     (line,) = polylines(model, q)
     on = line[0][1:-1]  # without the ends
     np.testing.assert_allclose(np.hypot(on[:, 0], on[:, 1]), 1.0, atol=1e-12)
     steps = np.linalg.norm(np.diff(on, axis=0), axis=-1)
     np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
-    drawn = np.linalg.norm(np.diff(line[0], axis=0), axis=-1).sum()
-    np.testing.assert_allclose(drawn, path_lengths(model, q[0])[0], rtol=5e-3)
+    np.testing.assert_allclose(drawn(line), path_lengths(model, q)[:, 0], rtol=5e-3)
 
 
 def test_lines_around_a_surface_between_points_that_stand_still():
-    end = on_hinge("end")
-    path = [
-        PathPoint("ground", (-0.2, 0.02, 0.0)),
-        PathPoint("ground", (0.2, 0.02, 0.0)),
-        PathPoint("end", (0.3, 0, 0)),
-    ]
-    muscle = mq.Muscle(
-        "m", mq.muscle.MusclePath(tuple(path), wraps=(WrapSphere(body="ground", radius=0.1, points=(0, 1)),))
-    )
-    model, q = mq.Model(mq.ArticulatedSystem((end,)), (muscle,)), np.zeros((3, 1))
-    (line,) = polylines(model, q)
-    drawn = np.linalg.norm(np.diff(line, axis=1), axis=-1).sum(axis=-1)
-    np.testing.assert_allclose(drawn, path_lengths(model, q)[:, 0], rtol=5e-3)
+    ball = WrapSphere(body="ground", radius=0.1, points=(0, 1))
+    model, q = wrapped(ball, [(-0.2, 0.02, 0.0), (0.2, 0.02, 0.0)], (0.3, 0, 0)), np.zeros((3, 1))
+    np.testing.assert_allclose(drawn(polylines(model, q)[0]), path_lengths(model, q)[:, 0], rtol=5e-3)
 
 
 def test_pieces_run_from_point_to_point(rng):
@@ -270,14 +269,15 @@ def without_shapes(model):
 def test_bodies_without_shapes_get_bones_of_the_library_and_ghosts_of_their_surfaces():
     """The library's shoulder, without its shapes, shows them again; a larger one shows larger bones."""
     model = load_model("thoracoscapular")
-    own, bare = Scene(model, model.start, (GEOMETRY,)), Scene(without_shapes(model), model.start)
+    without = without_shapes(model)
+    own, bare = Scene(model, model.start, (GEOMETRY,)), Scene(without, model.start)
     assert own.ghosts == []
     assert {part.body for part in bare.ghosts} == {wrap.body for muscle in model.muscles for wrap in muscle.path.wraps}
     assert [part.body for part in bare.bones] == [part.body for part in own.bones]
     for found, expected in zip(bare.bones, own.bones, strict=True):
         np.testing.assert_allclose(found.mesh.vertices, expected.mesh.vertices, atol=1e-12)
-    large = tuple(replace(b, position=tuple(1.2 * x for x in b.position)) for b in without_shapes(model).system.bodies)
-    scaled = Scene(Model(replace(without_shapes(model).system, bodies=large)), model.start)
+    large = tuple(replace(b, position=tuple(1.2 * x for x in b.position)) for b in without.system.bodies)
+    scaled = Scene(Model(replace(without.system, bodies=large)), model.start)
     for found, expected in zip(scaled.bones, own.bones, strict=True):
         np.testing.assert_allclose(found.mesh.vertices, 1.2 * expected.mesh.vertices, atol=1e-12)
 
