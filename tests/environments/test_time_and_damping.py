@@ -12,19 +12,16 @@ from myoquat.muscle import ActivationDynamics, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.forces import PrescribedForce
 from myoquat.muscle.laws import DeGrooteFregly2016, PathSpring
+from tests.bodies import on_hinge
 
 H, INERTIA = 0.002, 0.1
 NOTHING = (Constant(0.0),) * 3
 
 
-def rod(forces=(), inputs=(), motors=("motor",), damping=0.0, rotor=0.0):
-    joint = mq.joints.RevoluteJoint((0, 1, 0))
-    body = mq.Body("rod", "ground", joint, mass=1.0, inertia=(INERTIA,) * 3 + (0.0,) * 3, damping=damping,
-                   rotor_inertia=rotor)  # fmt: skip
-    actuators = tuple(
-        CoordinateActuator(name, "rod.angle", optimal_force=1.0, lower=-1.0, upper=1.0) for name in motors
-    )
-    return mq.Model(mq.ArticulatedSystem((body,)), forces=forces, actuators=actuators, inputs=inputs)
+def rod(forces=(), damping=0.0, rotor=0.0):
+    body = on_hinge("rod", "y", inertia=INERTIA, damping=damping, rotor_inertia=rotor)
+    motor = CoordinateActuator("motor", "rod.angle", optimal_force=1.0, lower=-1.0, upper=1.0)
+    return mq.Model(mq.ArticulatedSystem((body,)), forces=forces, actuators=(motor,))
 
 
 def task(model, **options):

@@ -61,6 +61,12 @@ def rollout(env, seeds, rows, steps=15):
     return [np.asarray(x) for x in found]
 
 
+def begun(task=POSE, n=2, **options):
+    envs = VectorEnvironment(task, n, **options)
+    envs.reset(seed=0)
+    return envs
+
+
 def run_through(envs, n=2):
     """What the last step of an episode returns."""
     return [envs.step(np.zeros((n, 3))) for _ in range(POSE.horizon)][-1]
@@ -119,8 +125,7 @@ def test_the_vector_environment_is_as_gymnasium_asks():
 
 def test_rewards_of_poses_are_those_of_the_formula():
     """MyoSuite 3.0, `pose_reward`: -d + 4 ([d < t] + [d < 1.5 t]) - 50 [d > 2 pi] - |a| / m."""
-    envs = VectorEnvironment(replace(POSE, threshold=0.5), 32, autoreset="disabled")
-    envs.reset(seed=0)
+    envs = begun(replace(POSE, threshold=0.5), 32, autoreset="disabled")
     seen, reward, _, _, infos = envs.step(np.full((32, 3), 0.2))
     d, a = np.abs(seen[:, 2]), seen[:, 3:]
     expected = -d + 4.0 * ((d < 0.5) + 1.0 * (d < 0.75)) - np.linalg.norm(a, axis=1) / 2
@@ -140,8 +145,7 @@ def test_points_out_of_reach_end_the_episode_from_the_third_action_on():
 
 
 def test_next_step_begins_ended_states_in_place_of_a_step():
-    envs = VectorEnvironment(POSE, 2)
-    envs.reset(seed=0)
+    envs = begun()
     assert run_through(envs)[3].all()
     seen, reward, _, truncated, infos = envs.step(np.ones((2, 3)))
     assert reward.tolist() == [0.0, 0.0]
@@ -164,8 +168,7 @@ def test_same_step_returns_the_last_observation_apart():
 
 
 def test_disabled_resets_wait_for_a_mask():
-    envs = VectorEnvironment(POSE, 2, autoreset="disabled")
-    envs.reset(seed=0)
+    envs = begun(autoreset="disabled")
     last, *_ = run_through(envs)
     with pytest.raises(ValueError, match=r"states \[0, 1\] have ended"):
         envs.step(np.zeros((2, 3)))
@@ -177,8 +180,7 @@ def test_disabled_resets_wait_for_a_mask():
 
 
 def test_numbers_of_the_model_are_drawn_within_their_ranges():
-    envs = VectorEnvironment(POSE, 200, randomize=VARIED)
-    envs.reset(seed=0)
+    envs = begun(n=200, randomize=VARIED)
     drawn = dict(zip(envs.varied, envs.episodes.p.T, strict=True))
     assert set(drawn) == {"bodies.rod.mass", "muscles.upper.max_isometric_force", "muscles.lower.max_isometric_force"}
     for name, values in drawn.items():
@@ -200,8 +202,7 @@ def test_formulas_evaluated_in_numpy_agree_with_compiled_ones():
 
 
 def test_states_that_fail_end():
-    envs = VectorEnvironment(POSE, 2, autoreset="disabled")
-    envs.reset(seed=0)
+    envs = begun(autoreset="disabled")
     envs.episodes.x[1, 1] = 1e12  # [rad/s]
     seen, reward, terminated, _, infos = envs.step(np.zeros((2, 3)))
     assert np.isfinite(seen).all()  # of the last good state

@@ -31,7 +31,7 @@ from myoquat.dynamics import inverse
 from myoquat.joints.multibody.state import integrate
 from myoquat.kernels import as_array, as_casadi_vector, symbols_casadi
 from myoquat.muscle import states
-from tests.bodies import on_ball, on_hinge
+from tests.bodies import on_ball
 
 
 def rate(point):
@@ -41,6 +41,7 @@ def rate(point):
 CART = Equations(("x", "v"), ("force",), rate)
 REST = {"x": 0.0, "v": 0.0}
 SQUARE = OwnGoal(lambda point: point["force"] ** 2, name="effort")
+STEEP = OwnGoal(lambda point: np.cosh(point["force"]))
 
 
 def cart(**changes):
@@ -208,15 +209,14 @@ def test_infeasible_problem_names_the_constraint():
 
 
 def test_iterations_run_out_with_a_reason():
-    solution = cart(goals=(OwnGoal(lambda point: np.cosh(point["force"])),)).solve(solver=Ipopt(max_iterations=1))
+    solution = cart(goals=(STEEP,)).solve(solver=Ipopt(max_iterations=1))
     assert solution.status is SolutionStatus.ITERATIONS
 
 
 def test_an_objective_without_bound_is_named():
     """The farther the better, with a force of any size: IPOPT itself gives up at its number of iterations."""
     far = OwnEndGoal(lambda first, last, duration: -last["x"], name="far")
-    cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
-    problem = Problem(cart, 1.0, (far,), intervals=2, initial={"x": 0.0, "v": 0.0}, transcription="midpoint")
+    problem = cart(goals=(far,), intervals=2, final={}, transcription="midpoint")
     solution = problem.solve(solver=Ipopt(max_iterations=40))
     assert solution.status is SolutionStatus.UNBOUNDED
     assert "the objective falls without bound" in solution.explain()
@@ -323,21 +323,13 @@ def test_two_link_has_the_optimum_of_casadi_alone():
     assert np.allclose(np.abs(np.sum(x[: 14 * (n + 1)].reshape(-1, 14)[:, :4] * ours.q[:, :4], axis=1)), 1, atol=1e-9)
 
 
-def swing():
-    rod = on_hinge("rod", "y", "angle", center_of_mass=(0, 0, -0.5), inertia=0.001)
-    rest = {"angle": 0.0, "angle_dot": 0.0}, {"angle": 1.5, "angle_dot": 0.0}
-    return Problem(
-        mq.ArticulatedSystem((rod,)), 1.0, (Effort(),), 6, torques=("angle_dot",), initial=rest[0], final=rest[1]
-    )
-
-
 def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate(interruptible):
     def interrupt(progress):
         if progress.iteration == 3:
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    solution = swing().solve(watch=interrupt)
+    solution = cart(goals=(STEEP,)).solve(watch=interrupt)
     assert solution.status is SolutionStatus.INTERRUPTED
     assert solution.iterations == 3
     assert signal.getsignal(signal.SIGINT) is before
@@ -345,7 +337,7 @@ def test_an_interrupt_from_the_keyboard_keeps_the_last_iterate(interruptible):
 
 def test_problems_of_one_structure_share_their_kernels():
     """Trials that begin at other times, with other motions and durations."""
-    model = mq.load_model("two_link")
+    model = arm()
     kernels = set()
     for start, duration in ((0.0, 0.2), (0.3, 0.4)):
         time = np.linspace(start, start + duration, 5)
@@ -357,12 +349,10 @@ def test_problems_of_one_structure_share_their_kernels():
 
 def test_plots_show_the_motion_and_the_controls():
     """Of a model with muscles activations and torques, of a cart by its own equations all unknowns."""
-    model = mq.load_model("two_link")
+    model = arm()
     still = {"q": model.start, "u": np.zeros(model.system.nu)}
     moved = Problem(model, 0.1, (Effort(),), 2, torques={"A.omega_x": 50.0}, initial=still).solve()
     titles = [axis.get_title(loc="left") for axis in moved.plot().axes if axis.get_visible()]
     assert {"controls", "activations"} <= {title.partition(",")[0].partition(" (")[0] for title in titles}
-    cart = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"]))
-    rest = {"initial": {"x": 0.0, "v": 0.0}, "final": {"x": 1.0, "v": 0.0}}
-    states, controls = Problem(cart, 1.0, (Effort(),), 4, **rest).solve().plot().axes
+    states, controls = cart(goals=(Effort(),)).solve().plot().axes
     assert [line.get_label() for line in (*states.lines, *controls.lines)] == ["x", "v", "force"]

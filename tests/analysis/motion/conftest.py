@@ -1,6 +1,6 @@
 """A leg with a free pelvis for recorded motions: hips of three turns, a knee that drives a patella, an ankle."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,29 +72,19 @@ def ball_leg(leg) -> Model:
     return leg.with_rotations("quaternion")
 
 
-@dataclass
-class Recording:
-    """Random motions of a model and what its markers would show."""
-
-    model: Model
-
-    def motion(self, rng: Any, frames: int = 200, speed: float = 3.0, rate: float = 100.0) -> Motion:
-        """Quaternions wander over the whole sphere, hinges within their ranges, couplers followed."""
-        system, time = self.model.system, np.arange(frames) / rate
-        names, u_names = system.coordinate_names, system.velocity_names
-        q = np.tile(self.model.start, (frames, 1))
-        phases, waves = rng.uniform(0, 6, (3, system.nu)), rng.normal(size=(3, system.nu)) * speed
-        for k in range(1, frames):
-            u = sum(waves[i] * np.sin((i + 1) * 2 * time[k] + phases[i]) for i in range(3))
-            u[[i for i, n in enumerate(u_names) if "toe" in n]] = 0.0
-            q[k] = system.integrate(q[k - 1], u / rate)
-        q[:, names.index("shank_angle")] = -1 + 0.9 * np.sin(7 * time)
-        follow(self.model.couplers, self.model.system, q)
-        return Motion(system, time, q)
-
-    def markers(self, motion: Motion, noise: float = 0.0, rng: Any = None) -> Markers:
-        """Where the markers are, with errors of a standard deviation [m] in each direction."""
-        return shown(self.model, motion, noise, rng)
+def wandering(model: Model, rng: Any, frames: int = 200, speed: float = 3.0) -> Motion:
+    """Quaternions wander over the whole sphere, hinges within their ranges, couplers followed, at 100 Hz."""
+    system, time = model.system, np.arange(frames) / 100
+    names, u_names = system.coordinate_names, system.velocity_names
+    q = np.tile(model.start, (frames, 1))
+    phases, waves = rng.uniform(0, 6, (3, system.nu)), rng.normal(size=(3, system.nu)) * speed
+    for k in range(1, frames):
+        u = sum(waves[i] * np.sin((i + 1) * 2 * time[k] + phases[i]) for i in range(3))
+        u[[i for i, n in enumerate(u_names) if "toe" in n]] = 0.0
+        q[k] = system.integrate(q[k - 1], u / 100)
+    q[:, names.index("shank_angle")] = -1 + 0.9 * np.sin(7 * time)
+    follow(model.couplers, system, q)
+    return Motion(system, time, q)
 
 
 def shown(model: Model, motion: Any, noise: float = 0.0, rng: Any = None) -> Markers:
@@ -113,8 +103,3 @@ def felt(model: Model, motion: Motion, sensors: Any, noise: float = 0.0) -> Orie
         turns = quaternion_exp(noise * rng.normal(size=(len(motion.time), 3)))
         rows.append(quaternion_multiply(quaternion_from_matrix(R), turns))
     return Orientations(motion.time, tuple(sensor.name for sensor in sensors), np.stack(rows, axis=1))
-
-
-@pytest.fixture(scope="session")
-def recording():
-    return Recording

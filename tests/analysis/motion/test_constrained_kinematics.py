@@ -31,7 +31,7 @@ from tests.analysis.motion.conftest import felt, shown
 from tests.bodies import on_ball, on_hinge
 
 X, Y, Z = (tuple(row) for row in np.eye(3).tolist())
-FRAMES, RATE, NOISE = 40, 100.0, 0.01
+RATE, NOISE = 100.0, 0.01
 SENSORS = (Sensor("first", "upper", (0.6, 0.0, 0.8, 0.0)), Sensor("second", "lower", (1.0, 0.0, 0.0, 0.0)))
 
 
@@ -101,15 +101,21 @@ def model(request):
 
 
 @cache
-def motion_of(model, frames=FRAMES):
+def motion_of(model):
     """A motion on the constraints."""
-    rng, system, time = np.random.default_rng(8), model.system, np.arange(frames) / RATE
+    rng, system, time = np.random.default_rng(8), model.system, np.arange(40) / RATE
     q = assemble(model, system.integrate(model.start, rng.normal(size=system.nu) * 0.3))
     waves, found = rng.normal(size=(2, system.nu)), [q]
     for t in time[1:]:
         u = waves[0] * np.sin(9 * t) + waves[1] * np.cos(5 * t)
         found.append(assemble(model, system.integrate(found[-1], u / RATE)))
     return Motion(system, time, np.array(found))
+
+
+def recorded(noise=NOISE):
+    """The girdle, and what its markers show of a motion."""
+    model = built(girdle)
+    return model, shown(model, motion_of(model), noise)
 
 
 def violation(model, motion):
@@ -170,9 +176,7 @@ def test_no_direction_along_the_constraints_lowers_the_cost(model):
 
 
 def test_constraints_that_are_said_twice_change_nothing():
-    model = built(girdle)
-    motion = motion_of(model)
-    markers = shown(model, motion, NOISE)
+    model, markers = recorded()
     rod = Distance("upper", "lower", (0.02, 0.01, 0.15), (0.0, 0.02, 0.35), distance=0.3, name="implied")
     twice = replace(model, constraints=(*model.constraints, rod, replace(model.constraints[0], name="again")))
     once, both = inverse_kinematics(model, markers), inverse_kinematics(twice, markers)
@@ -183,9 +187,7 @@ def test_constraints_that_are_said_twice_change_nothing():
 
 def test_bounds_and_constraints_hold_together():
     """Clamped coordinates at their bounds, where the forces of the constraint decide whether they are pressed."""
-    model = built(girdle)
-    motion = motion_of(model)
-    markers = shown(model, motion, 0.02)
+    model, markers = recorded(0.02)
     free = inverse_kinematics(model, markers)
     clamped = ("protraction", "b")
     columns = [model.system.coordinate_names.index(name) for name in clamped]
@@ -215,9 +217,7 @@ def test_bounds_and_constraints_hold_together():
 
 def test_a_weight_makes_a_constraint_a_task():
     """The gradient of the weighted sum vanishes, the weight pulls the error down, and infinity is the exact one."""
-    model = built(girdle)
-    motion = motion_of(model)
-    markers = shown(model, motion, NOISE)
+    model, markers = recorded()
     exact = inverse_kinematics(model, markers, constraint_weight=np.inf)
     errors = []
     for weight in (1.0, 100.0, 1e4):
@@ -254,8 +254,8 @@ def test_a_coordinate_may_depend_on_several():
 @pytest.mark.parametrize("smoothed", [lambda fit: smooth(fit, 6.0), lambda fit: smooth_angles(fit, 6.0)])
 def test_smoothed_motions_stay_on_the_constraints(smoothed):
     """phi vanishes to second order along q + u s + udot s^2 / 2."""
-    model = built(girdle)
-    fit = inverse_kinematics(model, shown(model, motion_of(model), NOISE))
+    model, markers = recorded()
+    fit = inverse_kinematics(model, markers)
     moving = smoothed(fit)
     assert violation(model, moving) < 1e-10
     h = 1e-4
@@ -275,25 +275,22 @@ def test_a_motion_of_a_file_is_reported_and_moved_onto_the_constraints():
 
 def test_nothing_is_undetermined_that_a_constraint_ties():
     """Markers on the scapula alone: the clavicle follows, but for its turn about the line to the point."""
-    model = built(girdle)
-    motion = motion_of(model)
-    markers = shown(model, motion, NOISE).select(["lower0", "lower1", "lower2"])
+    model, markers = recorded()
+    markers = markers.select(["lower0", "lower1", "lower2"])
     assert inverse_kinematics(model, markers).undetermined() == ()
     free = inverse_kinematics(replace(model, constraints=()), markers).undetermined()
     assert set(free) == {"protraction_dot", "elevation_dot"}
 
 
 def test_markers_are_placed_and_sizes_found_on_the_constraints():
-    model = built(girdle)
-    motion = motion_of(model)
-    markers = shown(model, motion, 0.002)
+    model, markers = recorded(0.002)
     _, pose = place_markers(model, markers.between(0.0, 0.05))
     assert violation(model, pose) < 1e-10
     found = estimate_scale(model, markers, {"lower": {"lower": "XYZ"}}, prior=ScalePrior(0.002, offset_deviation=0.001))
     assert found.converged
     assert violation(found.model, found.motion) < 1e-10
     assert abs(found.factors["lower"] - 1) < 0.1
-    exact = estimate_scale(model, shown(model, motion), {"lower": {"lower": "XYZ"}}, prior=ScalePrior(1e-5))
+    exact = estimate_scale(model, recorded(0.0)[1], {"lower": {"lower": "XYZ"}}, prior=ScalePrior(1e-5))
     assert abs(exact.factors["lower"] - 1) < 1e-4
     assert violation(exact.model, exact.motion) < 1e-10
 
@@ -325,10 +322,10 @@ answer = [[c.getName() for c in coordinates], rows]
 
 @pytest.fixture
 def folder(tmp_path):
-    """The girdle, and what its markers show of a motion, as files."""
-    model = built(girdle)
+    """Of the girdle, as files."""
+    model, markers = recorded()
     model.save(tmp_path / "girdle.osim")
-    shown(model, motion_of(model), NOISE).save(tmp_path / "seen.trc")
+    markers.save(tmp_path / "seen.trc")
     return tmp_path
 
 

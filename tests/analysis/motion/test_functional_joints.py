@@ -16,6 +16,7 @@ from myoquat.joints import quaternion_exp, rotation_matrix
 
 PELVIS, THIGH = ("p1", "p2", "p3", "p4"), ("t1", "t2", "t3", "t4")
 AXIS = np.array([0.1, 0.2, 1.0]) / np.linalg.norm([0.1, 0.2, 1.0])
+HINGE = np.sin(np.arange(120) / 20)[:, None] * AXIS
 
 
 def rotate(turns, x):
@@ -61,8 +62,7 @@ def test_a_center_is_exact_without_noise_and_with_gaps(method, seed):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_an_axis_is_exact_without_noise(seed):
     rng = np.random.default_rng(seed)
-    angles = np.sin(np.arange(120) / 20)
-    markers, center, whole = trial(rng, turns=angles[:, None] * AXIS)
+    markers, center, whole = trial(rng, turns=HINGE)
     found = mo.joint_axis(markers, PELVIS, THIGH)
     axis = rotate(whole, AXIS)
     along = np.cross(found.directions, axis)
@@ -131,7 +131,7 @@ def test_one_marker_on_the_distal_segment_is_enough_for_a_sphere():
 def test_errors_say_what_is_missing():
     rng = np.random.default_rng(8)
     markers, _, _ = trial(rng)
-    hinge, _, _ = trial(rng, turns=np.sin(np.arange(120) / 20)[:, None] * AXIS)
+    hinge, _, _ = trial(rng, turns=HINGE)
     stiff, _, _ = trial(rng, turns=np.zeros((120, 3)))
     line = mo.Markers([0.0, 0.1, 0.2], ("a", "b", "c"), np.arange(27.0).reshape(3, 3, 3))
     hidden = markers.positions.copy()
@@ -155,8 +155,7 @@ def test_errors_say_what_is_missing():
 @pytest.mark.parametrize("method", ["score", "sara"])
 def test_the_command_adds_the_center_to_a_file(method, tmp_path):
     rng = np.random.default_rng(9)
-    turns = np.sin(np.arange(120) / 20)[:, None] * AXIS if method == "sara" else None
-    markers, center, whole = trial(rng, turns=turns)
+    markers, center, whole = trial(rng, turns=HINGE if method == "sara" else None)
     markers.save(tmp_path / "moving.trc")
     arguments = ["center", "moving.trc", "with.trc", "--proximal", ",".join(PELVIS), "--distal", ",".join(THIGH)]
     arguments = [str(tmp_path / part) if part.endswith(".trc") else part for part in arguments]
@@ -169,8 +168,7 @@ def test_the_command_adds_the_center_to_a_file(method, tmp_path):
 @pytest.mark.parametrize("method", ["score", "sphere"])
 def test_a_center_needs_turns_that_noise_does_not_hide(method):
     """About a hinge, noise alone turns about the other axes, and where the center lies along it is not known."""
-    hinge = np.sin(np.arange(120) / 20)[:, None] * AXIS
-    markers, *_ = trial(np.random.default_rng(3), noise=5e-4, turns=hinge)
+    markers, *_ = trial(np.random.default_rng(3), noise=5e-4, turns=HINGE)
     with pytest.raises(ValueError, match="hides the turns about one axis: a center needs larger turns about two axes"):
         mo.joint_center(markers, PELVIS, THIGH, method=method)
 
@@ -212,8 +210,7 @@ def test_small_turns_bias_no_axis_and_no_sphere():
 
 
 def test_an_axis_needs_a_turn_that_noise_does_not_hide():
-    still = 0.002 * np.sin(np.arange(120) / 20)[:, None] * AXIS
-    markers, *_ = trial(np.random.default_rng(3), noise=3e-3, turns=still)
+    markers, *_ = trial(np.random.default_rng(3), noise=3e-3, turns=0.002 * HINGE)
     with pytest.raises(ValueError, match="which hides the turn: an axis needs a larger one, or more frames"):
         mo.joint_axis(markers, PELVIS, THIGH)
 

@@ -11,6 +11,7 @@ from myoquat.dynamics import kinetic_energy, potential_energy
 from myoquat.joints import ArticulatedSystem, convert_coordinates, convert_velocities
 from myoquat.joints.kinematics import frame_jacobian, momentum
 from myoquat.muscle.forces.coordinates import CoordinateLimit
+from tests.analysis.motion.conftest import wandering
 
 
 @pytest.fixture(params=["leg", "ball_leg"])
@@ -83,9 +84,9 @@ def test_residuals_are_what_the_ground_would_have_to_give(model, rng):
     assert result.residuals().shape == (20, 6)
 
 
-def test_power_is_the_rate_of_energy(model, recording, rng):
+def test_power_is_the_rate_of_energy(model, rng):
     """Along a smooth motion: sum of joint powers + power of the loads = d(kinetic + potential energy)/dt."""
-    motion = smooth(recording(model).motion(rng, 200, speed=0.5))
+    motion = smooth(wandering(model, rng, 200, speed=0.5))
     loads = loads_on(motion, rng, ("foot",))
     result = inverse_dynamics_of_motion(model, motion, loads)
     poses = model.system.poses(motion.q)

@@ -13,7 +13,7 @@ from myoquat.data import Markers, Orientations
 from myoquat.joints.errors import ModelError
 from myoquat.joints.quaternion import random_quaternions
 from myoquat.muscle.coordinates import Coordinate
-from tests.analysis.motion.conftest import felt
+from tests.analysis.motion.conftest import felt, shown, wandering
 
 SENSORS = (
     Sensor("pelvis_imu", "pelvis", (1.0, 0.0, 0.0, 0.0)),
@@ -42,11 +42,10 @@ def test_rotation_vectors_up_to_half_a_turn(rng):
 
 
 @pytest.mark.parametrize("method", ["batch", "sequential"])
-def test_exact_markers_give_back_the_motion_through_every_lock(ball_leg, recording, rng, method):
+def test_exact_markers_give_back_the_motion_through_every_lock(ball_leg, rng, method):
     """Random quaternion motion around the whole sphere: recovered to 1e-9 rad, without a jump."""
-    play = recording(ball_leg)
-    motion = play.motion(rng)
-    fit = inverse_kinematics(ball_leg, play.markers(motion), method=method)
+    motion = wandering(ball_leg, rng)
+    fit = inverse_kinematics(ball_leg, shown(ball_leg, motion), method=method)
     assert fit.converged.all()
     assert np.abs(ball_leg.system.difference(motion.q, fit.q)).max() < 1e-9
     assert fit.marker_error.max() < 1e-9
@@ -55,8 +54,7 @@ def test_exact_markers_give_back_the_motion_through_every_lock(ball_leg, recordi
     assert fit.undetermined() == ()
 
 
-def test_the_first_frame_may_face_any_way(model, recording, rng):
-    play = recording(model)
+def test_the_first_frame_may_face_any_way(model, rng):
     for Q in random_quaternions(4, rng):
         q = model.start
         s = model.system.quaternion_slices()
@@ -64,8 +62,8 @@ def test_the_first_frame_may_face_any_way(model, recording, rng):
             q[s[0]] = Q
         else:
             q[:3] = Rotation.from_quat(np.roll(Q, -1)).as_euler("ZXY")
-        motion = replace(play.motion(rng, 2), q=np.tile(q, (2, 1)), time=np.array([0.0, 0.01]))
-        markers = play.markers(motion)
+        motion = replace(wandering(model, rng, 2), q=np.tile(q, (2, 1)), time=np.array([0.0, 0.01]))
+        markers = shown(model, motion)
         fit = inverse_kinematics(
             model, Markers(markers.time, markers.names, markers.positions + np.array([5.0, -3.0, 2.0]))
         )
@@ -73,10 +71,9 @@ def test_the_first_frame_may_face_any_way(model, recording, rng):
         assert fit.marker_error.max() < 1e-9
 
 
-def test_poses_are_those_of_an_independent_optimizer(leg, recording, rng):
+def test_poses_are_those_of_an_independent_optimizer(leg, rng):
     """SciPy's trust-region solver on angles, its residuals from the system's poses."""
-    play = recording(leg)
-    markers = play.markers(play.motion(rng, 3, speed=0.5), noise=0.01, rng=rng)
+    markers = shown(leg, wandering(leg, rng, 3, speed=0.5), noise=0.01, rng=rng)
     weights = {m.name: float(rng.uniform(0.2, 3)) for m in leg.markers}
     fit = inverse_kinematics(leg, markers, weights)
     w = np.sqrt([weights[m.name] for m in leg.markers])[:, None]
@@ -101,13 +98,12 @@ def test_poses_are_those_of_an_independent_optimizer(leg, recording, rng):
         assert fit.cost[k] <= 2 * found.cost * (1 + 1e-9)
 
 
-def test_noise_is_what_the_covariance_says(ball_leg, recording, rng):
+def test_noise_is_what_the_covariance_says(ball_leg, rng):
     """800 frames of one pose with 1 mm in each direction: variances of all velocities within 10 % on the whole."""
-    play = recording(ball_leg)
-    one = play.motion(rng, 2)
+    one = wandering(ball_leg, rng, 2)
     n = 800
     motion = replace(one, time=np.arange(n) / 100.0, q=np.tile(one.q[-1], (n, 1)))
-    fit = inverse_kinematics(ball_leg, play.markers(motion, noise=1e-3, rng=rng), weights={"pelvis0": 3.0})
+    fit = inverse_kinematics(ball_leg, shown(ball_leg, motion, noise=1e-3, rng=rng), weights={"pelvis0": 3.0})
     names, C = fit.covariance(1e-3)
     free = [ball_leg.system.velocity_names.index(name) for name in names]
     away = ball_leg.system.difference(motion.q, fit.q)[:, free]
@@ -117,9 +113,8 @@ def test_noise_is_what_the_covariance_says(ball_leg, recording, rng):
     assert np.abs(away.mean(axis=0)).max() < 5 * np.sqrt(said.max() / n)
 
 
-def test_sensors_alone_give_rotations(ball_leg, recording, rng):
-    play = recording(ball_leg)
-    motion = play.motion(rng, 100)
+def test_sensors_alone_give_rotations(ball_leg, rng):
+    motion = wandering(ball_leg, rng, 100)
     fit = inverse_kinematics(ball_leg, felt(ball_leg, motion, SENSORS), sensors=SENSORS)
     rotations = [i for i, n in enumerate(ball_leg.system.velocity_names) if not n.startswith("pelvis.v_")]
     assert np.abs(ball_leg.system.difference(motion.q, fit.q)[:, rotations]).max() < 1e-8
@@ -132,14 +127,13 @@ def test_sensors_alone_give_rotations(ball_leg, recording, rng):
 # ---- what is missing, held, bounded ------------------------------------------------------------------------------
 
 
-def test_missing_markers_and_empty_frames(model, recording, rng):
-    play = recording(model)
-    motion = play.motion(rng, 60, speed=1.0)
-    x = play.markers(motion).positions.copy()
+def test_missing_markers_and_empty_frames(model, rng):
+    motion = wandering(model, rng, 60, speed=1.0)
+    x = shown(model, motion).positions.copy()
     for k in range(x.shape[1]):
         x[rng.random(60) < 0.2, k] = np.nan
     x[20:23] = np.nan
-    fit = inverse_kinematics(model, Markers(motion.time, play.markers(motion).names, x))
+    fit = inverse_kinematics(model, Markers(motion.time, shown(model, motion).names, x))
     assert np.flatnonzero(fit.empty).tolist() == [20, 21, 22]
     full = ~fit.empty
     assert fit.converged[full].all()
@@ -149,9 +143,8 @@ def test_missing_markers_and_empty_frames(model, recording, rng):
     assert np.isfinite(fit.q).all()
 
 
-def test_locked_coordinates_keep_their_start_and_couplers_hold(model, recording, rng):
-    play = recording(model)
-    markers = play.markers(play.motion(rng, 50, speed=1.0), noise=0.01, rng=rng)
+def test_locked_coordinates_keep_their_start_and_couplers_hold(model, rng):
+    markers = shown(model, wandering(model, rng, 50, speed=1.0), noise=0.01, rng=rng)
     fit = inverse_kinematics(model, markers)
     names = model.system.coordinate_names
     q = dict(zip(names, fit.q.T, strict=True))
@@ -165,9 +158,8 @@ def test_locked_coordinates_keep_their_start_and_couplers_hold(model, recording,
     assert (knee.q[:, names.index("shank_angle")] == 0).all()
 
 
-def test_all_angles_of_a_ball_can_be_locked_together(ball_leg, recording, rng):
-    play = recording(ball_leg)
-    markers = play.markers(play.motion(rng, 20), noise=0.01, rng=rng)
+def test_all_angles_of_a_ball_can_be_locked_together(ball_leg, rng):
+    markers = shown(ball_leg, wandering(ball_leg, rng, 20), noise=0.01, rng=rng)
     fit = inverse_kinematics(ball_leg, markers, locked=["flexion", "adduction", "rotation"])
     s = ball_leg.system.quaternion_slices()[1]
     np.testing.assert_allclose(fit.q[:, s], np.tile([1.0, 0, 0, 0], (20, 1)), atol=1e-14)
@@ -175,10 +167,9 @@ def test_all_angles_of_a_ball_can_be_locked_together(ball_leg, recording, rng):
         inverse_kinematics(ball_leg, markers, locked=["flexion"])
 
 
-def test_clamped_coordinates_stay_in_their_range_at_the_constrained_optimum(model, recording, rng):
+def test_clamped_coordinates_stay_in_their_range_at_the_constrained_optimum(model, rng):
     """Beyond the range the cost falls towards it, and nothing else can improve: the gradient on the rest is zero."""
-    play = recording(model)
-    markers = play.markers(play.motion(rng, 60, speed=1.0), noise=0.01, rng=rng)
+    markers = shown(model, wandering(model, rng, 60, speed=1.0), noise=0.01, rng=rng)
     narrow = replace(model, coordinates=(Coordinate("shank_angle", (-1.2, -0.6), clamped=True), *model.coordinates[1:]))
     fit = inverse_kinematics(narrow, markers)
     knee = fit.q[:, model.system.coordinate_names.index("shank_angle")]
@@ -198,11 +189,10 @@ def test_clamped_coordinates_stay_in_their_range_at_the_constrained_optimum(mode
     assert wide.q[:, model.system.coordinate_names.index("shank_angle")].max() > -0.5
 
 
-def test_coordinate_tasks_pull(model, recording, rng):
+def test_coordinate_tasks_pull(model, rng):
     """A task of great weight is met, that of a small one hardly moves anything, also for angles of a quaternion."""
-    play = recording(model)
-    motion = play.motion(rng, 30, speed=0.3)
-    markers = play.markers(motion)
+    motion = wandering(model, rng, 30, speed=0.3)
+    markers = shown(model, motion)
     wanted = {"adduction": 0.2 + 0.1 * np.sin(motion.time * 9), "foot_angle": -0.3, "ty": 0.05}
     tight = inverse_kinematics(model, markers, dict.fromkeys(wanted, 1e5), coordinates=wanted)
     assert np.abs(tight.task_error).max() < 1e-4
@@ -213,9 +203,8 @@ def test_coordinate_tasks_pull(model, recording, rng):
     assert loose.converged.all()
 
 
-def test_results_as_tables(ball_leg, recording, rng):
-    play = recording(ball_leg)
-    fit = inverse_kinematics(ball_leg, play.markers(play.motion(rng, 30)))
+def test_results_as_tables(ball_leg, rng):
+    fit = inverse_kinematics(ball_leg, shown(ball_leg, wandering(ball_leg, rng, 30)))
     assert list(fit.errors().columns) == [m.name for m in ball_leg.markers]
     part = fit.between(0.1, 0.2)
     assert len(part.cost) == len(part.time) == len(part.marker_rms) == 11
@@ -225,9 +214,8 @@ def test_results_as_tables(ball_leg, recording, rng):
 # ---- bad input ---------------------------------------------------------------------------------------------------
 
 
-def test_wrong_input(leg, ball_leg, recording, rng):
-    play = recording(leg)
-    markers = play.markers(play.motion(rng, 4))
+def test_wrong_input(leg, ball_leg, rng):
+    markers = shown(leg, wandering(leg, rng, 4))
     shifted = Orientations(markers.time + 1, ("thigh_imu",), np.tile([1.0, 0, 0, 0], (4, 1, 1)))
     strangers = Markers(markers.time, ("x", "y"), markers.positions[:, :2])
     cases = [
@@ -256,9 +244,8 @@ def test_wrong_input(leg, ball_leg, recording, rng):
         replace(leg, couplers=(*leg.couplers, back))
 
 
-def test_names_that_the_model_lacks_are_reported_with_the_nearest(leg, recording, rng):
-    play = recording(leg)
-    markers = play.markers(play.motion(rng, 4, speed=0.2))
+def test_names_that_the_model_lacks_are_reported_with_the_nearest(leg, rng):
+    markers = shown(leg, wandering(leg, rng, 4, speed=0.2))
     renamed = Markers(markers.time, ("pelvs0", *markers.names[1:]), markers.positions)
     with pytest.warns(MotionWarning, match=r"no such marker: 'pelvs0' \(nearest: pelvis0"):
         fit = inverse_kinematics(leg, renamed)

@@ -23,6 +23,7 @@ from myoquat.joints.sequences import euler_from_quaternion, quaternion_from_eule
 from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coordinate, Coupler
+from tests.analysis.motion.conftest import shown, wandering
 from tests.bodies import on_hinge
 
 RATE = 100.0
@@ -144,10 +145,9 @@ def exact(frame, time, a, b, c):
     return np.concatenate([u, w], axis=1), np.concatenate(rates, axis=1)
 
 
-def test_speeds_of_a_model_belong_to_its_poses(ball_leg, recording, rng):
+def test_speeds_of_a_model_belong_to_its_poses(ball_leg, rng):
     """Integrating u from frame to frame gives the poses back."""
-    play = recording(ball_leg)
-    found = smooth(play.motion(rng, 200, speed=1.0), model=ball_leg)
+    found = smooth(wandering(ball_leg, rng, 200, speed=1.0), model=ball_leg)
     system, h = ball_leg.system, found.time[1] - found.time[0]
     between = (found.u[:-1] + found.u[1:]) / 2 - h / 12 * (found.udot[1:] - found.udot[:-1])
     away = system.difference(system.integrate(found.q[:-1], h * between), found.q[1:])
@@ -159,10 +159,9 @@ def test_speeds_of_a_model_belong_to_its_poses(ball_leg, recording, rng):
     )
 
 
-def test_gaps_are_bridged_or_refused(ball_leg, recording, rng):
-    play = recording(ball_leg)
-    motion = play.motion(rng, 100, speed=0.3)
-    markers = play.markers(motion)
+def test_gaps_are_bridged_or_refused(ball_leg, rng):
+    motion = wandering(ball_leg, rng, 100, speed=0.3)
+    markers = shown(ball_leg, motion)
     x = markers.positions.copy()
     x[40:45] = np.nan
     fit = inverse_kinematics(ball_leg, Markers(markers.time, markers.names, x))

@@ -25,13 +25,14 @@ from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, Muscle, PathPoint, PrescribedInput, muscle_state_rates
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.laws import Millard2012
+from tests.analysis.motion.conftest import shown
 from tests.bodies import on_joint
 
 WANTED = "locked coordinates stay where the fit starts, away from their wanted values. 'toe_angle'"
 
 
 @pytest.fixture
-def folder(leg, recording, tmp_path):
+def folder(leg, tmp_path):
     """A leg, its slow walk and what its markers show."""
     flat = replace(leg, couplers=())
     flat.save(tmp_path / "leg.osim")
@@ -41,7 +42,7 @@ def folder(leg, recording, tmp_path):
     q[:, leg.system.coordinate_names.index("shank_angle")] -= 0.6
     motion = Motion(flat.system, t, q)
     motion.save(tmp_path / "walk.mot")
-    recording(flat).markers(motion, 0.002, np.random.default_rng(3)).save(tmp_path / "walk.trc")
+    shown(flat, motion, 0.002, np.random.default_rng(3)).save(tmp_path / "walk.trc")
     tasks = "".join(f'<IKMarkerTask name="{m.name}"/>' for m in flat.markers[1:] if m.name != "thigh0")
     for name, text in (("ik.xml", IK.format(tasks=tasks)), ("id.xml", ID), ("jr.xml", REACTION), ("scale.xml", SCALE)):
         (tmp_path / name).write_text(text)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import ScalePrior, estimate_scale, scale_model
+from tests.analysis.motion.conftest import shown, wandering
 
 KNOWN = {"pelvis": 1.04, "thigh": 1.1, "shank": 0.93, "foot": 1.07}
 BODY_FACTORS = {name: {name: "XYZ"} for name in KNOWN}
@@ -20,12 +21,12 @@ def person_of(model, offsets):
 
 
 @pytest.fixture(scope="module")
-def study(ball_leg, recording):
+def study(ball_leg):
     """Hip and pelvis turn around the whole sphere, through every lock: true offsets, what was seen and estimated."""
     rng = np.random.default_rng(3)
     offsets = OFFSET * rng.normal(size=(len(ball_leg.markers), 3))
-    record = recording(person_of(ball_leg, offsets))
-    trial = record.markers(record.motion(rng, frames=150), NOISE, rng)
+    person = person_of(ball_leg, offsets)
+    trial = shown(person, wandering(person, rng, frames=150), NOISE, rng)
     trial.positions[10:40, 3] = np.nan
     return (
         offsets,
@@ -34,10 +35,10 @@ def study(ball_leg, recording):
     )
 
 
-def test_known_marker_positions(ball_leg, recording, rng):
+def test_known_marker_positions(ball_leg, rng):
     """Where the marker positions on the bodies are known, all factors come out within 0.1 % from 1 mm of noise."""
-    record = recording(person_of(ball_leg, np.zeros((len(ball_leg.markers), 3))))
-    trial = record.markers(record.motion(rng, frames=100), NOISE, rng)
+    person = person_of(ball_leg, np.zeros((len(ball_leg.markers), 3)))
+    trial = shown(person, wandering(person, rng, frames=100), NOISE, rng)
     found = estimate_scale(ball_leg, trial, BODY_FACTORS, prior=ScalePrior(NOISE, fixed=trial.names))
     assert found.converged
     assert found.factors == pytest.approx(KNOWN, rel=1e-3)
@@ -75,22 +76,21 @@ def test_nothing_near_costs_less(study, rng):
     assert abs(there - back) < 1e-4 * (there + back - 2 * least)
 
 
-def test_the_model_shows_what_was_seen(study, ball_leg, recording):
+def test_the_model_shows_what_was_seen(study, ball_leg):
     """The markers of the model that is returned, in the poses that are, are where the errors say; its bodies are those
     of `scale_model`."""
     _, trial, found = study
     assert found.marker_names == trial.names
     assert np.isnan(found.marker_error[10:40, 3]).all()
-    shown = recording(found.model).markers(found.motion)
-    away = np.linalg.norm(shown.positions - trial.positions, axis=-1)
+    seen = shown(found.model, found.motion)
+    away = np.linalg.norm(seen.positions - trial.positions, axis=-1)
     assert np.allclose(away, found.marker_error, atol=1e-12, equal_nan=True)
     assert scale_model(ball_leg, factors=found.by_body).system == found.model.system
     assert "thigh 1." in repr(found)
 
 
-def test_bad_input(leg, recording, rng):
-    record = recording(leg)
-    trial = record.markers(record.motion(rng, frames=3))
+def test_bad_input(leg, rng):
+    trial = shown(leg, wandering(leg, rng, frames=3))
     for arguments, words in (
         ({"scaled_axes": {}}, "no factor"),
         ({"scaled_axes": {"a": {"thih": "X"}}}, "no body 'thih'; nearest: thigh"),
