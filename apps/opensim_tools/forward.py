@@ -17,6 +17,7 @@ from myoquat.apps.opensim_tools.moving import (
     actuators_of,
     assembled_motion,
     degree_scale,
+    driving_tasks,
     fibers_at_rest,
     filtered_motion,
     loaded_motion,
@@ -111,17 +112,8 @@ def _reserves(setup: CmcSetup, model: Model) -> list[ReserveActuator]:
 
 
 def _bandwidths(setup: CmcSetup, model: Model) -> Array:
-    """(nu,) [rad/s] of the velocities; 0 for those without a task, which OpenSim leaves free.
-
-    Where a coupled coordinate has the task, the one that drives it has its bandwidth.
-    """
-    tracked = dict(setup.tracked)
-    for name in set(tracked) - set(model.system.coordinate_names):
-        note(f"the task of {name!r} is left out: the model has no such coordinate")
-        del tracked[name]
-    for coupler in model.couplers:
-        if coupler.dependent in tracked:
-            tracked.setdefault(coupler.independent, tracked[coupler.dependent])
+    """(nu,) [rad/s] of the velocities; 0 for those without a task, which OpenSim leaves free."""
+    tracked = driving_tasks(model, setup.tracked)
     free = {c.name for c in model.coordinates if c.free} - {coupler.dependent for coupler in model.couplers}
     if untracked := sorted(free - set(tracked)):
         note(f"{', '.join(untracked)}: without a task in the setup, and left free")

@@ -53,6 +53,7 @@ __all__ = [
     "assembled_motion",
     "cut_motion",
     "degree_scale",
+    "driving_tasks",
     "fibers_at_rest",
     "filtered_motion",
     "loaded_motion",
@@ -192,6 +193,18 @@ def actuators_of(model: Model, force_sets: Sequence[Path]) -> dict[str, Actuator
     """By name the actuators of a model and of a setup's force sets, which replace those of the same name."""
     own = {actuator.name: actuator for actuator in model.actuators}
     return own | {actuator.name: actuator for path in force_sets for actuator in read_force_set(path)}
+
+
+def driving_tasks(model: Model, tasks: Mapping[str, float]) -> dict[str, float]:
+    """The tasks of a setup by coordinate: that of a coupled coordinate is also the task of the one that drives it. A
+    warning names those of no coordinate."""
+    found = {name: value for name, value in tasks.items() if name in model.system.coordinate_names}
+    for name in sorted(tasks.keys() - found.keys()):
+        note(f"the task of {name!r} is left out: the model has no such coordinate")
+    for coupler in model.couplers:
+        if coupler.dependent in found:
+            found.setdefault(coupler.independent, found[coupler.dependent])
+    return found
 
 
 def note(message: str) -> None:

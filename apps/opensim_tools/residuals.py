@@ -13,6 +13,7 @@ from myoquat.apps.opensim_tools.moving import (
     Moving,
     actuators_of,
     assembled_motion,
+    driving_tasks,
     filtered_motion,
     loads_at,
     note,
@@ -95,13 +96,11 @@ def _frames(setup: RraSetup, model: Model) -> Motion:
 def _weights(setup: RraSetup, model: Model, motion: Motion) -> dict[str, float]:
     """The weights of the free velocities: those of the tasks over their median, little for others."""
     known = model.system.coordinate_names
-    for name in set(setup.weights) - set(known):
-        note(f"the task of {name!r} is left out: the model has no such coordinate")
     names, _ = free_velocities(model, motion.q[:1], motion.time[:1])
     system = model.system
     rows = {name: system.indices.velocities_of_coordinate(name) for name in known}
     free = [name for name in known if {system.velocity_names[row] for row in rows[name]} & set(names)]
-    given = {name: weight for name, weight in setup.weights.items() if name in free}
+    given = {name: weight for name, weight in driving_tasks(model, setup.weights).items() if name in free}
     middle = float(np.median(list(given.values()))) if given else 1.0
     return {name: given[name] / middle if name in given else UNTRACKED for name in free}
 

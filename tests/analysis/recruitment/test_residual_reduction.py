@@ -227,6 +227,22 @@ def test_a_setup_of_the_tool_runs(tmp_path):
     assert "ControlLinear" in (results / "walk_controls.xml").read_text()
 
 
+@pytest.mark.filterwarnings("ignore:.*toe.angle:myoquat.analysis.motion.MotionWarning")
+def test_the_task_of_a_coupled_coordinate_is_one_of_its_driver(tmp_path):
+    model, moved = planar(tmp_path), []
+    toe = on_hinge("toe", parent="leg", position=(0.0, -0.3, 0.0), **LEG)
+    coupler = Coupler("swing", "toe.angle", "leg.angle", mq.joints.functions.Linear(0.5))
+    bodies = (*model.system.bodies, toe)
+    mq.Model(replace(model.system, bodies=bodies), couplers=(coupler,)).save(tmp_path / "leg.osim", overwrite=True)
+    (tmp_path / "setup.xml").write_text(SETUP.format(replaces="true", body="trunk"))
+    tasks = (tmp_path / "tasks.xml").read_text()
+    for name in ("leg.angle", "toe.angle"):
+        (tmp_path / "tasks.xml").write_text(tasks.replace("<coordinate>leg.angle", f"<coordinate>{name}"))
+        run_setup(tmp_path / "setup.xml")
+        moved.append(load_table(tmp_path / "Results/walk_Kinematics_q.sto"))
+    assert_allclose(*moved, atol=1e-9)
+
+
 def test_averages_are_those_of_the_actuators(tmp_path):
     """Of their file, as in OpenSim's RRATool, although the bounds hold along the ground's axes."""
     planar(tmp_path)
