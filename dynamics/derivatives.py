@@ -225,6 +225,8 @@ class _Request:
         forward = name.startswith("forward")
         call = Call(model).q(given[0]).u(given[1]).velocities("tau" if forward else "udot", given[2]).wrenches(given[3])
         system, values = call.system, {key: x.array for key, x in call.inputs.items()}
+        if not system.nu:
+            raise ValueError(f"{name}: the model has no coordinates, so that there is nothing to differentiate")
         if not forward:
             check_followed_locks(system, values["q"], name)
             check_massive(system, is_constrained(model))

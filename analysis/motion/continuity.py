@@ -102,7 +102,7 @@ def _same_poses(system: ArticulatedSystem, q: Array, moves: list[tuple[Hinges, A
     rows = np.repeat(q[None], len(moves) + 1, axis=0)
     for row, (hinges, values) in zip(rows[1:], moves, strict=True):
         row[:, hinges.columns] = values
-    poses = _entries(system, rows.reshape(-1, system.nq)).reshape(len(rows), -1)
+    poses = _entries(system, np.concatenate(rows)).reshape(len(rows), -1)
     away = np.abs(poses[1:] - poses[0]).max(axis=-1, initial=0.0)
     return [bool(x < SAME_POSE) for x in away]
 

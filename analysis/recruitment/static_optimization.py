@@ -8,6 +8,7 @@ It is the redundancy of frames that are independent of each other (`recruitment.
 motion.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,9 @@ def static_optimization(
         raise ValueError(f"time: the model prescribes {model.inputs[0].name!r} over time; give the time of the poses")
     at = () if t is None else t.shape
     batch = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], torque.shape[:-1], at)
-    q, u, torque = (np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, u, torque))
+    q, u, torque = (
+        np.broadcast_to(x, (*batch, x.shape[-1])).reshape(math.prod(batch), x.shape[-1]) for x in (q, u, torque)
+    )
     t = None if t is None else np.broadcast_to(t, batch).reshape(-1)
     if model.limits or model.forces:
         torque = torque - limit_torques(model, q, u, t)
@@ -170,7 +173,8 @@ def static_optimization(
         controls = np.stack([given.get(name, np.zeros(len(q))) for name in model.control_names], axis=-1)
         torque = torque - actuator_forces(model, q, u, controls)
     demands = Demands(model, (q, u), torque, reserves, time=0.0 if t is None else t)
-    demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
+    if model.muscles:
+        demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
     found = Recruitment(demands, Effort(power), backend, neighbours=False).found
     a = found.x[:, : len(model.muscles)]
     force = demands.tensions(a)

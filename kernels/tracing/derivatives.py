@@ -47,7 +47,7 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     if np.shape(point)[-1] == 0:
         return np.zeros((*np.shape(function(point)), 0))
     sample = point if like is None else like
-    if not is_symbolic(sample):
+    if not np.size(sample) or not is_symbolic(sample):
         return _complex_step(function, point, np.shape(sample)[:-1])
     elements = list(np.asarray(sample).flat)
     tracer = next((e.tracer for e in elements if is_term(e)), None)

@@ -104,7 +104,7 @@ def wrenches(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
         return total
 
     size = 6 * len(system.bodies)
-    gradient = jacobian_at(pulled, np.zeros(size), like=q)[..., 0, :]
+    gradient = jacobian_at(pulled, np.zeros(size), like=q if q.shape[-1] else tensions)[..., 0, :]
     return -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
 
 

@@ -320,7 +320,7 @@ def picked(J: Array, C: Array) -> Array:
 
     If C only picks some columns of J, these are returned, or J itself if C picks all.
     """
-    constant = len(C) and (not C.strides[0] or (C[0] == C).all())
+    constant = C.size and (not C.strides[0] or (C[0] == C).all())
     if constant and ((C[0] == 0) | (C[0] == 1)).all() and (C[0].sum(axis=0) == 1).all():
         columns = C[0].argmax(axis=0)
         whole = len(columns) == J.shape[-1] and (columns == np.arange(len(columns))).all()

@@ -1,6 +1,7 @@
 """Trajectories: what a simulation returns, and everything that follows from it on demand."""
 
 import importlib
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -307,7 +308,7 @@ class Trajectory(Curves, Solved):
     def _along(self, function: Callable[..., Array], *arrays: Array) -> Array:
         """function of the rows that are finite; NaN in the others."""
         rows = self.q.shape[:-1]
-        flat = [np.broadcast_to(a, (*rows, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+        flat = [np.broadcast_to(a, (*rows, a.shape[-1])).reshape(math.prod(rows), a.shape[-1]) for a in arrays]
         good = np.all([np.isfinite(a).all(axis=-1) for a in flat], axis=0)
         values = function(*(a[good] for a in flat))
         result = np.full((len(good), *values.shape[1:]), np.nan)
