@@ -1,7 +1,5 @@
 """Actuators, springs and pulleys of MJCF files, against MuJoCo's forces."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -74,20 +72,6 @@ def test_a_spring_without_damping_that_is_slack_from_zero_is_a_path_spring(tmp_p
 def test_what_has_no_place_is_reported_with_its_effect(actuator, reported, tmp_path):
     with pytest.warns(UnsupportedWarning, match=reported):
         driven(tmp_path, actuator, strict=False)
-
-
-PENDULUM = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="j1" axis="0 1 0"/>
-<inertial pos="0 0 -0.2" mass="1" diaginertia="0.02 0.02 0.01"/><body name="b" pos="0 0 -0.4">
-<joint name="j2" axis="0 1 0"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.004"/></body></body>
-</worldbody><actuator><muscle name="m" joint="j1" lengthrange="-1 1" force="20" gear="-1"/></actuator></mujoco>"""
-
-
-def test_a_muscle_with_a_negative_gear_is_an_antagonist(tmp_path):
-    """Accelerations of MuJoCo 4.0 at rest in this pose, with act 0.6 of the same file."""
-    model = read(tmp_path, PENDULUM, strict=True)
-    model = replace(model, muscles=(replace(model.muscles[0], activation=0.6),))
-    run = simulate(model, [0.1, 0.2], duration=1e-7, step=1e-7)
-    np.testing.assert_allclose(run.u[-1] / 1e-7, [92.03997729863742, -221.9772288240114], rtol=1e-5)
 
 
 @pytest.mark.parametrize(

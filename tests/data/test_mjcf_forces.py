@@ -45,6 +45,7 @@ TWO_HINGES = {
         "actuators": '<general name="m" joint="j1" biastype="affine" biasprm="1 2 3" gear="-2" gainprm="4" '
         'ctrlrange="-1 2"/>'
     },
+    "antagonist": {"actuators": '<muscle name="m" joint="j1" gear="-1" ' + MUSCLE.format("-1 1") + "/>"},
     "muscle": {"actuators": '<muscle name="path" tendon="path" ctrlrange="0 1"/>', "joint": 'range="-1 1"'},
     "pushing muscle": {"actuators": '<muscle name="path" tendon="path" gear="-1" ' + MUSCLE.format("-0.9 -0.4") + "/>"},
     "clipped pushing muscle": {

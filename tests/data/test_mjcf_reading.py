@@ -209,13 +209,6 @@ def test_a_model_of_mujocos_own_tests(tmp_path, rng):
     assert len(list(against_mujoco(path, model, (), rng))) == 10  # its tendon passes inside a surface
 
 
-def test_shapes_of_the_world_are_kept(tmp_path):
-    geom = '<worldbody><geom name="table" type="box" size="1 2 0.1" rgba="1 0 0 1" contype="0" conaffinity="0"/>'
-    model = read(tmp_path, HAND.replace("<worldbody>", geom))
-    (shape,) = model.system.shapes
-    assert (shape.kind, shape.sizes, shape.color) == ("box", (2.0, 4.0, 0.2), (1.0, 0.0, 0.0, 1.0))
-
-
 def test_shapes_of_hidden_groups_are_kept_but_hidden(tmp_path):
     text = (
         '<mujoco><worldbody><geom name="seen" type="ellipsoid" size="1 2 3" contype="0" conaffinity="0"/>'

@@ -7,7 +7,7 @@ import pytest
 from myoquat.data import ImplausibleWarning, load_model
 from myoquat.dynamics import simulate
 from myoquat.joints import ModelError
-from myoquat.muscle import actuator_forces, limit_torques, muscle_torques, path_jacobian, path_lengths
+from myoquat.muscle import limit_torques, muscle_torques, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateFriction
 from myoquat.muscle.laws import PathFriction
 from tests.data.mujoco_engine import forward, opened, read, tendon_jacobian, write
@@ -60,11 +60,6 @@ def test_actuators_of_joints_start_at_the_activations_of_the_keyframe(tmp_path):
     text = path.read_text().replace("</mujoco>", '<keyframe><key act="0.4 0.7"/></keyframe></mujoco>')
     first, _, third = read(tmp_path, text, strict=True).actuators
     assert (first.activation, third.activation) == (0.4, 0.7)
-
-
-def test_actuator_forces_of_files_without_such_actuators_are_zero(tmp_path):
-    model = load_model(filed(tmp_path, tendons=TENDONS))
-    assert not actuator_forces(model, model.start, np.zeros(3), np.zeros(0)).any()
 
 
 AROUND = """<mujoco><compiler angle="radian"/><option gravity="0 0 0" jacobian="dense"/>

@@ -46,12 +46,6 @@ def write(tmp_path, text, name="x.mot"):
     return path
 
 
-def test_degrees_turn_angles_and_leave_lengths(tmp_path, system):
-    q, u = states_from_motion(system, read_motion(write(tmp_path, GOOD)))
-    np.testing.assert_allclose(q, [[np.pi / 2, 0.5], [-np.pi / 4, 0.25]], rtol=1e-15)
-    assert u is None
-
-
 @pytest.mark.parametrize("in_degrees", [False, True])
 def test_states_go_through_a_file_and_back(tmp_path, system, rng, in_degrees):
     """Also of a joint whose angles have other names than its coordinates: both are written."""
@@ -281,14 +275,6 @@ def test_what_is_odd_is_reported_or_refused(tmp_path, text, line, message):
     with pytest.raises(ModelError, match=message) as caught:
         read_motion(path, strict=True)
     assert caught.value.line == line
-
-
-def test_a_strict_motion_has_the_columns_that_its_header_says(tmp_path, system):
-    path = write(tmp_path, GOOD.replace("nColumns=3", "nColumns=40"))
-    with pytest.warns(ImplausibleWarning, match="nColumns is 40"):
-        assert len(load_motion(path, system).time) == 2
-    with pytest.raises(ModelError, match="nColumns is 40"):
-        load_motion(path, system, strict=True)
 
 
 @pytest.mark.peers

@@ -276,16 +276,6 @@ def test_inertias_that_are_nearly_possible_warn(tmp_path, mass, moments, reason,
         _same(system, load_urdf(tmp_path / "again.urdf"))
 
 
-def test_huge_numbers_do_not_overflow_silently(tmp_path):
-    """Filterwarnings make an overflow on the way an error; numbers above the greatest size are rejected."""
-    path = tmp_path / "huge.urdf"
-    path.write_text(_robot(_inertial(moments=("1e30",) * 3), TREE))
-    assert load_urdf(path).bodies[1].inertia[:3] == (1e30,) * 3
-    path.write_text(_robot(_inertial(moments=("1e308",) * 3), TREE))
-    with pytest.raises(ModelError, match=r"huge.urdf:\d+: .*at most 1e\+30 in size, not '1e308'"):
-        load_urdf(path)
-
-
 def test_long_chains_are_read_in_linear_time(tmp_path):
     """A search for cycles that walks every chain anew would take minutes on a hostile file of this size."""
     n = 3000

@@ -1,12 +1,10 @@
 """Models that cannot be are refused in one sentence, whatever they come from."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, RevoluteJoint
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Linear
@@ -58,19 +56,6 @@ def _coupler(name, dependent, independent, scale=1.0):
 def test_extras_that_cannot_be(extras, message):
     with pytest.raises(ModelError, match=message):
         Model(SYSTEM, **extras)
-
-
-def test_extras_that_can():
-    chain = (_coupler("k", "a_angle", "b_angle"), _coupler("l", "b_angle", "c_angle"))
-    markers = (Marker("p", "ground", (0.0, 0.0, 0.0)),)
-    Model(SYSTEM, coordinates=(Coordinate("a_angle", (0.0, 0.0)),), couplers=chain, markers=markers)
-
-
-def test_ranges_of_coordinates_that_other_joints_lack_are_left_out():
-    model = load_model("two_link")
-    kept = replace(model, coordinates=(Coordinate("A.Q0", (-1.0, 1.0)),))
-    assert kept.with_rotations("quaternion").coordinates == kept.coordinates
-    assert kept.with_rotations("YZY").coordinates == ()
 
 
 @pytest.mark.parametrize("backend", ["kernel", "numpy"])

@@ -172,12 +172,6 @@ def test_bad_words_are_named():
         muscle_forces(load_model("mapping_analysis"), q, np.zeros(6), np.zeros(6))
 
 
-def test_models_that_cannot_be_are_refused():
-    model = load_model("two_link")
-    with pytest.raises(ModelError, match="muscle 'm1': the name 'm1' is taken twice"):
-        replace(model, muscles=(*model.muscles, model.muscles[0]))
-
-
 def test_surfaces_stand_beside_points_or_in_a_path():
     points = PathPoint("ground", (-0.1, 0.0, 0.0)), PathPoint("upper", (0.0, 0.0, -0.2))
     ball = WrapSphere(body="ground", radius=0.01)

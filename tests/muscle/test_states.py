@@ -42,13 +42,6 @@ def test_names_say_whose_state_it_is(model):
     assert state_names(model) == ("m1.fiber_length", "m2.fiber_length")
 
 
-def test_equilibria_balance_every_muscle(model, rng):
-    q, _, a = near(model, 10, rng)
-    state = equilibrium_states(model, q, a)
-    rate = muscle_state_rates(model, q, np.zeros(6), a, state)
-    assert np.abs(rate).max() < 1e-8
-
-
 def test_the_implicit_form_is_solved_by_the_rates(model, rng):
     """And only by them: where the rate is another, the residual tells by how much the fiber pulls too hard."""
     q, u, a = near(model, 10, rng)

@@ -22,8 +22,8 @@ from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.functions import Linear
 from myoquat.joints.types import EulerJoint, RevoluteJoint
 from myoquat.muscle import Model
-from myoquat.muscle.coordinates import Coordinate, Coupler
-from tests.data.osim.two_bodies import body, check_like, comes_back, on_constraints
+from myoquat.muscle.coordinates import Coordinate
+from tests.data.osim.two_bodies import body, comes_back, on_constraints
 
 OPENSIM = """
 model = opensim.Model(arguments[0])
@@ -81,17 +81,6 @@ def test_opensim_moves_alike(tmp_path, rng, in_opensim, case):
     udot = held.motion(q, u, np.zeros((COUNT, model.system.nu)), np.zeros(COUNT)).acceleration
     scale = np.abs(udot).max()
     np.testing.assert_allclose(udot, answer["udot"], rtol=1e-9, atol=1e-9 * scale)
-
-
-@pytest.mark.parametrize("case", HELD)
-def test_constraints_come_back_equal(tmp_path, case):
-    model = Model(SYSTEM, constraints=HELD[case], name="held")
-    back = comes_back(model, tmp_path)
-    if case == "two":  # a coupler of one coordinate is one of the model's couplers there
-        assert back.constraints == model.constraints[:1]
-        assert back.couplers == (Coupler("follow", "c2", "d", Linear(0.5, 0.1)),)
-    else:
-        check_like(back.constraints, model.constraints)
 
 
 def test_assembling_keeps_locked_coordinates_and_says_where_it_cannot(rng):

@@ -126,15 +126,6 @@ def written(tmp_path, text):
     return path
 
 
-def test_the_older_schema_is_read(tmp_path):
-    with pytest.warns(match="appliesForce is false"):
-        model = load_model(written(tmp_path, TEXT))
-    assert model.system.coordinate_names == ("bend", "twist", "knee")
-    assert model.start_q == (0.1, 0.0, -0.2)
-    assert model.muscle_names == ("m", "around")
-    assert [(c.dependent, c.independent) for c in model.couplers] == [("twist", "bend")]
-
-
 @pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
 def test_the_first_schema_is_read_alike(tmp_path):
     assert load_model(written(tmp_path, in_first_words(TEXT))) == load_model(written(tmp_path, TEXT))

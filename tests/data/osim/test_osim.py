@@ -11,7 +11,6 @@ from myoquat.data import load_model
 from myoquat.data.reports import UnsupportedWarning
 from myoquat.dynamics import simulate
 from myoquat.joints import ModelError
-from myoquat.joints.types import FloatingJoint, SphericalJoint
 from myoquat.muscle import (
     ActivationDynamics,
     activation_rates,
@@ -21,7 +20,7 @@ from myoquat.muscle import (
     path_jacobian,
     path_lengths,
 )
-from myoquat.muscle.laws import Millard2012, Thelen2003
+from myoquat.muscle.laws import Millard2012
 
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
@@ -81,20 +80,6 @@ def test_opensim_agrees(model, rng, in_opensim):
         pose = np.array(theirs["poses"])[:, i]
         np.testing.assert_allclose(mine[name][0].reshape(-1, 9), pose[:, :9], atol=1e-12)
         np.testing.assert_allclose(mine[name][1], pose[:, 9:], atol=1e-12)
-
-
-def test_ball_joints_become_quaternions(model):
-    joint_types = {body.name: type(body.joint) for body in model.with_rotations("quaternion").system.bodies}
-    assert joint_types["root_frame"] is FloatingJoint
-    assert {joint_types[name] for name in ("thigh", "torso", "neck_frame")} == {SphericalJoint}
-
-
-def test_force_laws_are_read(model):
-    laws = {muscle.name: muscle.law for muscle in model.muscles}
-    assert laws["straight"] == Thelen2003(500.0, 0.1, 0.15, 0.1, tendon_strain=0.04, active_shape=0.45,
-                                          passive_shape=5.0, concentric_shape=0.25, eccentric_force=1.4)  # fmt: skip
-    assert laws["moving"] == Millard2012(800.0, 0.12, 0.5, 0.2)
-    assert model.muscles[0].activation_dynamics == ActivationDynamics(0.015, 0.05, "piecewise", 0.1, 0.01)
 
 
 MUSCLE_FORCES = """
@@ -330,14 +315,3 @@ def test_what_would_change_the_motion_is_refused_with_its_line(tmp_path, old, ne
     with pytest.raises(ModelError, match=message) as caught:
         load(tmp_path, text.replace(old, new))
     assert caught.value.line == 1 + text[: text.index(f"<{old}")].count("\n")
-
-
-def test_what_is_left_out_is_reported_once_with_lines_and_refused_if_strict(tmp_path):
-    force = '<ElasticFoundationForce name="push"/>\n<Contact::Set name="a"/>'
-    path = tmp_path / "x.osim"
-    path.write_text(FILE.read_text().replace("</objects></ForceSet>", force + "</objects></ForceSet>"))
-    with pytest.warns(UnsupportedWarning, match=r"1 ElasticFoundationForce \(force\), line \d+") as caught:
-        load_model(path)
-    assert len(caught) == 1
-    with pytest.raises(ModelError, match="1 ElasticFoundationForce"):
-        load_model(path, strict=True)

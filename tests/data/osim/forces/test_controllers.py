@@ -95,13 +95,6 @@ def test_functions_go_to_the_actuators_in_their_order(model):
     assert model.inputs == INPUTS
 
 
-@pytest.mark.parametrize("suffix", [".osim", ".toml"])
-def test_what_is_read_is_written_again(model, tmp_path, suffix):
-    model.save(tmp_path / f"again{suffix}")
-    again = mq.load_model(tmp_path / f"again{suffix}").inputs
-    assert sorted(again, key=repr) == sorted(INPUTS, key=repr)
-
-
 @pytest.mark.peers
 def test_a_simulation_obeys_them_as_opensim_does(model, in_opensim):
     """Activations start as the file says."""
