@@ -187,7 +187,7 @@ def _stepped(state: _State, known: Known) -> _State:
     # where the touched surfaces change for ever, one is passed over
     changes = np.where(changed, state.changes + 1.0, state.changes)
     cycles = changes >= MAX_CHANGES
-    turning = _Turning(known.segment, was.points, new.points, new.active)
+    turning = known.segment, was.points, new.points, new.active
     new = replace(new, active=call_where(_with_one_less, turning, cycles, new.active))
     late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved)
     back = back | (late & ~differs(new.points, known.points, BACK))
@@ -281,24 +281,14 @@ def _tangent_points(problem: NewtonProblem, iterate: NewtonIterate) -> tuple[Tan
     return tuple(map(TangentPoints.of, problem.surfaces, iterate.geodesics, problem.on))
 
 
-@dataclass(frozen=True)
-class _Turning:
-    """The tangent points of two iterations in a segment, and whether (...) each surface is not passed over."""
-
-    segment: Segment
-    was: tuple[TangentPoints, ...]
-    now: tuple[TangentPoints, ...]
-    active: Flags
-
-
-def _with_one_less(turning: _Turning) -> Flags:
-    """(...) each, which surfaces are not passed over when one more is.
+def _with_one_less(turning: tuple[Segment, tuple[TangentPoints, ...], tuple[TangentPoints, ...], Flags]) -> Flags:
+    """(...) each, which surfaces are not passed over when one more is, from the tangent points of two iterations.
 
     It is the first whose contact lies inside another one, or else the first that is touched at one of both iterations.
     """
-    segment, active = turning.segment, turning.active
+    segment, was, now, active = turning
     hidden, changing = [], []
-    for i, (a, b) in enumerate(zip(turning.was, turning.now, strict=True)):
+    for i, (a, b) in enumerate(zip(was, now, strict=True)):
         inside = [x.on & segment.inside_another(i, x.P, active) for x in (a, b)]
         hidden.append(active[i] & (inside[0] | inside[1]))
         changing.append(active[i] & differ(a.on, b.on))

@@ -98,52 +98,25 @@ def over_surfaces(
     slots = slots or slots_of(wraps)
     touched = [m.touches for m in meetings]
     numbered = dict(zip(listed, _numbered(wraps, slots), strict=True))
-    problem = _problem([numbered[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
-    straight = _Solved.none(problem)
-    asked = always(straight.unsolved) & reduce(or_, touched)
-    found = call_where(_solved, problem, asked, straight)
-    on, ends = tuple(c.on for c in found.contacts), (problem.start, problem.end)
-    moving = moving_contacts(NewtonProblem(problem.surfaces, on, found.place, ends), found.contacts)
+    segment, given = _problem([numbered[i] for i in range(len(meetings))], meetings, start, end, poses, slots)
+    none = Contact.none(0.0 * segment.start)
+    asked = ~none.on & reduce(or_, touched)
+    found, unsolved = call_where(_solved, (segment, given), asked, ((none,) * len(slots), none.on))
+    on, order, ends = tuple(c.on for c in found), tuple(as_array(c.place) for c in found), (segment.start, segment.end)
+    moving = moving_contacts(NewtonProblem(segment.surfaces, on, order, ends), found)
     contacts = []
     for i, m in enumerate(meetings):
-        c, place, rows = moving[numbered[i]], found.place[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
+        c, rows = moving[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
         P, Q = (as_array(m.wrap.position) + vecmat(x, rows) for x in (c.P, c.Q))
-        contacts.append(choose(asked, replace(c, P=P, Q=Q, place=place), m.straight))
-    return Piece(tuple(m.wrap for m in meetings), tuple(contacts), found.unsolved)
-
-
-@dataclass(frozen=True)
-class _Piecewise:
-    """Two ends (..., 3) in the world, the surfaces in the slots of a search, whether (...) each acts, and their given
-    order."""
-
-    start: Array
-    end: Array
-    surfaces: tuple[PlacedSurface, ...]
-    acts: Flags
-    given: Order
-
-
-@dataclass(frozen=True)
-class _Solved:
-    """The contacts of a solved piece in the surfaces' frames, where along the path each is, and whether (...) the piece
-    is unsolved."""
-
-    contacts: tuple[Contact, ...]
-    place: Order
-    unsolved: Array
-
-    @classmethod
-    def none(cls, problem: _Piecewise) -> "_Solved":
-        zero = 0.0 * problem.start
-        count, none = len(problem.surfaces), Contact.none(zero)
-        return cls((none,) * count, (zero[..., 0],) * count, none.on)
+        contacts.append(choose(asked, replace(c, P=P, Q=Q), m.straight))
+    return Piece(tuple(m.wrap for m in meetings), tuple(contacts), unsolved)
 
 
 def _problem(
     numbered: Sequence[int], meetings: Sequence[Meeting], start: Site, end: Site, poses: Poses, slots: Sequence[Wrap]
-) -> _Piecewise:
-    """The problem of a piece, all its arrays with all batch axes. A slot may hold a surface that does not act."""
+) -> tuple[Segment, Order]:
+    """The segment of a piece in the world, all its arrays with all batch axes, and the given order of the surfaces in
+    its slots. A slot may hold a surface that does not act."""
     placed = [_placed(m.wrap, poses) for m in meetings]
     shapes = [start.world.shape[:-1], end.world.shape[:-1], *(np.shape(m.acts) for m in meetings)]
     shapes += [s for p in placed for s in (p.axes.shape[:-2], p.origin.shape[:-1], p.numbers.shape[:-1])]
@@ -160,14 +133,14 @@ def _problem(
     for i, (k, m, p) in enumerate(zip(numbered, meetings, placed, strict=True)):
         surfaces[k] = PlacedSurface(spread(p.axes, 2), spread(p.origin), spread(p.numbers), slots[k])
         acts[k], given[k] = ~acts[k] & m.acts, zero + float(i)
-    return _Piecewise(A, B, tuple(surfaces), tuple(acts), tuple(given))
+    return Segment(A, B, tuple(surfaces), tuple(acts)), tuple(given)
 
 
-def _solved(problem: _Piecewise) -> _Solved:
-    """A piece that meets surfaces."""
-    segment, scale, turned = _segment(problem)
+def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]:
+    """The contacts of a piece that meets surfaces, in their frames, and whether (...) it is unsolved."""
+    (segment, scale, turned), given = _normalized(problem[0]), problem[1]
     never, exact = ~always(scale), Near.unknown(0.0 * scale, ~always(scale))
-    order, none = _first_order(segment, problem.given), TangentPoints.none(0.0 * segment.start)
+    order, none = _first_order(segment, given), TangentPoints.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
     met = [
         x & placed.wrap.meets(*segment.line(i))
@@ -188,18 +161,16 @@ def _solved(problem: _Piecewise) -> _Solved:
     contacts, clear = _beside_others(lone, contacts, one)
     searched = ~(one & clear)
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
-    best, doubtful = call_where(_sought, (segment, alone, problem.given, turned), searched, (nothing, never))
-    pairs = zip(
-        _near_planes(best.route(segment), best.contacts), best.through, _near_planes(lone, contacts), strict=True
-    )
+    best, doubtful = call_where(_sought, (segment, alone, given, turned), searched, (nothing, never))
+    along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
+    near = zip(_near_planes(best.route(segment), best.contacts), _near_planes(lone, contacts), strict=True)
     contacts, there, unit = [], turned[..., None], scale[..., None]
-    for c, through, own in pairs:
+    for (c, own), through, place in zip(near, best.through, along, strict=True):
         jump = np.where(doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
         c = replace(c, P=np.where(there, c.Q, c.P), Q=np.where(there, c.P, c.Q), inside=c.inside | through, jump=jump)
         c = choose(searched, c, own)
-        contacts.append(replace(c, P=unit * c.P, Q=unit * c.Q, arc=scale * c.arc, jump=unit * c.jump))
-    along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
-    return _Solved(tuple(contacts), along, searched & best.unsolved)
+        contacts.append(Contact(c.on, unit * c.P, unit * c.Q, scale * c.arc, c.inside, unit * c.jump, c.missed, place))
+    return tuple(contacts), searched & best.unsolved
 
 
 def _sought(problem: tuple[Segment, tuple["_Alone", ...], Order, Array]) -> tuple[Found, Array]:
@@ -275,24 +246,24 @@ def _key(wrap: Wrap) -> tuple[bool | str, ...]:
 # ---- the segment ---------------------------------------------------------------------------------------------
 
 
-def _segment(problem: _Piecewise) -> tuple[Segment, Array, Array]:
-    """The segment of a piece; its unit of length (...) [m]; and where (...) its end is nearer to the middle of the
+def _normalized(segment: Segment) -> tuple[Segment, Array, Array]:
+    """A segment in its own unit of length; that unit (...) [m]; and where (...) its end is nearer to the middle of the
     surfaces than its start.
 
     The unit is the way from one end over the middle of the surfaces to the other.
     """
-    A, B, flags = problem.start, problem.end, [np.where(x, 1.0, 0.0) for x in problem.acts]
+    A, B, flags = segment.start, segment.end, [np.where(x, 1.0, 0.0) for x in segment.acts]
     count = np.maximum(sum(flags), 1.0)[..., None]
-    middle = sum(x[..., None] * p.origin for x, p in zip(flags, problem.surfaces, strict=True)) / count
+    middle = sum(x[..., None] * p.origin for x, p in zip(flags, segment.surfaces, strict=True)) / count
     before, after = size(A - middle), size(B - middle)
     scale = before + after
     scale = np.where(scale > 0, scale, 1.0)
     unit = 1.0 / scale[..., None]
     surfaces = tuple(
-        PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in problem.surfaces
+        PlacedSurface(p.axes, unit * (p.origin - middle), unit * p.numbers, p.prototype) for p in segment.surfaces
     )
-    segment = Segment(unit * (A - middle), unit * (B - middle), surfaces, problem.acts)
-    return replace(segment, opposite=(~always(scale),) * len(segment.dividing)), scale, before > after
+    opposite = (~always(scale),) * len(segment.dividing)
+    return Segment(unit * (A - middle), unit * (B - middle), surfaces, segment.acts, opposite), scale, before > after
 
 
 def _placed(wrap: Wrap, poses: Poses) -> PlacedSurface:
@@ -691,13 +662,12 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
         own = *route.neighbours(i), half_axes
         A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
     acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
-    nothing = Contact.none(0.0 * segment.start), zero
-    guess, arc = call_where(_plane_path, _Plane(A, B, turn, axes), where & acts, nothing)
+    guess = call_where(_plane_path, (A, B, turn, axes), where & acts, Contact.none(0.0 * segment.start))
     exists = where & acts & guess.on
     arcs, near, start = [c.arc for c in found.contacts], Near.unknown(zero, always(zero)), route
     for i, here in mine.items():
         points = TangentPoints.of(segment.surfaces[i], guess, guess.on)
-        start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, arc, arcs[i])
+        start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, guess.arc, arcs[i])
     asked = exists & (through_ends | (turn != OPPOSITE))
     for j, other in enumerate(segment.surfaces):
         moves = asked & ~mine[j] if j in mine else asked
@@ -707,35 +677,22 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
     return start, arcs, exists
 
 
-@dataclass(frozen=True)
-class _Plane:
-    """A plane path between two ends.
+def _plane_path(plane: tuple[Array, Array, Array, Array]) -> Contact:
+    """Where a plane path meets a surface, in its frame. It is `on` where the straight line between its ends runs into
+    the surface.
 
-    A, B  (..., 3) the ends in the surface's frame
-    turn  (...) of the plane from the one through the centre, as a part of a turn
-    axes  (..., 3) the surface's half axes
+    plane  the ends (..., 3), the turn (...) of the plane from the one through the centre, as a part of a turn, and the
+           surface's half axes (..., 3)
     """
-
-    A: Array
-    B: Array
-    turn: Array
-    axes: Array
-
-
-def _plane_path(plane: _Plane) -> tuple[Contact, Array]:
-    """Where a plane path meets a surface with half axes, in its frame; and its length on it.
-
-    It is `on` where the straight line between its ends runs into the surface.
-    """
-    axes = plane.axes
-    a, b, angle = plane.A / axes, plane.B / axes, 2 * np.pi * plane.turn
+    A, B, turn, axes = plane
+    a, b, angle = A / axes, B / axes, 2 * np.pi * turn
     x = nearest(a, b)
     through = (dot(x, x) < 1.0) & (dot(a, a) > 1.0) & (dot(b, b) > 1.0)
     a, b = (np.where(through[..., None], y, np.array(far)) for y, far in ((a, (2.0, 0.5, 0.0)), (b, (-2.0, 0.5, 0.0))))
     chord = Chord.between(a, b, axes)
     path = chord.path_at(np.cos(angle), np.sin(angle))
     P, Q = chord.ends_of(path)
-    return replace(Contact.none(0.0 * plane.A), on=through, P=P * axes, Q=Q * axes), path.arc
+    return replace(Contact.none(0.0 * A), on=through, P=P * axes, Q=Q * axes, arc=path.arc)
 
 
 # ---- flags ---------------------------------------------------------------------------------------------------
