@@ -188,6 +188,7 @@ def checked_numbers(
 
 
 _DECLARED = re.compile(r"\A\s*<\?xml.*?\?>", re.DOTALL)
+_ENCODING = re.compile(rb"""\A\s*<\?xml[^>]*encoding=["'](iso-8859-(?:1|2|15)|windows-125[0-2])["']""", re.IGNORECASE)
 _WHOLE = r"<!--(?P<comment>.*?)-->|<!\[CDATA\[.*?\]\]>"
 _BARE = r"(?P<bare>&)(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9a-fA-F]+);)"
 _CONTROL = r"(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f])"
@@ -196,14 +197,16 @@ _ODD = re.compile(f"{_WHOLE}|{_BARE}|{_CONTROL}", re.DOTALL)
 
 
 def parse_opensim(path: Path, implausible: ImplausibleValues | None = None) -> Element:
-    """The root element of a document of OpenSim, also of one whose text is not quite XML or not UTF-8. What is odd is
-    noted, or reported in one warning."""
+    """The root element of a document of OpenSim, also of one whose text is not quite XML, or neither UTF-8 nor in the
+    encoding that it declares. What is odd is noted, or reported in one warning."""
     found = ImplausibleValues() if implausible is None else implausible
 
     def decoded(content: bytes) -> str:
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
+            if declared := _ENCODING.match(content):
+                return content.decode(declared[1].decode(), "replace")
             found.count("text that is not UTF-8, taken as Latin-1", f"byte {error.start}")
             return content.decode("latin-1")
 

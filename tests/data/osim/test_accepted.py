@@ -103,17 +103,17 @@ def test_elastic_tendons_of_length_zero_are_rigid_and_reported(tmp_path):
         Millard2012(100.0, 0.1, 0.0).check("muscle 'm'")
 
 
-def test_text_in_another_encoding_is_reported(tmp_path):
+def test_text_in_another_encoding_is_reported_unless_declared(tmp_path):
     path = tmp_path / "odd.osim"
-    path.write_bytes(
-        TEXT.replace("0.0003", "0.0001")
-        .replace('name="odd">', 'name="odd"><credits>Z\xfcrich</credits>')
-        .encode("latin-1")
-    )
+    text = TEXT.replace("0.0003", "0.0001").replace('name="odd">', 'name="odd"><credits>Z\xfcrich</credits>')
+    path.write_bytes(text.encode("latin-1"))
     with pytest.warns(ImplausibleWarning, match=r"text that is not UTF-8, taken as Latin-1 \(byte \d+\)"):
         assert load_model(path).description == "Zürich"
     with pytest.raises(ModelError, match="not UTF-8"):
         load_model(path, strict=True)
+    declared = text.replace("UTF-8", "Windows-1252").replace("rich", "rich \u2013 \u20ac")
+    path.write_bytes(declared.encode("cp1252"))
+    assert load_model(path, strict=True).description == "Zürich \u2013 \u20ac"
 
 
 @pytest.mark.filterwarnings("ignore::myoquat.data.ImplausibleWarning")
