@@ -186,7 +186,7 @@ Found = tuple[str, str, Location]
 
 def _walk(node: Record, steps: Step, words: tuple[str, ...], counted: tuple[str, ...]) -> Iterator[Found]:
     """(name, name with components counted, location) of every number at and below `node`."""
-    for name, single, floating in declared(type(node)):
+    for name, single, floating, _ in declared(type(node)):
         if name in node.constants:
             continue
         value = getattr(node, name)

@@ -176,7 +176,7 @@ class Muscle(Record):
         pulleys: Sequence[Pulley] = (),
     ) -> None:
         if not isinstance(path, MusclePath):
-            path = MusclePath(tuple(path), tuple(wraps), tuple(pulleys))
+            path = MusclePath(path, wraps, pulleys)  # type: ignore[arg-type]
         elif wraps or pulleys:
             raise ValueError(f"muscle {name!r}: a MusclePath has surfaces and pulleys of its own")
         assign(self, name=name, path=path, law=law, activation=activation, activation_dynamics=activation_dynamics)

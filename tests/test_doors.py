@@ -7,6 +7,7 @@ inside.
 import importlib
 import inspect
 import traceback
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,8 +16,13 @@ import public_api
 import pytest
 
 import myoquat as mq
+from myoquat.analysis.recruitment import JointCone, redundancy
+from myoquat.analysis.studies import LoadsWanted
+from myoquat.core.records import Record, declared
 from myoquat.data.motions import Motion
+from myoquat.dynamics.constraints import Locked
 from myoquat.dynamics.skeleton import PlanarSkeleton
+from myoquat.muscle.forces import ContactMaterial, ContactSphere
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = public_api.PACKAGES
@@ -99,3 +105,35 @@ def test_argument_of_another_type_raises_a_named_error(name, function, tmp_path,
                 assert oddity in MEANT.get((name, odd), set()), (odd, oddity)
             else:
                 assert is_raised_on_purpose(error), (odd, oddity, error)
+
+
+def tuples_of_records():
+    found = {
+        name: getattr(importlib.import_module(p), name) for p in PACKAGES for name in importlib.import_module(p).__all__
+    }
+    records = [own for own in found.values() if inspect.isclass(own) and is_dataclass(own) and issubclass(own, Record)]
+    return sorted({(own, f[0]) for own in records for f in declared(own) if f[-1]}, key=str)
+
+
+@pytest.mark.parametrize(("cls", "field"), tuples_of_records(), ids=lambda x: x if isinstance(x, str) else x.__name__)
+def test_tuple_of_records_holds_nothing_else(cls, field):
+    record = object.__new__(cls)
+    for odd in (7.5, (7.5,), "text"):
+        for f in fields(cls):
+            object.__setattr__(record, f.name, odd if f.name == field else ())
+        with pytest.raises(TypeError, match=f"{cls.__name__}: {field} must be an? .*, not the (float|str)"):
+            Record.__post_init__(record)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda m: ContactMaterial(ContactSphere("heel", "A", radius=0.1), 1e6), "surfaces .*, such as .ContactSphere"),
+        (lambda m: mq.simulate(m, duration=0.1, constraints=Locked("A.angle")), "constraints .*, such as .Locked"),
+        (lambda m: redundancy(m, values()["motion"], cones=JointCone("A", (0, 0, 1), 0.5)), "cones .*, such as .Joint"),
+        (lambda m: LoadsWanted(cones=JointCone("A", (0, 0, 1), 0.5)), "cones .*, such as .JointCone"),
+    ],
+)  # fmt: skip
+def test_one_record_is_no_tuple_of_records(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(mq.load_model("two_link"))

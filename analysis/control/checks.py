@@ -1,7 +1,7 @@
 """Checks before a solver starts: arguments, ends, periodicity, and the guess."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from myoquat.analysis.control.discretization import Discretization, Sites, State
 from myoquat.analysis.control.plants import ModelPlant, Plant
 from myoquat.analysis.control.plants.base import Bound
 from myoquat.analysis.control.quantities import Ends, Quantities
-from myoquat.core.arguments import check_type
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion
 from myoquat.muscle import Model
@@ -24,7 +23,6 @@ __all__ = [
     "check_guessed_duration",
     "check_guessed_motion",
     "check_inside",
-    "check_items",
     "check_periodic_ends",
     "check_same_unknowns",
     "check_scales",
@@ -34,14 +32,6 @@ __all__ = [
 
 MAX_INTERVALS = 100_000  # of a problem; its program has some hundred numbers for each
 GUESS_TOLERANCE = 1e-6  # by which a guess may violate its bounds
-
-
-def check_items(name: str, items: object, types: Any) -> None:
-    """TypeError unless `items` is a sequence of these types; a single one is no sequence."""
-    if not isinstance(items, Iterable):
-        raise TypeError(f"{name} must be a sequence, such as ({type(items).__name__}(...),), not {items!r}")
-    for item in items:
-        check_type(name, item, types)
 
 
 def check_scales(torques: Mapping[str, float]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from myoquat.analysis.control.checks import check_items, check_same_unknowns
+from myoquat.analysis.control.checks import check_same_unknowns
 from myoquat.analysis.control.conditions import BoundaryConstraint, Periodic, equality, periodic_constraint
 from myoquat.analysis.control.discretization import Posed, Rows, constraint_rows
 from myoquat.analysis.control.explanation import Explanation, explanation_of
@@ -19,7 +19,7 @@ from myoquat.analysis.control.quantities import Quantities
 from myoquat.analysis.control.solution import Solution, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Iterates, SolutionStatus, run_ipopt
 from myoquat.analysis.control.transcriptions import STATE, RowsAndTerms, split
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_items, check_types
 from myoquat.core.content import content_key
 from myoquat.core.records import Record, dataclass
 from myoquat.core.solved import Solved

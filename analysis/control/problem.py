@@ -17,7 +17,6 @@ from myoquat.analysis.control.checks import (
     check_guessed_duration,
     check_guessed_motion,
     check_inside,
-    check_items,
     check_periodic_ends,
     check_same_unknowns,
     check_scales,
@@ -44,7 +43,7 @@ from myoquat.analysis.control.solution import Solution, goals_at, solution_of
 from myoquat.analysis.control.solvers.ipopt import Ipopt, Progress, run_ipopt
 from myoquat.analysis.control.transcriptions import TRANSCRIPTIONS, Layout, Transcription
 from myoquat.analysis.motion.inverse_dynamics import check_frames
-from myoquat.core.arguments import CALLABLE, check_type, check_types, real_array
+from myoquat.core.arguments import CALLABLE, check_items, check_type, check_types, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of

@@ -22,7 +22,7 @@ from myoquat.analysis.motion.problem import PoseProblem, Sensor
 from myoquat.analysis.motion.solver import Frames, fit_frames
 from myoquat.analysis.motion.structure import split_couplers
 from myoquat.analysis.motion.task_coordinates import task_coordinates, velocity_of
-from myoquat.core.arguments import by_pattern, check_types, indices_of, real_array
+from myoquat.core.arguments import by_pattern, check_items, check_types, indices_of, real_array
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Markers, Orientations
 from myoquat.data.motions.angles import balls
@@ -129,7 +129,7 @@ def inverse_kinematics(
         (() if markers is None else markers.names, () if orientations is None else orientations.names),
         tuple((name, float(weight)) for name, weight in (weights or {}).items()),
         tuple(coordinates or ()),
-        tuple(sensors),
+        check_items("sensors", sensors, Sensor),
         None if locked is None else tuple(locked),
         ranges,
         constraint_weight if isinstance(constraint_weight, (int, float)) else tuple(constraint_weight.items()),

@@ -23,7 +23,7 @@ from myoquat.analysis.recruitment.redundancy import (
 from myoquat.analysis.recruitment.redundancy.actuators import reserves_of
 from myoquat.analysis.recruitment.redundancy.coupled import check_recruited
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone, StabilityRule
-from myoquat.core.arguments import check_types
+from myoquat.core.arguments import check_items, check_types
 from myoquat.core.records import dataclass
 from myoquat.data.motions import Forces, Motion
 from myoquat.data.toml.records import read_record, write_record
@@ -90,7 +90,7 @@ class MuscleTrial:
     def __post_init__(self) -> None:
         check_types(dynamics=(self.dynamics, (FrameCoupling, NoneType)))
         check_recruited(self.effort or Effort(), self.dynamics, self.tendons)
-        for cone in self.cones:
+        for cone in check_items("cones", self.cones, StabilityRule):
             if type(cone) not in RULES.values():
                 raise ValueError(f"cones: those of a study's trial are {', '.join(RULES)}, not {type(cone).__name__}")
 

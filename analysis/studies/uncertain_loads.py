@@ -35,7 +35,7 @@ from myoquat.analysis.recruitment.stability import StabilityRule
 from myoquat.analysis.studies.design import Axis, Design
 from myoquat.analysis.studies.sensitivity import saltelli_indices
 from myoquat.analysis.studies.varied_demands import VariedDemands
-from myoquat.core.arguments import check_types, indices_of
+from myoquat.core.arguments import check_items, check_types, indices_of
 from myoquat.core.curves import Curve, Curves
 from myoquat.core.labels import figure_label
 from myoquat.core.records import dataclass
@@ -489,6 +489,9 @@ class LoadsWanted:
     on: str = "child"
     frame: str = "ground"
     proportional: bool = False
+
+    def __post_init__(self) -> None:
+        check_items("cones", self.cones, StabilityRule)
 
 
 def uncertain_angles(

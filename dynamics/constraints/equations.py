@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from myoquat.core.arguments import check_items
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, factor, inverse
@@ -329,7 +330,7 @@ def constraints_of(model: SystemLike, given: Sequence[Constraint] = ()) -> tuple
         own += model.constraints
         own += map(as_constraint, model.couplers)
         own += modes_of(model)
-    return (*own, *(constraint for constraint in given if constraint not in own))
+    return (*own, *(c for c in check_items("constraints", given, Constraint) if c not in own))
 
 
 def modes_of(model: Model) -> list[Constraint]:

@@ -70,6 +70,25 @@ def check_type(name: str, given: object, allowed: Types) -> None:
     raise TypeError(f"{message}; {readers[0]}(...) reads one" if readers and isinstance(given, PATH) else message)
 
 
+def check_items(name: str, given: Any, allowed: Types) -> tuple[Any, ...]:
+    """The items as a tuple; TypeError unless they are of these classes, and for one alone.
+
+    >>> from myoquat.core.arguments import check_items
+    >>> check_items("counts", 3, int)
+    Traceback (most recent call last):
+        ...
+    TypeError: counts must be a sequence, such as (int(...),), not the int 3
+    """
+    if not isinstance(given, Iterable):
+        check_type(name, given, allowed)
+        one = type(given).__name__
+        raise TypeError(f"{name} must be a sequence, such as ({one}(...),), not {_described(given)}")
+    items = tuple(given)
+    for item in items:
+        check_type(name, item, allowed)
+    return items
+
+
 def _is_named(given: object, name: str) -> bool:
     return any(base.__name__ == name.rpartition(".")[2] for base in type(given).__mro__)
 

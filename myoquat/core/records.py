@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args, get_origin, ge
 
 import numpy as np
 
+from myoquat.core.arguments import check_items
+
 __all__ = ["Record", "assign", "dataclass", "declared", "unchecked"]
 
 
@@ -167,7 +169,8 @@ class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract me
     """Base of frozen dataclasses whose content is compared (`myoquat.core.content`).
 
     Arrays and lists that are given become tuples, NumPy's numbers Python's, and integers floats in fields that are
-    declared as floats or tuples of floats. An array where one number is declared, symbols, and whatever else is given
+    declared as floats or tuples of floats. A field that is declared as a tuple of records takes any sequence of them,
+    and raises TypeError for one alone and for other items. An array where one number is declared, symbols, and whatever else is given
     stay as they are, for the checks of the class. A subclass with a `__post_init__` of its own calls
     `super().__post_init__()` first.
 
@@ -179,9 +182,14 @@ class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract me
 
     def __post_init__(self) -> None:
         own_type: Any = type(self)
-        for name, single, floating in declared(own_type):
+        for name, single, floating, members in declared(own_type):
             given = getattr(self, name)
             given_type = type(given)
+            if members:
+                if given_type is not tuple or not all(isinstance(item, members) for item in given):
+                    items = check_items(f"{own_type.__name__}: {name}", given, members)
+                    object.__setattr__(self, name, items)
+                continue
             if given_type is float or given_type is str or (single and np.ndim(given)):
                 continue
             plain = _plain(given, floating)
@@ -198,10 +206,18 @@ def unchecked(record: Any, changes: Mapping[str, Any]) -> Any:
 
 
 @cache
-def declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool], ...]:
-    """For every field its name, whether it is declared as one number, and whether it holds floats only."""
-    hints = get_type_hints(own_type)
-    return tuple((f.name, _single(hints[f.name]), _floating(hints[f.name])) for f in fields(own_type))
+def declared(own_type: type[Any]) -> tuple[tuple[str, bool, bool, tuple[type, ...]], ...]:
+    """For every field its name, whether it is declared as one number, whether it holds floats only, and the classes of
+    records that it is a tuple of."""
+    types = get_type_hints(own_type)
+    hints = [(f.name, types[f.name]) for f in fields(own_type)]
+    return tuple((name, _single(hint), _floating(hint), _members(hint)) for name, hint in hints)
+
+
+def _members(hint: Any) -> tuple[type, ...]:
+    """The classes of records of which a type says a tuple, () for other types."""
+    inner = {arg for arg in get_args(hint) if arg is not Ellipsis} if get_origin(hint) is tuple else set()
+    return tuple(inner) if all(isinstance(arg, type) and issubclass(arg, Record) for arg in inner) else ()
 
 
 def _single(hint: Any) -> bool:

@@ -20,7 +20,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import (
     reserves_of,
 )
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
-from myoquat.core.arguments import indices_of, real_array
+from myoquat.core.arguments import check_items, indices_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -183,7 +183,7 @@ def joint_lines(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Arr
 
 def joints_of(model: Model, cones: Sequence[StabilityRule]) -> tuple[int, ...]:
     """The numbers of the bodies that the joints of the rules carry."""
-    return tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
+    return tuple(int(model.system.indices.body(cone.joint)) for cone in check_items("cones", cones, StabilityRule))
 
 
 def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:
@@ -438,7 +438,7 @@ class Demands:
         controls = prescribed_controls(model, motion.time) if controls is None else controls
         needed = inverse_dynamics_of_motion(model, motion, loads, controls=controls)
         assert motion.u is not None
-        joints = joints_of(model, tuple(cones))
+        joints = joints_of(model, cones)
         paths = paths_along(model, motion.q, joints)
         found = cls(model, (motion.q, motion.u), needed.torque, reserves, cones, paths, untracked, motion.time, free)
         found.needed, found.controls = needed, controls

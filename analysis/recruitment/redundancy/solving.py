@@ -26,7 +26,7 @@ from myoquat.analysis.recruitment.redundancy.posed import PosedFrames
 from myoquat.analysis.recruitment.redundancy.sequential_program import SequentialProgramming
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
 from myoquat.analysis.recruitment.tolerances import GLOBAL_GAP, TORQUE_RESIDUAL
-from myoquat.core.arguments import real_array
+from myoquat.core.arguments import check_items, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.muscle import ActivationDynamics
@@ -314,7 +314,7 @@ BISECTIONS = 20  # of the interval whose bound is least
 
 def check_searched(rules: Sequence[StabilityRule], whole: bool) -> None:
     """ValueError for two rules that are searched, and for one over a whole trial."""
-    searched = [rule for rule in rules if isinstance(rule, SearchedRule)]
+    searched = [rule for rule in check_items("cones", rules, StabilityRule) if isinstance(rule, SearchedRule)]
     if len(searched) > 1:
         names = ", ".join(f"{type(rule).__name__} of {rule.joint!r}" for rule in searched)
         raise ValueError(f"one rule at most can be searched, not {names}; the others must be cones")
