@@ -372,6 +372,11 @@ class Solution(Shown, Curves, Solved):
                 f"The derivative of activation dynamics jumps where excitation and activation are equal "
                 f"({len(plant.jumping)} muscles, such as {plant.jumping[0]!r}); see Model.with_smooth_activation()."
             )
+        if isinstance(plant, MuscledPlant) and plant.kinked:
+            found.append(
+                f"The slope of the force over the fiber's speed jumps where fibers are at rest "
+                f"({len(plant.kinked)} muscles, such as {plant.kinked[0]!r}); see Model.with_degroote_fregly_muscles()."
+            )
         return found
 
     @cached_property

@@ -66,6 +66,7 @@ class HillLaw(ForceLaw):
     maximum_pennation: Annotated[float, Range(0.0, math.pi / 2, open_low=True)] = math.acos(0.1)
     pull_only: bool = field(default=False, kw_only=True)
 
+    kinked_at_rest: ClassVar[bool] = False  # whether the slope of the fiber's force over its speed jumps at zero speed
     state_suffixes: ClassVar[tuple[str, ...]] = ("fiber_length",)
     state_range: ClassVar[Range] = Range(0.0, open_low=True)
 

@@ -52,6 +52,7 @@ class Schutte1993(HillLaw):
     """
 
     kind: ClassVar[str] = "schutte1993"
+    kinked_at_rest: ClassVar[bool] = True
     tendon_strain: Positive = 0.033
     minimum_activation: Annotated[float, Range(0.0, 1.0, open_high=True)] = 0.0
     damping: Positive = 0.1

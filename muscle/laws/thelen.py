@@ -36,6 +36,7 @@ class Thelen2003(HillLaw):
     """
 
     kind: ClassVar[str] = "thelen2003"
+    kinked_at_rest: ClassVar[bool] = True
     tendon_strain: Positive = 0.033
     passive_strain: Positive = 0.6
     active_shape: Positive = 0.5

@@ -170,8 +170,8 @@ class Record(metaclass=ABCMeta):  # noqa: B024 - its subclasses have abstract me
 
     Arrays and lists that are given become tuples, NumPy's numbers Python's, and integers floats in fields that are
     declared as floats or tuples of floats. A field that is declared as a tuple of records takes any sequence of them,
-    and raises TypeError for one alone and for other items. An array where one number is declared, symbols, and whatever else is given
-    stay as they are, for the checks of the class. A subclass with a `__post_init__` of its own calls
+    and raises TypeError for one alone and for other items. An array where one number is declared, symbols, and whatever
+    else is given stay as they are, for the checks of the class. A subclass with a `__post_init__` of its own calls
     `super().__post_init__()` first.
 
     `constants` names fields that no parameter of a model varies (`myoquat.muscle.parameter_names`): choices, data, and

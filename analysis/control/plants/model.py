@@ -25,6 +25,7 @@ from myoquat.joints.vectors import joined, vector
 from myoquat.muscle.acting import Instant, torques
 from myoquat.muscle.actuators import delayed, delayed_rates
 from myoquat.muscle.inputs import InputsOverTime
+from myoquat.muscle.laws import HillLaw
 from myoquat.muscle.loads import LoadFrames
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -117,6 +118,11 @@ class MuscledPlant(Plant):
         equal."""
         own = ((m.name, m.activation_dynamics) for m in self._muscles.values())
         return tuple(name for name, dynamics in own if dynamics is not None and dynamics.form in JUMPING)
+
+    @property
+    def kinked(self) -> tuple[str, ...]:
+        """The muscles whose force has a slope over the fiber's speed that jumps at rest."""
+        return tuple(m.name for m in self._muscles.values() if isinstance(m.law, HillLaw) and m.law.kinked_at_rest)
 
     @property
     def state_bounds(self) -> Array:

@@ -11,7 +11,7 @@ import myoquat as mq
 from myoquat.analysis.control import Duration, Effort, Ipopt, Problem, TrackPose
 from myoquat.data import Motion
 from myoquat.muscle import ActivationDynamics, PathPoint
-from myoquat.muscle.laws import DeGrooteFregly2016
+from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
 from tests.bodies import on_slide
 
 
@@ -91,6 +91,11 @@ def test_a_failure_names_dynamics_that_jump_and_velocities_that_alternate():
     problem = Problem(model, 0.2, (TrackPose(rest), Effort()), 8, "midpoint")
     last = problem.solve(rest, Ipopt(max_iterations=0))
     assert "jumps where excitation and activation are equal (1 muscles, such as 'muscle')" in last.explain()
+    law = Thelen2003(1000.0, optimal_fiber_length=0.1, tendon_slack_length=0.05, tendon="rigid")
+    kinked = replace(model, muscles=(replace(model.muscles[0], law=law),))
+    stopped = replace(problem, model=kinked).solve(rest, Ipopt(max_iterations=0))
+    assert "jumps where fibers are at rest (1 muscles, such as 'muscle')" in stopped.explain()
+    assert "fibers" not in last.explain()
     moved = last.sites.fields | {"u": np.where(np.arange(len(last.sites.q)) % 4 == 0, 1.0, -1.0)[:, None]}
     assert (
         "'height_dot': up and down in every interval"

@@ -59,6 +59,14 @@ def test_the_speed_is_the_inverse_of_the_force(law, least, error, length, speed,
         assert law.fiber_speed(length, force, activation) == pytest.approx(speed, abs=error)
 
 
+@pytest.mark.parametrize("law", [*LAWS.values(), Schutte1993(**COMMON)], ids=lambda law: law.kind)
+def test_laws_say_whether_their_slope_jumps_at_rest(law):
+    """From the slope over the speed on either side of zero, where fibers shorten and lengthen."""
+    force, h = law.fiber_force(1.0, np.array([-1e-7, 0.0, 1e-7]), 0.5), 1e-7
+    below, above = np.diff(force) / h
+    assert law.kinked_at_rest == (abs(above / below - 1) > 0.1)
+
+
 def test_a_damping_of_whole_zero_is_none():
     """The closed form reaches any force; Newton's method would stop at its bounds."""
     whole, none = (DeGrooteFregly2016(**COMMON, damping=zero) for zero in (0, 0.0))
