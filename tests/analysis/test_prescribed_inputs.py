@@ -9,6 +9,8 @@ import myoquat as mq
 from myoquat.analysis.control import Effort, OwnGoal, Problem
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
 from myoquat.analysis.recruitment import (
+    CalibrationTrial,
+    calibrate_muscles,
     emg_driven,
     joint_loads,
     redundancy,
@@ -78,6 +80,22 @@ def test_excitations_that_are_prescribed_pass_through_activation_dynamics():
     found = redundancy(model, swing(model), reserves=1.0, backend="numpy")
     direct = mq.simulate(model, [0.0], [0.0], 0.5, step=0.001, output_step=0.01)
     assert np.allclose(found.activation[:, 0], direct.activation[:, 0], atol=1e-6)
+
+
+def test_emg_and_calibrations_have_what_the_model_prescribes():
+    """Along the accelerations of measured and prescribed muscles beside a prescribed motor nothing is missing."""
+    model = rod((PrescribedInput("bic", Linear(0.2, 0.1)), PrescribedInput("motor", Linear(30.0, 5.0))))
+    t = np.linspace(0.0, 0.5, 6)
+    q, u = 0.3 * np.sin(4 * t)[:, None], 1.2 * np.cos(4 * t)[:, None]
+    a, c = np.stack([0.1 + 0.2 * t, 0.5 + 0 * t], axis=1), 5.0 + 30.0 * t[:, None]
+    tau = mq.muscle.muscle_torques(model, q, u, a) + c
+    motion = Motion(model, t, q, u, mq.forward_dynamics(model, q, u, tau))
+    found = emg_driven(model, motion, Emg(t, ("tri",), a[:, 1:], "1"))
+    np.testing.assert_allclose(found.activation, a, atol=1e-9)
+    np.testing.assert_allclose(found.torque, found.needed, atol=1e-9)
+    errors = calibrate_muscles(model, [CalibrationTrial(motion, a)]).errors
+    assert errors.loc["a_dot", "needed"] > 0.5
+    assert errors.loc["a_dot", "before"] < 1e-9
 
 
 def test_static_optimization_obeys_what_acts_at_the_time_of_a_pose():

@@ -13,6 +13,7 @@ from types import NoneType
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
+from myoquat.analysis.motion.prescribed import prescribed_activations
 from myoquat.analysis.recruitment.free import free_velocities, named_columns
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
@@ -202,6 +203,7 @@ def emg_driven(
 
     activations  as `emg_activations` gives them, channels called as the muscles.
     others       activation of the muscles, and at the times, without a measured one; None to refuse them by name.
+                 Muscles that the model prescribes have their own.
 
     Nothing is optimized: what the muscles give differs from what the motion needs, and `MuscleTorques.errors` says by
     how much. Activations below `minimum_activation` of a muscle's law are as large; elastic tendons are taken as rigid.
@@ -225,7 +227,8 @@ def emg_driven(
     model = motion.check_system(model.with_rigid_tendons())
     needed = inverse_dynamics_of_motion(model, motion, loads).torque
     names, C = free_velocities(model, motion.q, motion.time)
-    a = activations_at(model, motion.time, activations)
+    a, own = activations_at(model, motion.time, activations), prescribed_activations(model, motion.time)
+    a = np.where(np.isnan(a), np.nan if own is None else own, a)
     if np.isnan(a).any():
         if others is None:
             row, k = (int(i) for i in np.argwhere(np.isnan(a))[0])
