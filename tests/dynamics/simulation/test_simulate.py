@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from myoquat.data import load_model
-from myoquat.dynamics import SimulationWarning, Simulator, simulate
+from myoquat.dynamics import Inputs, SimulationWarning, Simulator, simulate
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.errors import OffSphereError
 from myoquat.muscle import Model, Muscle, PathPoint
@@ -72,6 +72,12 @@ def test_inputs_in_every_form_agree(model, activation):
     np.testing.assert_allclose(states(function), states(table), atol=1e-13)
     np.testing.assert_allclose(function.activation, table.activation, atol=1e-15)
     constant = simulate(model, duration=0.05, activation=activation)
+    record = {"inputs": Inputs(activation=activation)}
+    for run in (
+        simulate(model, duration=0.05, **record),
+        Simulator(model)(model.start_q, model.start_u, 0.05, **record),
+    ):
+        np.testing.assert_array_equal(run.q, constant.q)
     same = simulate(model, duration=0.05, activation=lambda t: activation, torque=np.zeros(6))
     np.testing.assert_allclose(states(same), states(constant), atol=1e-14)
     assert np.abs(states(table) - states(constant)).max() > 1e-4
@@ -117,29 +123,30 @@ def test_a_start_off_the_sphere_is_refused_or_projected(model):
     np.testing.assert_allclose(trajectory.q, simulate(model, duration=0.01).q, atol=1e-15)
 
 
-def test_refusals(model, activation):
-    with pytest.raises(ValueError, match=r"activation\[1\] \(m2\) is nan"):
-        simulate(model, activation=np.where(np.arange(6) == 1, np.nan, activation))
-    with pytest.raises(ValueError, match=r"activation\[1, 0\] \(m1\) is 1\.5; it must lie in \[0, 1\]"):
-        simulate(model, activation=([0.0, 1.0], np.full((2, 6), [[1.0], [1.5]])))
-    with pytest.raises(ValueError, match="must lie in"):
-        simulate(model, activation=lambda t: activation - 1)
-    with pytest.raises(ValueError, match="increasing times"):
-        simulate(model, activation=([1.0, 0.0], np.zeros((2, 6))))
-    with pytest.raises(ValueError, match="torque"):
-        simulate(model, torque=np.zeros(5))
-    with pytest.raises(ValueError, match="longer than the duration"):
-        simulate(model, duration=1.0, output_step=2.0)
-    with pytest.raises(ValueError, match=r"^q0 has shape \(7,\); expected"):
-        simulate(model, np.ones(7))
-    with pytest.raises(ValueError, match=r"^q0: the quaternion .* has length 2"):
-        simulate(model, 2 * np.array(model.start_q))
-    with pytest.raises(ValueError, match=r"^u0\[1\] \(A\.omega_y\) is nan"):
-        simulate(model, u0=[0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match=r"method 'rk5' is unknown; there are: .*rk4"):
-        simulate(model, method="rk5")
-    with pytest.raises(ValueError, match=r"stabilization 'glue' is unknown.*projection"):
-        simulate(model, stabilization="glue")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"activation": np.where(np.arange(6) == 1, np.nan, 0.3)}, r"activation\[1\] \(m2\) is nan"),
+        ({"activation": ([0, 1], np.full((2, 6), [[1], [1.5]]))}, r"activation\[1, 0\] \(m1\) is 1\.5; it must lie in"),
+        ({"activation": lambda t: np.full(6, -0.7)}, "must lie in"),
+        ({"activation": ([1.0, 0.0], np.zeros((2, 6)))}, "increasing times"),
+        ({"torque": np.zeros(5)}, "torque"),
+        ({"duration": 1.0, "output_step": 2.0}, "longer than the duration"),
+        ({"q0": np.ones(7)}, r"^q0 has shape \(7,\); expected"),
+        ({"q0": np.ones(8)}, r"^q0: the quaternion .* has length 2"),
+        ({"u0": [0.0, np.nan, 0.0, 0.0, 0.0, 0.0]}, r"^u0\[1\] \(A\.omega_y\) is nan"),
+        ({"method": "rk5"}, r"method 'rk5' is unknown; there are: .*rk4"),
+        ({"stabilization": "glue"}, r"stabilization 'glue' is unknown.*projection"),
+        ({"inputs": Inputs(), "activation": np.ones(6)}, "activation: give options"),
+        ({"inputs": {"activation": np.ones(6)}}, "inputs must be of type Inputs, not dict"),
+    ],
+)
+def test_options_that_cannot_be(model, options, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        simulate(model, **options)
+
+
+def test_models_that_cannot_be_simulated_without_more(model, activation):
     with pytest.raises(ModelError, match="no max_isometric_force is given"):
         simulate(load_model("mapping_analysis"))
     quiet = replace(model, muscles=(replace(model.muscles[0], activation=None),))
