@@ -19,7 +19,7 @@ from myoquat.kernels.symbolic.arrays import (
     symbols_of,
     symbols_sympy,
 )
-from myoquat.kernels.symbolic.elements import is_casadi, is_term
+from myoquat.kernels.symbolic.elements import is_casadi, is_number, is_term
 from myoquat.kernels.symbolic.terms import Tracer
 from myoquat.kernels.tracing.adjoints import check_differentiable, gradients, released, substituted
 from myoquat.kernels.tracing.context import differentiated, pending_constructs, unrolled_constructs
@@ -50,7 +50,7 @@ def jacobian_at(function: Callable[[Any], Any], point: Any, like: Any = None) ->
     if not np.size(sample) or not is_symbolic(sample):
         return _complex_step(function, point, np.shape(sample)[:-1])
     elements = list(np.asarray(sample).flat)
-    tracer = next((e.tracer for e in elements if is_term(e)), None)
+    tracer = next((e.tracer for e in elements if is_term(e)), Tracer() if all(map(is_number, elements)) else None)
     if tracer is not None:
         return _recorded(tracer, function, np.asarray(point))
     return _casadi(function, point) if any(map(is_casadi, elements)) else _sympy(function, point)

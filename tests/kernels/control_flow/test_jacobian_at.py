@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from myoquat import joints, kernels
-from myoquat.kernels.symbolic.arrays import formula
+from myoquat.kernels.symbolic.arrays import SymbolArray, formula
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from tests.differences import differences
 
@@ -37,6 +37,16 @@ def points(rng):
 def test_every_type_of_number_gives_the_derivative(scalar, points):
     result = scalar(jacobian, points)
     np.testing.assert_allclose(result, curve_derivative(points), rtol=2e-15, atol=1e-15)
+
+
+def test_functions_over_symbols_that_are_all_numbers_have_derivatives():
+    """As where a pose does not depend on what varies."""
+
+    def product(x):
+        known = np.array([2.0, 3.0], dtype=object).view(SymbolArray)
+        return x * jacobian_at(lambda d: np.sin(known[:1] + d) * known[1:], np.zeros(1), like=known)[0]
+
+    np.testing.assert_allclose(kernels.compile(product, {"x": 1})([2.0]), [6 * np.cos(2.0)], rtol=1e-15)
 
 
 def test_batches_of_any_shape_and_size(points):
