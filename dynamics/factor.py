@@ -21,9 +21,8 @@ from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
-    "Factors", "ancestors", "ascended", "called_mass", "columns_solved", "descended", "elimination_order", "factor",
-    "forward", "from_entries", "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small",
-    "sparse_entries"
+    "Factors", "ancestors", "ascended", "columns_solved", "descended", "elimination_order", "factor", "forward",
+    "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
 ]  # fmt: skip
 
 
@@ -82,7 +81,9 @@ def mass_factor(system: ArticulatedSystem, q: Array) -> Array:
         return factor(order, mass(system, q))
     rows, columns = pattern(order)
     entries = out_of_line_call(_entries, (system,), q, len(rows))
-    return from_entries(system.nu, entries, (rows, columns))
+    F = 0.0 * entries[..., :1, None] + np.zeros((system.nu, system.nu))  # of floats or symbols
+    F[..., rows, columns] = entries
+    return F
 
 
 def _entries(system: ArticulatedSystem, q: Array) -> Array:
@@ -97,25 +98,6 @@ def sparse_entries(system: ArticulatedSystem, q: Array) -> Array:
     rows, columns = pattern(order)
     M = mass(system, q)
     return np.concatenate([M[..., rows, columns], factor(order, M)[..., rows, columns]], axis=-1)
-
-
-def called_mass(system: ArticulatedSystem, q: Array) -> Array:
-    """(..., nu, nu) M(q), in a kernel by a function of its own."""
-    rows, columns = pattern(ancestors(system))
-    entries = out_of_line_call(_mass_entries, (system,), q, len(rows))
-    return from_entries(system.nu, entries, (rows, columns), (columns, rows))
-
-
-def _mass_entries(system: ArticulatedSystem, q: Array) -> Array:
-    return mass(system, q)[..., *pattern(ancestors(system))]
-
-
-def from_entries(n: int, entries: Array, *cells: tuple[Any, Any]) -> Array:
-    """(..., n, n) a matrix of floats or symbols: entries (..., m) at each of `cells`, rows and columns, else zeros."""
-    M = 0.0 * entries[..., :1, None] + np.zeros((n, n))
-    for rows, columns in cells:
-        M[..., rows, columns] = entries
-    return M
 
 
 def pattern(order: list[tuple[int, list[int]]]) -> tuple[list[int], list[int]]:

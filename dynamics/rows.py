@@ -26,16 +26,13 @@ from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import components, dot, matvec, transpose, vecmat, vector
 from myoquat.kernels.symbolic.arrays import is_symbolic, may_be_nonzero
 
-__all__ = ["RANK_TOLERANCE", "Elimination", "Forms", "Rows", "filled_entries", "least_motions", "pose_tolerance"]
+__all__ = ["RANK_TOLERANCE", "Elimination", "Rows", "filled_entries", "least_motions", "pose_tolerance"]
 
 RANK_TOLERANCE = 1e-10  # of a row's length: where less is left of it across the rows taken before, they imply it
 TOLERANCE_PER_DISTANCE = 10.0  # [1/rad, 1/m] how fast directions of rows change with the distance from the constraints
 MAX_TOLERANCE = 1e-2  # far from the constraints
 MAX_COMPILED_PRODUCTS = 1000  # of k rows with nu entries, k k nu: 0.3 s of compilation
 ROUND_OFF_ROW = 1e-13  # of the longest row: a shorter one is the round-off of a row of zeros
-
-
-Forms = tuple[tuple[int, tuple[int, ...]], ...]  # a velocity that a row gives as a function, and those of which, each
 
 
 class Rows:
@@ -194,21 +191,19 @@ class _Block:
 class Elimination:
     """Motions x = N y + c (..., n) that satisfy rows of A, each of which gives one velocity as a function of others.
 
-    forms   (driven velocity, others) of each row, in an order in which each comes after those that drive its others.
-    ratios  (...) each, the entries of A at these others, row after row; those at driven velocities are 1.
+    rows  (driven velocity, [(other velocity, entry of A there (...)), ...]) of each, scaled to 1 at the driven one;
+          those that drive the others of a row come before it.
 
     >>> import numpy as np
     >>> from myoquat.dynamics.rows import Elimination
-    >>> gear = Elimination(2, ((1, (0,)),), [-3.0])  # x_1 - 3 x_0 = wanted
+    >>> gear = Elimination(2, [(1, [(0, np.array(-3.0))])])  # x_1 - 3 x_0 = wanted
     >>> gear.whole(np.array([2.0]), np.array([0.5])), gear.folded(np.eye(2)).ravel()
     (array([2. , 6.5]), array([1., 3.]))
     """
 
-    def __init__(self, n: int, forms: Forms, ratios: Sequence[Array | float]) -> None:
-        self.n, self.forms, self.ratios = n, forms, ratios
-        entries = iter(map(np.asarray, ratios))
-        self.rows = [(driven, [(j, next(entries)) for j in others]) for driven, others in forms]
-        self.free = [k for k in range(n) if k not in dict(forms)]
+    def __init__(self, n: int, rows: Sequence[tuple[int, Sequence[tuple[int, Array]]]]) -> None:
+        self.n, self.rows = n, rows
+        self.free = [k for k in range(n) if k not in dict(rows)]
 
     def folded(self, X: Array) -> Array:
         """(..., m, f) X N of X (..., m, n)."""
@@ -221,17 +216,14 @@ class Elimination:
 
     def sizes(self, X: Array) -> Array:
         """(..., m, f) the sizes of the numbers that make `folded`, with their round-off."""
-        return Elimination(self.n, self.forms, [-np.abs(ratio) for ratio in self.ratios]).folded(np.abs(X))
-
-    def congruent(self, M: Array) -> Array:
-        """(..., f, f) N^T M N of a symmetric M (..., n, n)."""
-        return self.folded(transpose(self.folded(M)))
+        rows = [(driven, [(j, -np.abs(ratio)) for j, ratio in others]) for driven, others in self.rows]
+        return Elimination(self.n, rows).folded(np.abs(X))
 
     def whole(self, y: Array, wanted: Array) -> Array:
         """(..., n) x of y (..., f), which gives the rows the values `wanted` (..., k)."""
         found: dict[int, Array] = dict(zip(self.free, components(y), strict=True))
         for (driven, others), value in zip(self.rows, components(wanted), strict=True):
-            found[driven] = reduce(lambda rest, other: rest - other[1] * found[other[0]], others, value)
+            found[driven] = value - sum((ratio * found[j] for j, ratio in others), 0.0)
         return vector([found[k] for k in range(self.n)])
 
     def multipliers(self, force: Array) -> Array:

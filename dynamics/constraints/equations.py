@@ -28,14 +28,13 @@ from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, factor, inverse
 from myoquat.dynamics.factor import solve_small
 from myoquat.dynamics.regularity import singular_velocity
-from myoquat.dynamics.rows import Elimination, Forms, Rows, filled_entries, pose_tolerance
+from myoquat.dynamics.rows import Elimination, Rows, filled_entries, pose_tolerance
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.constraints import CoordinateCoupler
 from myoquat.joints.constraints.base import Constraint
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.vectors import components, joined, joined_matrices, matvec, transpose, vecmat, vector
-from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
+from myoquat.joints.vectors import joined, joined_matrices, matvec, transpose, vecmat
 from myoquat.muscle import Model
 from myoquat.muscle.coordinates import Coupler, in_order
 
@@ -183,32 +182,35 @@ class Constraints:
                 found |= {} if more else {i: int(velocity)}
         return found
 
-    def _forms(self, A: Array, pose: Pair) -> dict[int, tuple[int, tuple[int, ...]]]:
+    def _eliminated(self, A: Array, pose: Pair) -> dict[int, tuple[int, list[int]]]:
         """(driven velocity, others) by the row of A (..., k, nu) that is eliminated: the first one that drives a
         velocity, unless this drives one of the others. Those that drive others come first."""
-        rows, others, filled = dict[int, int](), dict[int, tuple[int, ...]](), filled_entries(A)
+        rows, others, filled = dict[int, int](), dict[int, list[int]](), filled_entries(A)
 
         def leads_to(k: int, driven: int) -> bool:
             return k == driven or any(leads_to(j, driven) for j in others.get(k, ()))
 
         slices = self.row_slices(*pose)
         for i, driven in self._explicit.items():
-            given = tuple(int(j) for j in np.flatnonzero(filled[slices[i].start]) if j != driven)
+            given = [j for j in np.flatnonzero(filled[slices[i].start]).tolist() if j != driven]
             if driven not in rows and not any(leads_to(j, driven) for j in given):
                 rows[driven], others[driven] = slices[i].start, given
         return {rows[k]: (k, others[k]) for k in TopologicalSorter(others).static_order() if k in rows}
 
     def _reduced(self, M: Array, A: Array, wanted: Array, force: Array, pose: Pair) -> Pair:
         """`_solver` with rows eliminated, in the metric M."""
-        forms = self._forms(A, pose)
-        rows, left = list(forms), [i for i in range(A.shape[-2]) if i not in forms]
-        scales = A[..., rows, [driven for driven, _ in forms.values()]]
-        ratios = [A[..., row, j] / scales[..., i] for i, row in enumerate(rows) for j in forms[row][1]]
-        elimination, values = Elimination(self.system.nu, tuple(forms.values()), ratios), wanted[..., rows] / scales
-        c = elimination.whole(np.zeros(len(elimination.free)), values)
-        B, y, multipliers = A[..., left, :], np.zeros(0), np.zeros(len(left))
+        eliminated = self._eliminated(A, pose)
+        rows, left = [*eliminated], [i for i in range(A.shape[-2]) if i not in eliminated]
+        scales = A[..., rows, [driven for driven, _ in eliminated.values()]]
+        values, B, multipliers = wanted[..., rows] / scales, A[..., left, :], np.zeros(len(left))
+        elimination = Elimination(self.system.nu, [
+            (driven, [(j, A[..., row, j] / scales[..., i]) for j in others])
+            for i, (row, (driven, others)) in enumerate(eliminated.items())
+        ])  # fmt: skip
+        y = np.zeros(len(elimination.free))
+        c = elimination.whole(y, values)
         if elimination.free:
-            metric = _Metric.reduced(elimination, M)
+            metric = _Metric.of(elimination.folded(transpose(elimination.folded(M))))
             y = metric.solve(elimination.folded((force - matvec(M, c))[..., None, :])[..., 0, :])
         if left and elimination.free:
             R = elimination.folded(B)
@@ -241,15 +243,15 @@ class Constraints:
         """M; M + A^T A where M is singular."""
         if not self.weightless:
             return _Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
-        order = [(k, list(range(k))) for k in range(self.system.nu)]
-        return _Metric(order, factor.factor(order, self._inertia(q, t)))
+        return _Metric.of(self._inertia(q, t))
 
     def _inertia(self, q: Array, t: Array) -> Array:
         """(..., nu, nu) the matrix of the same metric."""
+        M = composite.mass(self.system, q)
         if not self.weightless:
-            return factor.called_mass(self.system, q)
+            return M
         A = self.jacobian(q, t)
-        return composite.mass(self.system, q) + transpose(A) @ A
+        return M + transpose(A) @ A
 
     def row_slices(self, q: Array, t: Array) -> tuple[slice, ...]:
         """The rows of each of `parts` among those of all, from their values at any pose: inside a formula, at its q."""
@@ -265,17 +267,10 @@ class _Metric(NamedTuple):
     F: Array
 
     @classmethod
-    def reduced(cls, elimination: Elimination, M: Array) -> "_Metric":
-        """N^T M N."""
-        filled = filled_entries(M)
-        pattern = Elimination(elimination.n, elimination.forms, [-1.0] * len(elimination.ratios)).congruent(
-            1.0 * filled
-        )
-        order, cells = factor.elimination_order(pattern > 0.0), np.nonzero(np.tril(filled))
-        rows, columns = factor.pattern(order)
-        given = joined([M[..., *cells], vector([*elimination.ratios, 0.0])])
-        entries = out_of_line_call(_reduced_factor, (cells, elimination.forms, order), given, len(rows))
-        return cls(order, factor.from_entries(len(order), entries, (rows, columns)))
+    def of(cls, M: Array) -> "_Metric":
+        """M, in the order of its structural zeros."""
+        order = factor.elimination_order(filled_entries(M))
+        return cls(order, factor.factor(order, M))
 
     def solve(self, force: Array) -> Array:
         """(..., nu) M^-1 force."""
@@ -301,14 +296,6 @@ class _Metric(NamedTuple):
         Y = factor.descended(self.order, self.F, transpose(A))
         inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
         return transpose(Y) @ (inverse_pivots[..., None] * Y)
-
-
-def _reduced_factor(cells: Pair, forms: Forms, order: list[tuple[int, list[int]]], given: Array) -> Array:
-    """(..., m) the entries of the factor of N^T M N, from those of M at `cells` and then the ratios of N."""
-    n, size = len(forms) + len(order), len(cells[0])
-    M = factor.from_entries(n, given[..., :size], cells, cells[::-1])
-    F = factor.factor(order, Elimination(n, forms, components(given[..., size:-1])).congruent(M))
-    return F[..., *factor.pattern(order)]
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------
