@@ -420,17 +420,6 @@ def test_missing_values_of_recordings_are_nan(values):
     np.testing.assert_array_equal(real_array_with_gaps("signal", values), [1.0, np.nan, 3.0])
 
 
-def test_hidden_entries_of_recordings_are_gaps():
-    t = [0.0, 0.1, 0.2]
-    positions = np.ma.array(np.ones((3, 1, 3)), mask=False)
-    positions[1, 0, 2] = np.ma.masked
-    assert Markers(t, ("heel",), positions).missing[:, 0].tolist() == [False, True, False]
-    Q = np.ma.array(np.tile([1.0, 0, 0, 0], (3, 1, 1)), mask=False)
-    Q[1] = np.ma.masked
-    assert Orientations(t, ("pelvis",), Q).missing[:, 0].tolist() == [False, True, False]
-    assert np.isnan(Emg(t, ("soleus",), X[:, None]).signal[:, 0]).tolist() == [False, True, False]
-
-
 def test_tables_with_missing_values_become_gaps():
     markers = Markers([0.0, 0.1, 0.2], ("heel",), np.ones((3, 1, 3)))
     table = markers.to_dataframe().astype("Float64")

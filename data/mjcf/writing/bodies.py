@@ -348,6 +348,7 @@ class Bodies:
         self._joints = joints
         self._sites = sites
         self._unwritten = unwritten
+        self._named: set[str] = set()  # shapes
         self._indices = {body.name: i for i, body in enumerate(system.bodies)}
 
     def add(self, world: Any) -> None:
@@ -407,7 +408,11 @@ class Bodies:
         visual = {} if shape.purpose == "collision" else {"contype": "0", "conaffinity": "0"}
         visual |= {"group": str(FIRST_HIDDEN_GROUP)} if shape.purpose == "hidden" else {}
         sizes = tuple(x / 2 if half else x for x, half in zip(shape.sizes, HALVED[shape.kind], strict=True))
-        add_with(parent, "geom", name=shape.name or None, type=shape.kind, size=sizes, pos=shape.position,
+        name = shape.name
+        while name and name in self._named:  # MuJoCo refuses geoms of one name, also on different bodies
+            name += "_"
+        self._named.add(name)
+        add_with(parent, "geom", name=name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
 
 

@@ -67,7 +67,7 @@ BODIES = (
     body("fore", "arm", RevoluteJoint(SLANTED), coordinate_names=("flex",), spring_mount=(0.4,), **PASSIVE),
     body("hand", "fore", UniversalJoint((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), **PASSIVE),
     body("nail", "hand", FixedJoint(), inertia=(0.0, 0.01, 0.01, 0.0, 0.0, 0.0), shapes=(Shape("box", (0.1, 0.2, 0.3)),
-         Shape("capsule", (0.1, 0.2), purpose="collision", name="bead", color=(1.0, 0.0, 0.0, 0.5)))),
+         Shape("capsule", (0.1, 0.2), purpose="collision", name="pill", color=(1.0, 0.0, 0.0, 0.5)))),
     body("sled", "trunk", PlanarJoint((0.0, 1.0, 0.0)), spring_mount=(0.1, 0.2, 0.3), **PASSIVE),
     body("rod", "sled", PrismaticJoint((0.0, 0.6, 0.8)), coordinate_names=("out",)),
     body("tip", "rod", CUSTOM, **PASSIVE),
