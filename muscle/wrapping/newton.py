@@ -26,10 +26,11 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints.vectors import cross, joined, matvec, vecmat
-from myoquat.kernels import after_newton_step, call_where, choose, static
+from myoquat.joints.vectors import cross, joined, vecmat
+from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
 from myoquat.muscle.wrapping.order_along_path import before, in_order
+from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
@@ -37,7 +38,6 @@ from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
 __all__ = [
     "NewtonIterate",
     "NewtonProblem",
-    "PlacedSurface",
     "moving_contacts",
     "newton_start",
     "newton_step",
@@ -46,30 +46,6 @@ __all__ = [
 
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
-
-
-@dataclass(frozen=True)
-class PlacedSurface:
-    """A surface by the rows (..., 3, 3) of its frame's axes and its origin (..., 3) in the world, its own numbers
-    (..., n), and its prototype."""
-
-    axes: Array
-    origin: Array
-    numbers: Array
-    prototype: Wrap = static()
-
-    @property
-    def wrap(self) -> Wrap:
-        return self.prototype.shaped(self.numbers)
-
-    def seen(self, x: Array) -> Array:
-        """(..., 3) a point of the world in the surface's frame."""
-        return matvec(self.axes, x - self.origin)
-
-    def in_world(self, x: Array) -> Array:
-        """(..., 3) a point of the surface's frame in the world."""
-        result: Array = self.origin + vecmat(x, self.axes)
-        return result
 
 
 @dataclass(frozen=True)

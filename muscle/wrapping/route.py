@@ -13,9 +13,9 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact
-from myoquat.muscle.wrapping.newton import PathGeodesic, PlacedSurface
+from myoquat.muscle.wrapping.newton import PathGeodesic
 from myoquat.muscle.wrapping.order_along_path import after, before
+from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, size
 
@@ -142,7 +142,7 @@ class Route:
         """The contact of a surface between its neighbours, `where` (...) it is asked for."""
         placed, line = self.segment.surfaces[number], self.segment.line(number)
         where = self.segment.acts[number] & where
-        return solve_contact(placed.prototype, placed.numbers, self.neighbours(number), line, near, where)
+        return placed.contact(self.neighbours(number), line, near, where)
 
     def touching(self, number: int, points: TangentPoints) -> "Route":
         """The path with other tangent points of a surface."""
@@ -233,7 +233,7 @@ def _passed(asked: tuple[Route, Flags]) -> Passed:
         for j, (a, b, here) in enumerate(lines):
             if j != i:
                 asked_here = free & here & (own != order[j]) & ~met & ~done
-                cut = is_cut(placed.prototype, placed.numbers, (placed.seen(a), placed.seen(b)), asked_here)
+                cut = placed.is_cut((placed.seen(a), placed.seen(b)), asked_here)
                 rank, met = np.where(cut, (order[j] + behind[j][..., 3]) / 2.0, rank), met | cut
         outside.append(free)
         found.append(rank)

@@ -27,9 +27,9 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
-from myoquat.muscle.wrapping.contact_solve import is_cut, solve_contact
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
-from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts, pencil_width
+from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts, pencil_width
+from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
     Flags,
@@ -425,7 +425,7 @@ def _over_one(segment: Segment, number: int) -> _Alone:
     """The path over the surface of this number alone, which has a closed form."""
     placed = segment.surfaces[number]
     ends = placed.seen(segment.start), placed.seen(segment.end)
-    c = solve_contact(placed.prototype, placed.numbers, ends, segment.line(number), where=segment.acts[number])
+    c = placed.contact(ends, segment.line(number), where=segment.acts[number])
     return _Alone.of(segment, number, c)
 
 
@@ -737,7 +737,7 @@ def _passes_around(route: Route) -> Array:
     for i in segment.round if any(own.sided for own in segment.types) else ():
         placed = segment.surfaces[i]
         line = placed.seen(segment.start), placed.seen(segment.end)
-        found = found | is_cut(placed.prototype, placed.numbers, line, around & segment.acts[i] & ~route.on[i])
+        found = found | placed.is_cut(line, around & segment.acts[i] & ~route.on[i])
     return found
 
 

@@ -16,8 +16,8 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.contact_solve import solve_contact
-from myoquat.muscle.wrapping.newton import NewtonProblem, PlacedSurface, moving_contacts
+from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts
+from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
@@ -83,9 +83,8 @@ class Meeting:
         batch = np.shape(asked)
         A, B = (np.broadcast_to(x, (*batch, 3), subok=True) for x in seen)
         numbers = np.broadcast_to(_numbers(wrap), (*batch, len(wrap.numbers())), subok=True)
-        c = solve_contact(wrap, numbers, (A, B), (A, B), where=asked)
-        frame = np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A
-        surface = PlacedSurface(*frame, numbers, wrap.prototype)
+        surface = PlacedSurface(np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A, numbers, wrap.prototype)
+        c = surface.contact((A, B), (A, B), where=asked)
         (c,) = moving_contacts(NewtonProblem((surface,), (c.on,), (0.0 * c.arc,), (A, B)), [c])
         jump = np.where(asked[..., None], c.jump, straight.jump)
         return replace(self, contact=_placed(wrap, replace(c, jump=jump)))
