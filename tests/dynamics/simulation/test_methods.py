@@ -1,11 +1,10 @@
 """Every method: its order and what it keeps; exact solutions of rigid bodies are in `test_rigid_bodies.py`."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle import ORACLE, states
 
 from myoquat.data import load_model
 from myoquat.dynamics import Event, SimulationWarning, simulate
@@ -15,22 +14,11 @@ from myoquat.joints import ArticulatedSystem, normalize
 from myoquat.muscle import path_lengths
 from tests.bodies import on_hinge, on_slide
 
-ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def model():
-    return load_model("two_link")
-
 
 @pytest.fixture(scope="module")
 def pendulum(model):
     """The double ball pendulum, without friction and muscles."""
     return ArticulatedSystem(tuple(replace(body, damping=0.0) for body in model.system.bodies))
-
-
-def states(trajectory):
-    return np.concatenate([trajectory.q, trajectory.u], axis=-1)
 
 
 @pytest.mark.parametrize("stabilization", ["projection", "none"])

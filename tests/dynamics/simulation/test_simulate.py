@@ -1,11 +1,10 @@
 """simulate against the independent trajectory of `two_link`, its inputs in every form, and its refusals."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle import ORACLE, states
 
 from myoquat.data import load_model
 from myoquat.dynamics import Inputs, SimulationWarning, Simulator, simulate
@@ -15,21 +14,10 @@ from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.laws import PathSpring
 from tests.bodies import on_hinge, on_slide
 
-ORACLE = json.loads((Path(__file__).parents[2] / "data" / "two_link_trajectory.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def model():
-    return load_model("two_link")
-
 
 @pytest.fixture(scope="module")
 def activation(model):
     return np.array([muscle.activation for muscle in model.muscles])
-
-
-def states(trajectory):
-    return np.concatenate([trajectory.q, trajectory.u], axis=-1)
 
 
 def pendulum(damping=0.0):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import myoquat as mq
-from myoquat.data import load_model
 from myoquat.dynamics import simulate
 from myoquat.dynamics.constraints import Distance
 from myoquat.dynamics.simulation import Event, Simulator
@@ -20,11 +19,6 @@ GIVEN = {
     "bodies.B.position.z": np.array([-1.0, -1.1, -0.9]),
 }
 TIMES = {"duration": 0.05, "step": 1e-3}
-
-
-@pytest.fixture(scope="module")
-def model():
-    return load_model("two_link")
 
 
 def test_starts_and_parameters_broadcast(model):

@@ -74,6 +74,15 @@ def test_a_path_grows_on_its_side_past_the_back(side):
     assert np.abs(np.diff(arms)).max() < 1e-5
 
 
+def whole_turn(model, b):
+    """(n, 1) angles of an end at the distance b from the axis; and (n,) the flags near a jump within a step, and where
+    the length changes by more in it than the end moves."""
+    step = np.radians(0.05)
+    turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
+    lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=b * step)[:, 0]
+    return turn, flags, np.abs(np.roll(lengths, -1) - lengths) > 1.001 * b * step
+
+
 @pytest.mark.parametrize("angle", np.arange(-175.0, 180.0, 25.0))
 def test_a_turn_has_one_jump_and_it_is_flagged(angle):
     """While one end goes all the way round, a continuous length would grow by a turn of the string. Every rule
@@ -81,11 +90,8 @@ def test_a_turn_has_one_jump_and_it_is_flagged(angle):
     flagged."""
     a, b = (0.02, angle), 0.013
     model = turning("+y", a, b)
-    step = np.radians(0.05)
-    turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
-    lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=b * step)[:, 0]
-    moved = np.abs(np.roll(lengths, -1) - lengths)
-    jumps = np.flatnonzero(moved > 1.001 * b * step)
+    _, flags, jumped = whole_turn(model, b)
+    jumps = np.flatnonzero(jumped)
     assert len(jumps) == (angle != 0)
     reported = flags & PathFlag.JUMP
     assert (reported[jumps] | reported[(jumps + 1) % len(reported)]).all()
@@ -100,11 +106,8 @@ def test_an_end_that_stays_at_its_surface_is_near_no_jump(angle, backwards):
     muscle = model.muscles[0]
     if backwards:
         model = replace(model, muscles=(replace(muscle, path=replace(muscle.path, points=muscle.path.points[::-1])),))
-    step = np.radians(0.05)
-    turn = np.arange(-np.pi, np.pi, step)[:, None] + 1e-4
-    lengths, flags = path_lengths(model, turn)[:, 0], path_flags(model, turn, near=0.013 * step)[:, 0]
+    turn, flags, jumped = whole_turn(model, 0.013)
     reported = (flags & PathFlag.JUMP) > 0
-    jumped = np.abs(np.roll(lengths, -1) - lengths) > 1.001 * 0.013 * step
     assert not (jumped & ~reported & ~np.roll(reported, -1)).any()
     assert reported.mean() < 3e-3
     k = np.flatnonzero((flags & PathFlag.WRAPPED) & ~reported)[0]
