@@ -28,6 +28,7 @@ from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.points import ConditionalPoint, MovingPoint
 from tests.bodies import afloat, on_hinge
 
+LAW = CubicExponentialMuscle(300.0, 0.2)
 MODELS = ("mapping_analysis", "mapping_analysis_euler", "two_link", "two_link_euler")
 
 
@@ -150,7 +151,7 @@ def floating_leg() -> Model:
         ConditionalPoint("pelvis", (0.1, -0.2, 0.1), "flexion", (-0.5, 2.0)),
         PathPoint("femur", (0.05, -0.2, 0.02)),
     )
-    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
+    return Model(ArticulatedSystem((free, femur)), (Muscle("m", path, LAW),))
 
 
 def test_floating_joints_and_points_by_the_file_s_angles_take_part():
@@ -220,7 +221,7 @@ def phantom_arm() -> Model:
         mass = 2.0 if name == "arm" else 0.0
         bodies.append(on_hinge(name, axis, names[len(bodies) - 1], parent=parent, mass=mass))
     path = (PathPoint("blade", (0.1, 0.1, 0.0)), PathPoint("one", (0.03, 0.0, 0.02)), PathPoint("arm", (0.02, -0.2, 0)))
-    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
+    return Model(ArticulatedSystem(tuple(bodies)), (Muscle("m", path, LAW),))
 
 
 def test_the_file_s_own_axes_are_compared_where_it_has_some():
@@ -245,7 +246,7 @@ def test_a_point_that_moves_by_an_angle_agrees_beside_the_lock(seed):
     moving = MovingPoint(
         "arm", (0.0, 0.0, 0.0), ("elevation", "", ""), (Linear(0.02, 0.02), Constant(-0.2), Constant(0.0))
     )
-    muscle = Muscle("m", (PathPoint("ground", (0.1, 0.1, 0.0)), moving), CubicExponentialMuscle(300.0, 0.2))
+    muscle = Muscle("m", (PathPoint("ground", (0.1, 0.1, 0.0)), moving), LAW)
     table = approach(Pair.of(Model(ArticulatedSystem((arm,)), (muscle,))), seed)
     lock = table[(table["approach"] == "gimbal lock") & (table["condition"] < 1e3)]
     assert (lock["error"] <= 1e-13 * lock["condition"]).all()
@@ -254,7 +255,7 @@ def test_a_point_that_moves_by_an_angle_agrees_beside_the_lock(seed):
 def test_the_advice_is_not_the_option_that_was_given():
     hinge = Body("shin", "ground", CustomJoint(("a", "b"), (Axis((1, 0, 0), 0), Axis((0, 1, 0), 1))), mass=1.0)
     path = (PathPoint("ground", (0.1, 0.1, 0.0)), PathPoint("shin", (0.03, -0.1, 0.02)))
-    model = Model(ArticulatedSystem((hinge,)), (Muscle("m", path, CubicExponentialMuscle(300.0, 0.2)),))
+    model = Model(ArticulatedSystem((hinge,)), (Muscle("m", path, LAW),))
     with pytest.raises(ModelError, match="body 'shin': 2 coordinates rotate it") as raised:
         mapping_analysis(model)
     assert "rotations" not in str(raised.value)

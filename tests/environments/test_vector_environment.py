@@ -21,7 +21,7 @@ from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016
 from tests.bodies import on_hinge
 
-LOW, HIGH = np.array([0.2]), np.array([1.2])
+LOW, HIGH, REST = np.array([0.2]), np.array([1.2]), np.zeros((2, 3))
 
 
 def hinge():
@@ -137,7 +137,7 @@ def test_points_out_of_reach_end_the_episode_from_the_third_action_on():
     far = replace(REACH, low=[(5.0, 0, 0)], high=[(5.0, 0, 0)])
     envs = VectorEnvironment(far, 2, autoreset="same_step")
     first, _ = envs.reset(seed=0)
-    ended = [envs.step(np.zeros((2, 3)))[2].tolist() for _ in range(3)]
+    ended = [envs.step(REST)[2].tolist() for _ in range(3)]
     assert ended == [[False, False], [False, False], [True, True]]
     tip = mq.joints.point_position(MODEL, MODEL.start, "rod", (0.4, 0, 0))
     assert np.allclose(first[0, 2:5], tip)
@@ -162,7 +162,7 @@ def test_same_step_returns_the_last_observation_apart():
     assert truncated.all()
     assert np.array_equal(np.stack(infos["final_obs"]), last)
     assert np.array_equal(reward, last_reward)
-    assert np.array_equal(seen, other.step(np.zeros((2, 3)))[0])
+    assert np.array_equal(seen, other.step(REST)[0])
     assert infos["_final_info"].all()
     assert (infos["final_info"]["pose"] < 0).all()
 
@@ -171,12 +171,12 @@ def test_disabled_resets_wait_for_a_mask():
     envs = begun(autoreset="disabled")
     last, *_ = run_through(envs)
     with pytest.raises(ValueError, match=r"states \[0, 1\] have ended"):
-        envs.step(np.zeros((2, 3)))
+        envs.step(REST)
     seen, _ = envs.reset(options={"reset_mask": np.array([True, False])})
     assert np.array_equal(seen[1], last[1])
     assert not np.array_equal(seen[0], last[0])
     with pytest.raises(ValueError, match=r"states \[1\] have ended"):
-        envs.step(np.zeros((2, 3)))
+        envs.step(REST)
 
 
 def test_numbers_of_the_model_are_drawn_within_their_ranges():
@@ -204,7 +204,7 @@ def test_formulas_evaluated_in_numpy_agree_with_compiled_ones():
 def test_states_that_fail_end():
     envs = begun(autoreset="disabled")
     envs.episodes.x[1, 1] = 1e12  # [rad/s]
-    seen, reward, terminated, _, infos = envs.step(np.zeros((2, 3)))
+    seen, reward, terminated, _, infos = envs.step(REST)
     assert np.isfinite(seen).all()  # of the last good state
     assert np.isfinite(reward).all()
     assert terminated.tolist() == [False, True]
@@ -274,7 +274,7 @@ def test_poses_of_a_ball_joint_lie_on_the_sphere():
 def test_wrong_actions_raise_named_errors():
     envs = VectorEnvironment(POSE, 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
-        envs.step(np.zeros((2, 3)))
+        envs.step(REST)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=r"actions must have shape \(2, 3\), not \(3, 2\)"):
         envs.step(np.zeros((3, 2)))
@@ -300,7 +300,7 @@ def test_stable_baselines3_gets_last_observations_and_what_ended_them(monkeypatc
     other = VectorEnvironment(POSE, 2)
     env.envs.reset(seed=0), other.reset(seed=0)
     for _ in range(POSE.horizon):
-        env.step_async(np.zeros((2, 3)))
+        env.step_async(REST)
         seen, reward, ended, infos = env.step_wait()
     last, last_reward, _, _, terms = run_through(other)
     assert ended.tolist() == [True, True]

@@ -81,20 +81,19 @@ def test_a_parameter_counts_in_goals_by_its_name():
 
 
 def test_parameters_are_checked_before_the_solver_starts():
-    model = mq.load_model("two_link")
-    with pytest.raises(ValueError, match="max_isometric_force"):
-        Problem(model, 1.0, (Effort(),), 5, parameters={"muscles.m1.max_isometric_forces": (1, 2)})
-    with pytest.raises(ValueError, match="is 5, outside its bounds 6 to 7"):
-        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (6.0, 7.0)})
-    with pytest.raises(ValueError, match="contradict"):
-        Problem(model, 1.0, (Effort(),), 5, parameters={"bodies.A.mass": (7.0, 6.0)})
     held = CoordinateCoupler("b.angle", "a.angle", Linear(2.0))
-    bodies = [on_hinge(name) for name in "ab"]
-    model = mq.Model(mq.ArticulatedSystem(tuple(bodies)), constraints=(held,))
-    still = Motion(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2)))
-    for name in ("constraints.0.function.factor", "bodies.a.position.x"):
-        with pytest.raises(ValueError, match="cannot vary where the motion is recorded"):
-            Problem(model, 1.0, (Effort(),), 5, prescribed=still, parameters={name: (0.0, 9.0)})
+    coupled = mq.Model(mq.ArticulatedSystem(tuple(on_hinge(name) for name in "ab")), constraints=(held,))
+    still = Motion(coupled, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2)))
+    arm, recorded = mq.load_model("two_link"), "cannot vary where the motion is recorded"
+    for model, name, bounds, motion, words in (
+        (arm, "muscles.m1.max_isometric_forces", (1, 2), None, "max_isometric_force"),
+        (arm, "bodies.A.mass", (6.0, 7.0), None, "is 5, outside its bounds 6 to 7"),
+        (arm, "bodies.A.mass", (7.0, 6.0), None, "contradict"),
+        (coupled, "constraints.0.function.factor", (0.0, 9.0), still, recorded),
+        (coupled, "bodies.a.position.x", (0.0, 9.0), still, recorded),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Problem(model, 1.0, (Effort(),), 5, prescribed=motion, parameters={name: bounds})
 
 
 def test_activation_of_an_actuator_stays_within_bounds_that_are_unknown():

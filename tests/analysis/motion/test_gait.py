@@ -20,6 +20,7 @@ from myoquat.data.reports import ImplausibleWarning
 
 FEET = {"right": ("RHEE", "RTOE"), "left": ("LHEE", "LTOE")}
 HEELS = {side: pair[0] for side, pair in FEET.items()}
+SEEDS, FEW = st.integers(0, 2**32 - 1), settings(max_examples=20, deadline=None)
 PLATES = {"right plate": "right", "left plate": "left"}
 
 
@@ -81,8 +82,8 @@ def plates(time, push, names, bodies):
     return mo.Forces(time, names, bodies, push, 0 * push, 0 * push)
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), belt=st.booleans(), angle=st.floats(-3.1, 3.1))
+@FEW
+@given(seed=SEEDS, belt=st.booleans(), angle=st.floats(-3.1, 3.1))
 def test_events_of_markers_are_within_a_frame_of_those_of_the_walk(seed, belt, angle):
     markers, strikes, offs, _truth = walk(np.random.default_rng(seed), belt=belt, angle=angle)
     found = mo.gait_events_from_markers(markers, FEET, ["SACR"], cutoff=None)
@@ -94,8 +95,8 @@ def test_events_of_markers_are_within_a_frame_of_those_of_the_walk(seed, belt, a
             assert all(np.min(abs(known - t)) < 0.011 for t in events if 0.16 < t < markers.time[-1] - 0.16)
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
+@FEW
+@given(seed=SEEDS)
 def test_events_of_forces_are_exact_and_noise_below_the_threshold_makes_none(seed):
     rng = np.random.default_rng(seed)
     _, strikes, offs, _ = walk(rng)
@@ -144,8 +145,8 @@ def test_plates_of_one_side_are_added():
         mo.gait_events_from_forces(turned)
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), belt=st.booleans(), angle=st.floats(-3.1, 3.1))
+@FEW
+@given(seed=SEEDS, belt=st.booleans(), angle=st.floats(-3.1, 3.1))
 def test_parameters_are_those_of_the_walk(seed, belt, angle):
     markers, strikes, offs, truth = walk(np.random.default_rng(seed), belt=belt, angle=angle, sudden=False)
     events = mo.GaitEvents(strikes, offs, (0.0, float(markers.time[-1])), "forces")

@@ -46,12 +46,16 @@ class Posed:
         return float((a**2).sum() + (rest**2).sum())
 
 
+def solved(model, motion, **options):
+    return redundancy(model, motion, reserves=reserves_of(model), backend="numpy", **options)
+
+
 @pytest.fixture(scope="module", params=["millard", "thelen"])
 def fast(request):
     """A model, a fast motion, and what redundancy finds."""
     model = arm(request.param)
     motion = smooth(model, 2.5, 60)
-    return model, motion, redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
+    return model, motion, solved(model, motion)
 
 
 def test_fast_motions_meet_the_conditions_of_the_posed_problem(fast):
@@ -156,7 +160,7 @@ def test_a_cone_meets_the_conditions_of_the_posed_problem():
     model = arm("thelen")
     motion = frames_of(smooth(model, 1.5, 24), np.arange(0, 24, 3))
     cone = JointCone("lower", (0.0, 1.0, 0.0), 0.35)
-    found = redundancy(model, motion, reserves=reserves_of(model), cones=[cone], backend="numpy")
+    found = solved(model, motion, cones=[cone])
     met = np.isin(found.status, (Status.SOLVED, Status.LOCAL))
     assert met.sum() >= 4
     assert (found.margin[met, 0] < 1e-6).any()
@@ -185,7 +189,7 @@ def test_other_efforts_are_least(effort):
     """No activations among many have less effort."""
     model = arm("millard")
     motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
-    found = redundancy(model, motion, reserves=reserves_of(model), effort=effort, backend="numpy")
+    found = solved(model, motion, effort=effort)
     if effort.power == np.inf:
         np.testing.assert_array_equal(np.isnan(found.bound), found.status == Status.LOCAL)
         assert 3 <= np.isnan(found.bound).sum() < 10  # some frames have laws that are affine there
@@ -208,7 +212,7 @@ def test_minimum_activation_and_slack_muscles(rng):
     first = replace(model.muscles[0], law=replace(model.muscles[0].law, tendon_slack_length=1.0))
     model = replace(model, muscles=(first, *model.muscles[1:]))
     motion = frames_of(smooth(model, 2.5, 60), np.arange(0, 60, 6))
-    found = redundancy(model, motion, reserves=reserves_of(model), backend="numpy")
+    found = solved(model, motion)
     assert np.isin(found.status, (Status.SOLVED, Status.LOCAL)).all()
     assert (found.force[:, 0] == 0).all()
     assert np.abs(found.activation[:, 0]).max() < 1e-9
@@ -220,7 +224,7 @@ def test_a_coupled_trial_of_nonlinear_laws_has_no_bound():
     slow = ActivationDynamics(0.05, 0.2, "quadratic", minimum_activation=LEAST)
     model = with_muscles(arm("thelen"), activation_dynamics=slow)
     motion = smooth(model, 0.8, 16)
-    whole = redundancy(model, motion, reserves=reserves_of(model), dynamics=Coupled(rates=1e-4), backend="numpy")
+    whole = solved(model, motion, dynamics=Coupled(rates=1e-4))
     assert whole.trial.linked > 0
     assert np.isnan(whole.trial.bound)
     assert whole.trial.status == Status.LOCAL

@@ -46,72 +46,76 @@ from tests.bodies import on_hinge, with_muscles
 Z = (0.0, 0.0, 1.0)
 
 
-@pytest.fixture(scope="module")
-def shoulder():
-    """Eight muscles around a ball joint on a trunk that leans, and three markers of its socket."""
-    model = shoulders.shoulder(lambda k: CubicExponentialMuscle(0.3, 400.0 + 20 * k), trunk=True)
-    markers = (Marker("head", "arm", (0.0, 0.0, 0.0)), Marker("centre", "trunk", (0.17, 0.3, 0.0)),
-               Marker("rim", "trunk", (0.17, 0.31, 0.0)))  # fmt: skip
-    return replace(model, markers=markers)
+MARKERS = tuple(Marker(name, *at) for name, at in {
+    "head": ("arm", (0.0, 0.0, 0.0)), "centre": ("trunk", (0.17, 0.3, 0.0)), "rim": ("trunk", (0.17, 0.31, 0.0)),
+}.items())  # fmt: skip
+# eight muscles around a ball joint on a trunk that leans, three markers of its socket, a motor that costs nothing
+SHOULDER = replace(
+    shoulders.shoulder(lambda k: CubicExponentialMuscle(0.3, 400.0 + 20 * k), trunk=True), markers=MARKERS
+)
+TRUNK = (Reserve(SHOULDER.system.velocity_names[0], 10.0, 0.0),)
 
 
 @pytest.fixture(scope="module")
-def trunk(shoulder):
-    """A motor on the trunk that costs nothing."""
-    return (Reserve(shoulder.system.velocity_names[0], 10.0, 0.0),)
+def made():
+    """A motion of the shoulder, and the activations that cause it."""
+    return caused(SHOULDER, np.random.default_rng(1), 12, held=20.0)
 
 
-def test_activations_that_cause_a_motion_are_not_beaten(shoulder, trunk, rng):
+def solved(motion, model=SHOULDER, reserves=TRUNK, **options):
+    return redundancy(model, motion, reserves=reserves, backend="numpy", **options)
+
+
+def assert_met(found):
+    assert (found.status == Status.SOLVED).all()
+    assert np.abs(found.residual).max() < 1e-8
+
+
+def test_activations_that_cause_a_motion_are_not_beaten(made):
     """The forces found cause the same accelerations, with no more effort than those that made the motion."""
-    motion, a = caused(shoulder, rng, 12, held=20.0)
+    motion, a = made
     for power in (2.0, 3.0):
-        found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(power), backend="numpy")
-        assert (found.status == Status.SOLVED).all()
-        assert np.abs(found.residual).max() < 1e-8
+        found = solved(motion, effort=Effort(power))
+        assert_met(found)
         assert (found.effort <= (a**power).sum(-1) * (1 + 1e-9)).all()
         assert np.allclose(found.effort, (found.activation**power).sum(-1))
         assert (found.effort - found.bound < 1e-9 * found.effort).all()
-        tau = muscle_torques(shoulder, motion.q, motion.u, found.activation)
+        tau = muscle_torques(SHOULDER, motion.q, motion.u, found.activation)
         tau[:, 0] += found.reserve[:, 0]
-        udot = forward_dynamics(shoulder.system, motion.q, motion.u, tau)
+        udot = forward_dynamics(SHOULDER.system, motion.q, motion.u, tau)
         np.testing.assert_allclose(udot, motion.udot, atol=1e-6)
     assert repr(found) == "<Redundancy 8 muscles, 12 frames: 12 solved>"
 
 
-def test_the_least_stress_and_the_least_greatest_activation(shoulder, trunk, rng):
+def test_the_least_stress_and_the_least_greatest_activation(made):
     """Neither is beaten by the activations that made the motion; both are certain, and mean what they say."""
-    motion, a = caused(shoulder, rng, 12, held=20.0)
-    strength = np.array([m.law.max_isometric_force for m in shoulder.muscles])
-    made = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
-    zero, one = (law_forces(shoulder, *paths(shoulder, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
+    motion, a = made
+    strength = np.array([m.law.max_isometric_force for m in SHOULDER.muscles])
+    least = solved(motion)
+    zero, one = (law_forces(SHOULDER, *paths(SHOULDER, motion), np.full(a.shape, x)) for x in (0.0, 1.0))
     stress = (zero + (one - zero) * a) / strength
-    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(3.0, of="stress"), backend="numpy")
-    assert (found.status == Status.SOLVED).all()
+    found = solved(motion, effort=Effort(3.0, of="stress"))
+    assert_met(found)
     np.testing.assert_allclose(found.effort, ((found.force / strength) ** 3).sum(-1))
     assert (found.effort <= (stress**3).sum(-1) * (1 + 1e-9)).all()
-    assert (found.effort <= ((made.force / strength) ** 3).sum(-1) * (1 + 1e-9)).all()
-    assert np.abs(found.residual).max() < 1e-8
+    assert (found.effort <= ((least.force / strength) ** 3).sum(-1) * (1 + 1e-9)).all()
     weights = np.linspace(0.5, 2.0, 8)
-    found = redundancy(shoulder, motion, reserves=trunk, effort=Effort(np.inf, weights), backend="numpy")
-    assert (found.status == Status.SOLVED).all()
+    found = solved(motion, effort=Effort(np.inf, weights))
+    assert_met(found)
     np.testing.assert_allclose(found.effort, (weights * found.activation).max(-1))
     assert (found.effort <= (weights * a).max(-1) * (1 + 1e-6)).all()
     assert (found.effort - found.bound <= 1e-4 * found.effort).all()
-    assert np.abs(found.residual).max() < 1e-8
 
 
-def test_activations_follow_their_dynamics(shoulder, trunk, rng):
+def test_activations_follow_their_dynamics(made):
     """Without dynamics activations jump. With them none gets further than an excitation of 0 or 1 brings it, which the
     piecewise form has in closed form. Muscles without dynamics are left as they are."""
-    motion, _ = caused(shoulder, rng, 12, held=20.0)
+    motion, _ = made
     dynamics = ActivationDynamics(form="piecewise")
-    muscles = tuple(replace(m, activation_dynamics=dynamics) for m in shoulder.muscles)
-    model, motors = replace(shoulder, muscles=muscles), [Reserve(n, 20.0) for n in shoulder.system.velocity_names]
-    free, found = (
-        redundancy(model, motion, reserves=motors, dynamics=d, backend="numpy") for d in (None, Sequential())
-    )
-    assert (found.status == Status.SOLVED).all()
-    assert np.abs(found.residual).max() < 1e-8
+    muscles = tuple(replace(m, activation_dynamics=dynamics) for m in SHOULDER.muscles)
+    model, motors = replace(SHOULDER, muscles=muscles), [Reserve(n, 20.0) for n in SHOULDER.system.velocity_names]
+    free, found = (solved(motion, model, motors, dynamics=d) for d in (None, Sequential()))
+    assert_met(found)
     before, after = found.activation[:-1], found.activation[1:]
     for a in (free.activation[1:] - free.activation[:-1], after - before):
         assert np.abs(a).max() > 0.01
@@ -130,7 +134,7 @@ def test_activations_follow_their_dynamics(shoulder, trunk, rng):
     assert 0.015 * (rising(high) - rising(0.3))[0] == pytest.approx(0.01, rel=1e-5)
     assert 0.060 * (falling(low) - falling(0.3))[0] == pytest.approx(0.01, rel=1e-5)
     assert (found.effort >= free.effort * (1 - 1e-9)).all()
-    without = redundancy(shoulder, motion, reserves=motors, dynamics=Sequential(), backend="numpy")
+    without = solved(motion, SHOULDER, motors, dynamics=Sequential())
     np.testing.assert_array_equal(without.activation, free.activation)
 
 
@@ -139,25 +143,25 @@ def paths(model, motion):
     return path_lengths(model, motion.q), np.einsum("tmu,tu->tm", path_jacobian(model, motion.q), motion.u)
 
 
-def test_a_joint_is_kept_stable(shoulder, trunk, rng):
+def test_a_joint_is_kept_stable(made):
     """The force in the joint is that of `joint_loads`; within the cone, at no less effort than without; cones that are
     wide enough change nothing."""
-    motion, _ = caused(shoulder, rng, 12, held=20.0)
-    cone = JointCone.from_markers(shoulder, "arm", "head", "centre", "rim")
+    motion, _ = made
+    cone = JointCone.from_markers(SHOULDER, "arm", "head", "centre", "rim")
     assert cone.half_angle == pytest.approx(np.arctan(1 / 3))
     np.testing.assert_allclose(cone.direction, (-1.0, 0.0, 0.0), atol=1e-15)
-    without = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
-    found = redundancy(shoulder, motion, reserves=trunk, cones=[cone], backend="numpy")
+    without = solved(motion)
+    found = solved(motion, cones=[cone])
     good = found.status == Status.SOLVED
     assert good.sum() >= 4
-    loads = joint_loads(shoulder, motion, found.force).of("arm", on="parent", frame="parent")
+    loads = joint_loads(SHOULDER, motion, found.force).of("arm", on="parent", frame="parent")
     np.testing.assert_allclose(found.pressed[:, 0], loads.force, atol=1e-7)
     assert found.margin[good].min() > -1e-8
     assert np.abs(found.residual[good]).max() < 1e-8
     shaped = found.margin[:, 0] < 1e-6
     assert (good & shaped).any()
     assert (found.effort[good] >= without.effort[good] * (1 - 1e-9)).all()
-    outside = joint_loads(shoulder, motion, without.force).of("arm", on="parent", frame="parent").force
+    outside = joint_loads(SHOULDER, motion, without.force).of("arm", on="parent", frame="parent").force
     held = np.arccos(-outside[:, 0] / np.linalg.norm(outside, axis=-1)) <= cone.half_angle
     np.testing.assert_array_equal(held[good], ~shaped[good])
     np.testing.assert_allclose(found.effort[held], without.effort[held], rtol=1e-9)
@@ -172,11 +176,11 @@ def test_a_joint_is_kept_stable(shoulder, trunk, rng):
     np.testing.assert_allclose(total[inner], 2 * found.activation[inner], atol=1e-6)
 
 
-def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
-    motion, _ = caused(shoulder, rng, 12, held=20.0)
+def test_frames_without_solution_say_so_and_stop_no_other(made):
+    motion, _ = made
     udot = motion.udot.copy()
     udot[3, 2] += 1e5
-    found = redundancy(shoulder, replace(motion, udot=udot), reserves=trunk, backend="numpy")
+    found = solved(replace(motion, udot=udot))
     assert list(np.flatnonzero(found.status != Status.SOLVED)) == [3]
     assert not found.success
     with pytest.raises(NotSolvedError, match="1 infeasible"):
@@ -185,13 +189,13 @@ def test_frames_without_solution_say_so_and_stop_no_other(shoulder, trunk, rng):
     assert row["status"] == "infeasible"
     assert abs(row["missing"]) > 1.0
     assert np.isinf(found.bound[3])
-    single = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    single = solved(motion)
     assert single.check() is single
     rest = np.arange(12) != 3
     np.testing.assert_array_equal(found.activation[rest], single.activation[rest])
-    long = Motion(shoulder.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
+    long = Motion(SHOULDER.system, 0.01 * np.arange(36), *(np.tile(getattr(motion, n), (3, 1)) for n in ("q", "u")),
                   np.tile(udot + 1e5, (3, 1)))  # fmt: skip
-    none = redundancy(shoulder, long, reserves=[replace(trunk[0], weight=1.0)], backend="numpy")
+    none = solved(long, reserves=[replace(TRUNK[0], weight=1.0)])
     assert (none.status == Status.INFEASIBLE).all()  # so that no frame has a neighbour to start from
 
 
@@ -281,12 +285,12 @@ def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
     assert np.abs(held.rate(q, motion.u, np.zeros(5))).max() < 1e-12
     pusher = PointActuator("push", "E", (0.01, -0.1, 0.02), (0.0, 1.0, 1.0), optimal_force=50.0)
     motors = [Reserve(loop.system.velocity_names[k], 20.0, 0.1) for k in range(3)] + [ReserveActuator(pusher)]
-    wide = redundancy(loop, motion, reserves=motors, cones=[JointCone("B", X, 1.5)], backend="numpy")
+    wide = solved(motion, loop, motors, cones=[JointCone("B", X, 1.5)])
     middle = wide.pressed[:, 0].mean(axis=0)
     across = np.cross(middle, X)
     beside = middle + 0.5 * np.linalg.norm(middle) * across / np.linalg.norm(across)
     cone = JointCone("B", tuple(beside), 0.4)
-    found = redundancy(loop, motion, reserves=motors, cones=[cone], backend="numpy")
+    found = solved(motion, loop, motors, cones=[cone])
     good = found.status == Status.SOLVED
     assert good.sum() >= 3
     assert (good & (found.margin[:, 0] < 1e-6)).any()
@@ -297,18 +301,18 @@ def test_cone_beside_a_constraint_holds_the_true_reaction(loop, rng):
         np.testing.assert_allclose(result.pressed[good, 0], force[good], atol=1e-9 * np.abs(force).max())
 
 
-def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk, rng):
+def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(made):
     """A torque about the trunk's axis is the motor there. A force at a point of the trunk is one too, with the lever
     that it has in each pose. Where neither costs anything, the muscles do the same."""
-    motion, _ = caused(shoulder, rng, 12, held=20.0)
-    dear = redundancy(shoulder, motion, reserves=[replace(trunk[0], weight=2.0)], backend="numpy")
-    torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=trunk[0].strength)
-    found = redundancy(shoulder, motion, reserves=[ReserveActuator(torque, 2.0)], backend="numpy")
+    motion, _ = made
+    dear = solved(motion, reserves=[replace(TRUNK[0], weight=2.0)])
+    torque = TorqueActuator("twist", "trunk", "ground", X, optimal_force=TRUNK[0].strength)
+    found = solved(motion, reserves=[ReserveActuator(torque, 2.0)])
     np.testing.assert_allclose(found.activation, dear.activation, atol=1e-12)
     np.testing.assert_allclose(found.reserve, dear.reserve, atol=1e-9)
     force = PointActuator("push", "trunk", (0.1, 0.4, 0.2), Z, direction_in_world=True, optimal_force=50.0)
-    pushed = redundancy(shoulder, motion, reserves=[ReserveActuator(force, 0.0)], backend="numpy")
-    held = redundancy(shoulder, motion, reserves=trunk, backend="numpy")
+    pushed = solved(motion, reserves=[ReserveActuator(force, 0.0)])
+    held = solved(motion)
     np.testing.assert_allclose(pushed.activation, held.activation, atol=1e-9)
     angle = motion.q[:, 0]
     lever = 0.4 * np.cos(angle) - 0.2 * np.sin(angle)  # y of the point above the axis
@@ -318,23 +322,23 @@ def test_an_actuator_anywhere_helps_as_one_on_the_velocity_does(shoulder, trunk,
     np.testing.assert_array_equal(table["m3.force"], data["force"].sel(muscle="m3"))
 
 
-def test_bad_questions(shoulder, trunk, rng):
-    motion, _ = caused(shoulder, rng, 3, held=20.0)
+def test_bad_questions(made):
+    motion, _ = made
     for arguments, words in (
         ({"effort": Effort(11.0)}, "power must lie in"),
         ({"effort": Effort(weights={"m9": 1.0})}, "no muscle for weights: 'm9'"),
         ({"effort": Effort(weights=-1.0)}, "not negative"), ({"effort": Effort(of="power")}, "or"),
         ({"effort": Effort(weights=[1.0, 2.0])}, "weights has shape"),
-        ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*trunk, *trunk]}, "two reserves"),
+        ({"reserves": [Reserve("elbow")]}, "no velocity 'elbow'"), ({"reserves": [*TRUNK, *TRUNK]}, "two reserves"),
         ({"cones": [JointCone("elbow", X, 0.3)]}, "elbow"),
         ({"reserves": 2 * [ReserveActuator(TorqueActuator("m", "arm", "trunk"))]}, "the name 'm' has two reserves"),
     ):  # fmt: skip
         with pytest.raises((ValueError, KeyError), match=words):
-            redundancy(shoulder, motion, **arguments)
+            redundancy(SHOULDER, motion, **arguments)
     for make, words in (
         (lambda: JointCone("arm", (0.0, 0.0, 0.0), 0.3), "direction must be a vector"),
         (lambda: JointCone("arm", X, 2.0), "half_angle must lie in"),
-        (lambda: JointCone.from_markers(shoulder, "arm", "haed", "centre", "rim"), "no marker 'haed'"),
+        (lambda: JointCone.from_markers(SHOULDER, "arm", "haed", "centre", "rim"), "no marker 'haed'"),
         (lambda: Reserve("x", -1.0), "strength must be positive"),
         (lambda: Reserve("x", weight=-1.0), "weight must not be negative"),
         (lambda: Reserve("x", lower=1.0, upper=0.0), "lower is above upper"),
@@ -347,16 +351,16 @@ def test_bad_questions(shoulder, trunk, rng):
         with pytest.raises(ValueError, match=words):
             make()
     with pytest.raises(ValueError, match="has no u and udot"):
-        redundancy(shoulder, replace(motion, udot=None))
+        redundancy(SHOULDER, replace(motion, udot=None))
     with pytest.raises(ValueError, match="has no frames"):
         redundancy(
-            shoulder, replace(motion, **{name: getattr(motion, name)[:0] for name in ("time", "q", "u", "udot")})
+            SHOULDER, replace(motion, **{name: getattr(motion, name)[:0] for name in ("time", "q", "u", "udot")})
         )
     with pytest.raises(TypeError, match=r"a sequence of Reserve and ReserveActuator, not 'f'"):
-        redundancy(shoulder, motion, reserves="five")
-    locked = replace(shoulder, coordinates=(Coordinate(shoulder.system.coordinate_names[0], locked=True),))
+        redundancy(SHOULDER, motion, reserves="five")
+    locked = replace(SHOULDER, coordinates=(Coordinate(SHOULDER.system.coordinate_names[0], locked=True),))
     with pytest.raises(ValueError, match="is locked, but the motion"):
         redundancy(locked, motion)
-    weak = with_muscles(shoulder, law=None)
+    weak = with_muscles(SHOULDER, law=None)
     with pytest.raises(ModelError, match="law"):
         redundancy(weak, motion)

@@ -37,6 +37,10 @@ def begun(path, blocks):
     return path
 
 
+def assert_resumed(path, whole):
+    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+
+
 @pytest.mark.usefixtures("filled")
 def test_what_is_there_can_be_read_before_the_rest(path, whole):
     found = open_results(begun(path, [2]))
@@ -146,7 +150,7 @@ def test_a_full_disk_ends_with_a_clear_error_and_resumes(path, whole, monkeypatc
         STUDY.run(path, block=BLOCK, threads=1)
     monkeypatch.undo()
     assert (open_results(path).status > 0).sum() >= 5 * BLOCK
-    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+    assert_resumed(path, whole)
 
 
 def test_an_interrupt_stops_after_the_blocks_at_work(path, whole, monkeypatch):
@@ -164,7 +168,7 @@ def test_an_interrupt_stops_after_the_blocks_at_work(path, whole, monkeypatch):
     monkeypatch.undo()
     assert 3 <= len(stored) < 9
     assert (open_results(path).status > 0).sum() == sum(min(BLOCK, 60 - BLOCK * block) for block in stored)
-    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+    assert_resumed(path, whole)
 
 
 def test_an_interrupt_that_a_library_lets_pass_is_not_lost(path, whole, monkeypatch):
@@ -186,7 +190,7 @@ def test_an_interrupt_that_a_library_lets_pass_is_not_lost(path, whole, monkeypa
         signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
     assert not (open_results(path).status > 0).any()
-    xr.testing.assert_identical(STUDY.run(path, resume=True).load(), whole)
+    assert_resumed(path, whole)
 
 
 @pytest.mark.linux
