@@ -1,7 +1,10 @@
-"""Bodies of small models, on a hinge, a slide or a ball joint, or afloat, and changes of all muscles."""
+"""Bodies of small models on joints or afloat, motions without speed, and changes of all muscles."""
 
 from dataclasses import replace
 
+import numpy as np
+
+from myoquat.data import Motion
 from myoquat.joints import Body
 from myoquat.joints.types import FloatingJoint, PrismaticJoint, RevoluteJoint, SphericalJoint
 
@@ -30,6 +33,13 @@ def on_ball(name, **more):
 
 def afloat(name, **more):
     return on_joint(name, FloatingJoint(), **more)
+
+
+def at_rest(model, time=(0.0, 0.1), poses=None):
+    """A motion without speed in poses, or one of all times, the neutral one if none is given."""
+    system = getattr(model, "system", model)
+    still = np.zeros((len(time), system.nu))
+    return Motion(system, time, system.integrate(system.neutral() if poses is None else poses, still), still, still)
 
 
 def with_muscles(model, **changes):

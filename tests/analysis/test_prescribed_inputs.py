@@ -23,7 +23,7 @@ from myoquat.muscle import Muscle, PathPoint, PrescribedInput, laws
 from myoquat.muscle.activation import ActivationDynamics
 from myoquat.muscle.actuators import CoordinateActuator, PointActuator
 from myoquat.muscle.forces import PrescribedForce
-from tests.bodies import on_hinge, on_slide
+from tests.bodies import at_rest, on_hinge, on_slide
 
 SLED = on_slide("sled", "x", "x")
 ROD = on_hinge("rod", "y", "a", inertia=0.1)
@@ -134,7 +134,7 @@ def test_joint_loads_have_prescribed_controls_of_joints_and_bodies():
     inputs = PrescribedInput("motor", Constant(3.0)), PrescribedInput("thruster", Linear(1.0))
     model = rod(inputs, (), (MOTOR, thruster))
     t = np.array([0.0, 1.0])
-    still = Motion(model, t, np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
+    still = at_rest(model, t)
     found = joint_loads(model, still)
     assert np.allclose(found.of("rod").force[:, 2], 9.81 - 2.0 * t, rtol=1e-3)  # the thruster carries 2 t
     free = joint_loads(model, replace(still, udot=None)).of("rod")

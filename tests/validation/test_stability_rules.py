@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import myoquat as mq
 from myoquat.analysis.recruitment import (
     CentralForce,
     Coupled,
@@ -21,46 +20,46 @@ from myoquat.data import Motion
 from myoquat.muscle import ExponentialMuscle
 from myoquat.muscle.coordinates import Marker
 from tests.analysis.recruitment.shoulders import shoulder
+from tests.bodies import at_rest
 from tests.volume import draws
 from validation.rules import BorderCone, ConditionalPenalty, CurvedPenalty, PlanarPenalty
 
 JOINT, INTO, TO_RIM = "arm", (-1.0, 0.15, -0.1), (0.1, 1.0, 0.3)
 
 
-@pytest.fixture(scope="module")
-def model() -> mq.Model:
-    """An arm on a ball joint with ten muscles around it, all of which press it towards -x."""
-    light = shoulder(lambda k: ExponentialMuscle(0.2, 400.0 + 20 * k), 10)
-    return replace(light, system=light.system.with_body("arm", mass=3.0, center_of_mass=(0.02, -0.25, 0.01)))
+# ten muscles around a ball joint, all of which press it towards -x
+LIGHT = shoulder(lambda k: ExponentialMuscle(0.2, 400.0 + 20 * k), 10)
+MODEL = replace(LIGHT, system=LIGHT.system.with_body("arm", mass=3.0, center_of_mass=(0.02, -0.25, 0.01)))
 
 
 @pytest.fixture(scope="module")
-def motion(model: mq.Model) -> Motion:
+def motion() -> Motion:
     turns = 0.3 * np.random.default_rng(3).normal(size=(4, 3))
-    q = np.array([model.system.integrate(model.system.neutral(), turn) for turn in turns])
-    return Motion(model, np.arange(4) / 10, q, np.zeros((4, 3)), np.zeros((4, 3)))
+    q = np.array([MODEL.system.integrate(MODEL.system.neutral(), turn) for turn in turns])
+    return at_rest(MODEL, np.arange(4) / 10, q)
 
 
-def solved(model: mq.Model, motion: Motion, *rules):
-    return redundancy(model, motion, reserves=5.0, cones=rules, backend="numpy")
+@pytest.fixture
+def solved(motion):
+    return lambda *rules: redundancy(MODEL, motion, reserves=5.0, cones=rules, backend="numpy")
 
 
-def test_all_rules_bind(model, motion):
+def test_all_rules_bind(solved):
     """The tests below would show nothing if the force pointed into the socket anyway."""
-    free = solved(model, motion)
-    assert (solved(model, motion, JointCone(JOINT, INTO, 0.3)).effort > free.effort * 1.01).any()
+    free = solved()
+    assert (solved(JointCone(JOINT, INTO, 0.3)).effort > free.effort * 1.01).any()
 
 
-def test_an_ellipse_of_equal_ratios_is_a_circle(model, motion):
-    circle = solved(model, motion, JointCone(JOINT, INTO, 0.3))
-    ellipse = solved(model, motion, EllipticCone(JOINT, INTO, TO_RIM, (np.tan(0.3), np.tan(0.3))))
+def test_an_ellipse_of_equal_ratios_is_a_circle(solved):
+    circle = solved(JointCone(JOINT, INTO, 0.3))
+    ellipse = solved(EllipticCone(JOINT, INTO, TO_RIM, (np.tan(0.3), np.tan(0.3))))
     np.testing.assert_allclose(ellipse.activation, circle.activation, atol=1e-7)
     np.testing.assert_allclose(ellipse.margin, circle.margin, atol=1e-7)
 
 
-def test_an_ellipse_holds_the_force(model, motion):
+def test_an_ellipse_holds_the_force(solved):
     rule = EllipticCone(JOINT, INTO, TO_RIM, (0.15, 0.4))
-    found = solved(model, motion, rule)
+    found = solved(rule)
     along, first, second = np.moveaxis(found.pressed[:, 0] @ rule.frame.T, -1, 0)
     assert (found.status == Status.SOLVED).all()
     inside = (first / 0.15) ** 2 + (second / 0.4) ** 2 <= along**2 * (1 + 1e-9)
@@ -68,9 +67,9 @@ def test_an_ellipse_holds_the_force(model, motion):
     assert (np.abs(found.margin) < 1e-8).any()
 
 
-def test_a_central_force_is_a_cone_without_width(model, motion):
-    line = solved(model, motion, CentralForce(JOINT, INTO))
-    narrow = solved(model, motion, JointCone(JOINT, INTO, 1e-4))
+def test_a_central_force_is_a_cone_without_width(solved):
+    line = solved(CentralForce(JOINT, INTO))
+    narrow = solved(JointCone(JOINT, INTO, 1e-4))
     across = line.pressed[:, 0] @ CentralForce(JOINT, INTO).frame[1:].T
     np.testing.assert_allclose(across, 0.0, atol=1e-8)
     np.testing.assert_allclose(line.effort, narrow.effort, rtol=2e-3)
@@ -78,12 +77,12 @@ def test_a_central_force_is_a_cone_without_width(model, motion):
     assert line.velocities[-2:] == ("arm.across_1", "arm.across_2")
 
 
-def test_a_central_force_says_what_it_costs(model, motion):
+def test_a_central_force_says_what_it_costs(solved):
     """The price of the equation e1 . f = 0 is the change of the effort with what the force may be there."""
-    found = solved(model, motion, CentralForce(JOINT, INTO))
+    found = solved(CentralForce(JOINT, INTO))
     n, e1, _ = CentralForce(JOINT, INTO).frame
     step = 1e-4
-    turned = [solved(model, motion, CentralForce(JOINT, tuple(n + sign * step * e1))) for sign in (1, -1)]
+    turned = [solved(CentralForce(JOINT, tuple(n + sign * step * e1))) for sign in (1, -1)]
     met = np.all([each.status == Status.SOLVED for each in (found, *turned)], axis=0)
     slope = (turned[0].effort - turned[1].effort) / (2 * step)
     assert met.sum() > 2
@@ -96,11 +95,11 @@ def test_a_central_force_says_what_it_costs(model, motion):
      ConditionalPenalty(JOINT, INTO, 0.2, ratio=0.25)],
     ids=["planar", "curved", "conditional"],
 )  # fmt: skip
-def test_no_optimizer_does_better_under_a_penalty(model, motion, rule):
-    found = solved(model, motion, rule)
+def test_no_optimizer_does_better_under_a_penalty(solved, rule):
+    found = solved(rule)
     assert (found.bound <= found.effort * (1 + 1e-9)).all()
     np.testing.assert_allclose(found.effort, found.bound, rtol=0.05)
-    frames = range(draws(2, len(motion.time)))
+    frames = range(draws(2, len(found.effort)))
     other, effort = [_by_slsqp(found, rule, t) for t in frames], found.effort[frames]
     assert (effort <= np.array(other) * (1 + 1e-6)).all()
     np.testing.assert_allclose(effort, other, rtol=1e-4 if rule.cost(np.ones(1)) != 0.2 else 0.2)
@@ -126,36 +125,36 @@ def _by_slsqp(found, rule, t: int) -> float:
     return min(met)
 
 
-def test_a_penalty_without_weight_costs_nothing(model, motion):
-    free, found = solved(model, motion), solved(model, motion, PlanarPenalty(JOINT, INTO, 0.0))
+def test_a_penalty_without_weight_costs_nothing(solved):
+    free, found = solved(), solved(PlanarPenalty(JOINT, INTO, 0.0))
     np.testing.assert_allclose(found.effort, free.effort, rtol=1e-7)
 
 
-def test_leaving_a_socket_at_a_high_price_is_staying_in(model, motion):
-    inside = solved(model, motion, JointCone(JOINT, INTO, float(np.arctan(0.25))))
-    found = solved(model, motion, ConditionalPenalty(JOINT, INTO, 1e4, ratio=0.25))
+def test_leaving_a_socket_at_a_high_price_is_staying_in(solved):
+    inside = solved(JointCone(JOINT, INTO, float(np.arctan(0.25))))
+    found = solved(ConditionalPenalty(JOINT, INTO, 1e4, ratio=0.25))
     np.testing.assert_allclose(found.effort, inside.effort, rtol=1e-7)
     np.testing.assert_allclose(found.activation, inside.activation, atol=1e-5)
 
 
-def test_a_round_border_is_a_cone(model, motion):
-    circle = solved(model, motion, JointCone(JOINT, INTO, 0.3))
-    border = solved(model, motion, BorderCone(JOINT, INTO, TO_RIM, polynomial=(np.tan(0.3),)))
+def test_a_round_border_is_a_cone(solved):
+    circle = solved(JointCone(JOINT, INTO, 0.3))
+    border = solved(BorderCone(JOINT, INTO, TO_RIM, polynomial=(np.tan(0.3),)))
     np.testing.assert_allclose(border.effort, circle.effort, rtol=1e-7)
     assert (border.status == Status.SOLVED).all()
 
 
-def test_no_force_within_a_border_that_is_not_convex_takes_less(model, motion):
+def test_no_force_within_a_border_that_is_not_convex_takes_less(solved):
     rule = BorderCone(JOINT, INTO, TO_RIM, polynomial=(0.3, -0.09, 0.0143))  # r from 0.16 to 0.3
-    found = solved(model, motion, rule)
+    found = solved(rule)
     assert (found.margin > -1e-9).all()
     assert (found.bound <= found.effort * (1 + 1e-9)).all()
     n, e1, e2 = rule.frame
-    least = np.full(len(motion.time), np.inf)
+    least = np.full(len(found.effort), np.inf)
     for angle in np.arange(12) * np.pi / 6:
         for part in (0.6, 1.0):
             r = part * float(rule.ratio(angle))
-            tried = solved(model, motion, CentralForce(JOINT, tuple(n + r * (np.cos(angle) * e1 + np.sin(angle) * e2))))
+            tried = solved(CentralForce(JOINT, tuple(n + r * (np.cos(angle) * e1 + np.sin(angle) * e2))))
             least = np.where(tried.status == Status.SOLVED, np.minimum(least, tried.effort), least)
     assert (found.effort <= least * (1 + 1e-7)).all()
     np.testing.assert_allclose(found.effort, least, rtol=0.05)
@@ -178,10 +177,10 @@ def test_a_flat_socket_is_the_limit_of_a_curved_one():
     np.testing.assert_allclose(flat, PlanarPenalty("arm", (0, 0, 1)).cost(np.array([0.2, 1.0])), rtol=1e-4)
 
 
-def test_markers_show_the_socket(model):
+def test_markers_show_the_socket():
     markers = (Marker("head", "ground", (0.0, 0.0, 0.0)), Marker("centre", "ground", (0.0, 0.0, 0.05)),
                Marker("rim", "ground", (0.02, 0.0, 0.05)))  # fmt: skip
-    marked = mq.Model(model.system, model.muscles, markers=markers)
+    marked = replace(MODEL, markers=markers)
     found = SocketMarkers.of(marked, "arm", "head", "centre", "rim")
     assert found.direction == (0.0, 0.0, 0.05)
     assert found.axis == (0.02, 0.0, 0.0)
@@ -208,14 +207,14 @@ def test_what_is_no_rule_is_refused(make, words):
         make()
 
 
-def test_two_searches_at_once_are_refused(model, motion):
+def test_two_searches_at_once_are_refused(solved):
     with pytest.raises(ValueError, match="one rule at most can be searched"):
-        solved(model, motion, PlanarPenalty(JOINT, INTO), BorderCone(JOINT, INTO, TO_RIM))
+        solved(PlanarPenalty(JOINT, INTO), BorderCone(JOINT, INTO, TO_RIM))
 
 
-def test_a_search_over_a_whole_trial_is_refused(model, motion):
+def test_a_search_over_a_whole_trial_is_refused(motion):
     with pytest.raises(ValueError, match="PlanarPenalty"):
-        redundancy(model, motion, reserves=5.0, cones=[PlanarPenalty(JOINT, INTO)], dynamics=Coupled())
+        redundancy(MODEL, motion, reserves=5.0, cones=[PlanarPenalty(JOINT, INTO)], dynamics=Coupled())
 
 
 def test_a_study_takes_no_rule_that_is_searched(motion):

@@ -21,7 +21,7 @@ from myoquat.data import Motion
 from myoquat.dynamics.constraints import CoordinateCoupler
 from myoquat.joints.functions import Linear
 from myoquat.muscle.actuators import IntegratingCoordinateActuator
-from tests.bodies import on_hinge, on_slide
+from tests.bodies import at_rest, on_hinge, on_slide
 
 SPRING, DAMPING = 4.0, 0.3
 TIME = np.linspace(0.0, 2.0, 101)
@@ -83,7 +83,7 @@ def test_a_parameter_counts_in_goals_by_its_name():
 def test_parameters_are_checked_before_the_solver_starts():
     held = CoordinateCoupler("b.angle", "a.angle", Linear(2.0))
     coupled = mq.Model(mq.ArticulatedSystem(tuple(on_hinge(name) for name in "ab")), constraints=(held,))
-    still = Motion(coupled, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2)))
+    still = at_rest(coupled, [0.0, 1.0])
     arm, recorded = mq.load_model("two_link"), "cannot vary where the motion is recorded"
     for model, name, bounds, motion, words in (
         (arm, "muscles.m1.max_isometric_forces", (1, 2), None, "max_isometric_force"),

@@ -16,6 +16,7 @@ from myoquat.muscle import path_jacobian
 from myoquat.muscle.coordinates import Coupler, Marker
 from myoquat.muscle.laws import Thelen2003
 from tests.analysis.motion.conftest import shown
+from tests.bodies import at_rest
 from tests.joints.phantom_arm import arm
 
 MARKERS = tuple(
@@ -86,10 +87,7 @@ def test_forces_of_held_poses_are_those_of_the_angles(pair):
     """Torques, activations, and loads in joints."""
     euler, ball = pair
     q = raised(euler)
-    still = [
-        Motion(m.system, TIME, x, np.zeros((41, m.system.nu)), np.zeros((41, m.system.nu)))
-        for m, x in ((euler, q), (ball, convert_coordinates(euler.system, ball.system, q)))
-    ]
+    still = [at_rest(m, TIME, x) for m, x in ((euler, q), (ball, convert_coordinates(euler.system, ball.system, q)))]
     C = free_velocities(euler, q)[1]
     P = np.stack([convert_velocities(euler.system, ball.system, q, C[..., k]) for k in range(C.shape[-1])], axis=-1)
     torque = [inverse_dynamics_of_motion(m, motion).torque for m, motion in zip(pair, still, strict=True)]

@@ -34,7 +34,7 @@ from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.recruitment.reactions import of_opensim
 from tests.analysis.recruitment.shoulders import limb
-from tests.bodies import afloat, on_hinge, on_slide
+from tests.bodies import afloat, at_rest, on_hinge, on_slide
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(300.0, optimal_fiber_length=0.3, tendon_slack_length=0.2, tendon="rigid")
@@ -199,7 +199,7 @@ def test_what_is_not_known_is_named(arm, rng):
         joint_loads(replace(arm, forces=(Unplaced("odd"),)), motion, tensions)
     ball = afloat("ball", inertia=0.1)
     rolls = Model(ArticulatedSystem((ball,)), constraints=(Rolling("ball", 0.5),))
-    still = Motion(rolls, [0.0], [[0, 0, 0.5, 1.0, 0, 0, 0]], np.zeros((1, 6)), np.zeros((1, 6)))
+    still = at_rest(rolls, [0.0], [0, 0, 0.5, 1.0, 0, 0, 0])
     with pytest.raises(ModelError, match="it holds velocities"):
         joint_loads(rolls, still)
     found = joint_loads(arm, motion, tensions)
@@ -241,15 +241,14 @@ def test_redundant_constraints_of_coordinates_leave_no_joint_open():
     bodies = tuple(on_slide(name, mass=2.0) for name in ("a", "b"))
     couple = CoordinateCoupler("b.position", "a.position")
     model = Model(ArticulatedSystem(bodies), constraints=(couple, couple))
-    still = Motion(model, [0.0], np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
-    found = joint_loads(model, still)
+    found = joint_loads(model, at_rest(model, [0.0]))
     assert found.undetermined == ()
     np.testing.assert_allclose(found.wrench[0, :, :3], [[0, 0, 2 * 9.81]] * 2, atol=1e-12)
 
 
 def test_a_lock_among_the_constraints_is_that_of_its_coordinate():
     bob = on_hinge("bob", "y", "x", mass=2.0, center_of_mass=(0.5, 0, 0))
-    swing = Motion(ArticulatedSystem((bob,)), [0.0], [[0.3]], [[0.0]], [[0.0]])
+    swing = at_rest(ArticulatedSystem((bob,)), [0.0], [0.3])
     for held in ({"constraints": (Locked("x"),)}, {"coordinates": (Coordinate("x", locked=True),)}):
         load = joint_loads(Model(swing.system, **held), swing).of("bob", frame="bob")
         moment = 2 * 9.81 * 0.5 * np.cos(0.3)  # of the weight about the hinge

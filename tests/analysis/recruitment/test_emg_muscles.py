@@ -16,12 +16,12 @@ from myoquat.analysis.recruitment import (
     redundancy,
 )
 from myoquat.analysis.recruitment.convex import Status
-from myoquat.data import Emg, Motion
+from myoquat.data import Emg
 from myoquat.joints import ArticulatedSystem
 from myoquat.muscle import ActivationDynamics, ExponentialMuscle, Model, Muscle, PathPoint
 from myoquat.muscle.laws import DeGrooteFregly2016
 from tests.analysis.recruitment.shoulders import caused, shoulder
-from tests.bodies import on_hinge, with_muscles
+from tests.bodies import at_rest, on_hinge, with_muscles
 
 FRAMES = 40
 
@@ -125,9 +125,8 @@ def test_laws_without_fibers_have_strengths(rng):
     rod = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.5, 0, 0))
     path = PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("rod", (0.3, 0.0, 0.0))
     model = Model(ArticulatedSystem((rod,)), (Muscle("biceps", path, ExponentialMuscle(0.5, 100.0)),))
-    still = np.zeros((2, 1))
-    held = Motion(model, [0.0, 0.1], still, still, still)
-    found = calibrate_muscles(model, [CalibrationTrial(held, still + 0.5)], prior=10.0, torque_error=1e-6)
+    held = CalibrationTrial(at_rest(model), np.full((2, 1), 0.5))
+    found = calibrate_muscles(model, [held], prior=10.0, torque_error=1e-6)
     assert found.factors.strength["biceps"] == pytest.approx(2 * 9.81 * 0.5 / 12.0, rel=1e-6)  # 100 N, 0.24 m, half
     assert found.factors.optimal_length.isna().all()
 

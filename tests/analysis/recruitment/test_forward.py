@@ -24,7 +24,7 @@ from myoquat.muscle.inputs import PrescribedInput
 from myoquat.muscle.laws import DeGrooteFregly2016, PathActuator
 from tests.analysis.recruitment.circle import on_a_circle
 from tests.analysis.recruitment.shoulders import limb, shoulder
-from tests.bodies import on_hinge, on_slide
+from tests.bodies import at_rest, on_hinge, on_slide
 
 FRAMES = 41
 
@@ -110,8 +110,7 @@ def test_elastic_tendons_start_in_balance(arm):
     rod = on_hinge("rod", "y", mass=2.0, center_of_mass=(0.0, 0.0, -0.2), inertia=(0.02, 0.02, 0.01))
     path = PathPoint("ground", (0.15, 0.0, 0.1)), PathPoint("rod", (0.05, 0.0, -0.15))
     model = Model(ArticulatedSystem((rod,)), (Muscle("m", path, law),))
-    still = np.zeros((5, 1))
-    held = track(model, Motion(model, 0.005 * np.arange(5), still, still), np.full((5, 1), 0.3), elastic=True)
+    held = track(model, at_rest(model, 0.005 * np.arange(5)), np.full((5, 1), 0.3), elastic=True)
     start = mq.muscle.equilibrium_states(model, [0.0], [0.3])
     np.testing.assert_allclose(held.force[0], mq.muscle.muscle_forces(model, [0.0], [0.0], [0.3], start))
     assert held.model.muscles[0].law.states
@@ -190,10 +189,9 @@ def test_prescribed_excitations_act_with_their_delay_in_computed_muscle_control(
 
 
 def test_a_simulation_that_fails_keeps_what_it_has(sled):
-    still = np.zeros((4, 1))
-    way = Motion(sled, 0.1 * np.arange(4), still, still)
+    way = at_rest(sled, 0.1 * np.arange(4))
     with pytest.warns(SimulationWarning, match="failed after 0 s; the frames after are left out"):
-        found = track(sled, way, torque=still + 1e12)
+        found = track(sled, way, torque=np.full((4, 1), 1e12))
     assert not found.complete
     assert "1 of 4 frames" in repr(found)
 
@@ -205,9 +203,9 @@ def test_steps_are_as_short_as_the_damping_asks():
         return ArticulatedSystem((replace(limb("a", "ground", RevoluteJoint((0, 0, 1)), (0, 0, 0)), damping=d),))
 
     rate = 100.0 / float(mass_matrix(damped(100.0), [0.0])[0, 0])
-    way = Motion(damped(100.0), [0.0, 0.1], np.zeros((2, 1)), np.zeros((2, 1)))
+    way = at_rest(damped(100.0))
     step = longest_step(Model(way.system), way, np.zeros((2, 0)))
     assert step == pytest.approx(0.7 * 2.785 / rate, rel=1e-6)
-    stiff = Motion(damped(1e5), [0.0, 0.1], np.zeros((2, 1)), np.zeros((2, 1)))
+    stiff = at_rest(damped(1e5))
     with pytest.raises(ValueError, match=r"velocities settle at .* /s, which asks for steps of .* s; give step="):
         track(Model(stiff.system), stiff)

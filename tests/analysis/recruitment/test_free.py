@@ -17,14 +17,14 @@ from myoquat.dynamics.constraints import (
     assemble,
     constraints_of,
 )
-from myoquat.joints import ArticulatedSystem, Body
+from myoquat.joints import ArticulatedSystem
 from myoquat.joints.errors import ConstraintWarning
 from myoquat.joints.functions import Linear
-from myoquat.joints.types import PrismaticJoint, RevoluteJoint, UniversalJoint
+from myoquat.joints.types import RevoluteJoint, UniversalJoint
 from myoquat.muscle import CubicExponentialMuscle, Model, Muscle, PathPoint, path_jacobian, path_lengths
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.analysis.recruitment.shoulders import limb
-from tests.bodies import on_slide
+from tests.bodies import on_hinge, on_slide
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -106,13 +106,12 @@ def test_poses_at_which_the_driven_velocities_are_lost_are_named(model, poses):
 
 def five_bar():
     """Two pins, and a pin with a slide, closed by a point: two degrees of freedom, one of them in metres."""
-    inertia = {"mass": 1.0, "inertia": (0.02, 0.02, 0.02, 0.0, 0.0, 0.0)}
-    pin, rail, down = RevoluteJoint((0, 0, 1)), PrismaticJoint((0, 1, 0)), (0.0, -0.4, 0.0)
+    down = (0.0, -0.4, 0.0)
     bodies = (
-        Body("a", "ground", pin, coordinate_names=("q1",), **inertia),
-        Body("b", "a", pin, down, coordinate_names=("q2",), **inertia),
-        Body("c", "ground", pin, (0.5, 0.0, 0.0), coordinate_names=("q3",), **inertia),
-        Body("s", "c", rail, down, coordinate_names=("slide",), **inertia),
+        on_hinge("a", "z", "q1", inertia=0.02),
+        on_hinge("b", "z", "q2", "a", down, inertia=0.02),
+        on_hinge("c", "z", "q3", "ground", (0.5, 0.0, 0.0), inertia=0.02),
+        on_slide("s", "y", "slide", "c", down, inertia=0.02),
     )
     paths = (("ground", (0.1, 0.0, 0.0), "b", (0.2, 0.02, 0.0)), ("a", (0.1, 0.0, 0.0), "s", (0.05, 0.02, 0.0)))
     muscles = (Muscle(n, (PathPoint(*p[:2]), PathPoint(*p[2:]))) for n, p in zip("mk", paths, strict=True))

@@ -25,7 +25,7 @@ from myoquat.muscle import Model, Muscle, PathPoint
 from myoquat.muscle.coordinates import Marker
 from myoquat.muscle.laws import Millard2012
 from tests.analysis.motion.conftest import shown
-from tests.bodies import on_hinge, on_slide
+from tests.bodies import at_rest, on_hinge, on_slide
 
 Z = (0.0, 0.0, 1.0)
 LAW = Millard2012(900.0, optimal_fiber_length=0.3, tendon_slack_length=0.1, tendon="rigid")
@@ -129,7 +129,7 @@ def test_id_divides_a_motion_between_motors_and_constraints(folder, capsys):
 
 def test_motion_off_the_constraint_says_which_option_helps(folder):
     model = load_model(folder / "girdle.osim")
-    still = Motion(model, [0.0], [model.start + 0.1], np.zeros((1, 11)), np.zeros((1, 11)))
+    still = at_rest(model, [0.0], model.start + 0.1)
     given = SimpleNamespace(strengths=(), reserve_weights=(), reserve_torque=1.0, reserve_force=1.0, cones=(),
                             least_activation=None)  # fmt: skip
     with pytest.raises(ValueError, match=r"off the model's couplers and constraints.*; --consistent brings it there"):

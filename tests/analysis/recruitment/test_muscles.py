@@ -1,6 +1,5 @@
 """Moment arms by their names, couplers followed, and the power check."""
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from myoquat.analysis.recruitment import moment_arm_surface, moment_arms, power_check
 from myoquat.data import load_model
-from myoquat.data.reports import UnsupportedWarning
 from myoquat.joints import (
     ArticulatedSystem,
     euler_from_quaternion,
@@ -24,14 +22,13 @@ from myoquat.muscle import Model, Muscle, PathFlag, PathPoint, WrapSphere, path_
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from tests.bodies import on_hinge, with_muscles
 
+pytestmark = pytest.mark.filterwarnings("ignore::myoquat.data.UnsupportedWarning")
 FILE = Path(__file__).parents[2] / "data" / "small_leg.osim"
 
 
 @pytest.fixture(scope="module")
 def leg():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        return load_model(FILE)
+    return load_model(FILE)
 
 
 def test_columns_of_coordinates_are_minus_dl_dq(leg, rng):
@@ -58,10 +55,7 @@ def test_ball_joints_have_torques_of_a_unit_tension_in_either_frame(rng):
 
 def test_sequences_reach_floating_joints_and_models_from_files():
     """-dl/dphi by differences: a body that floats, and a file's model whose points depend on the angles it had."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        leg = load_model(FILE, rotations="quaternion")
-    leg = replace(leg, couplers=())
+    leg = replace(load_model(FILE, rotations="quaternion"), couplers=())
     assert any(isinstance(body.joint, FloatingJoint) for body in leg.system.bodies)
     q = np.array(leg.start_q)
     table = moment_arms(leg, q, sequence="YXZ")
@@ -82,11 +76,9 @@ def test_sequences_reach_floating_joints_and_models_from_files():
     assert sum("[YXZ]" in name for name in table.columns) >= 6
 
 
-def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model(rng):
+def test_the_file_s_angles_have_moment_arms_on_a_quaternion_model(leg, rng):
     """Against the model with the file's angles, by each of the ways to ask; left sides turn about negative axes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnsupportedWarning)
-        leg, ball = load_model(FILE), load_model(FILE, rotations="quaternion")
+    ball = load_model(FILE, rotations="quaternion")
     names = ["flexion", "adduction", "rotation"]
     x = rng.uniform(-0.6, 0.6, (5, 3))
     q = leg.pose(dict(zip(names, x.T, strict=True)))

@@ -41,7 +41,7 @@ from myoquat.muscle.actuators import PointActuator, TorqueActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from tests.analysis.recruitment import shoulders
 from tests.analysis.recruitment.shoulders import X, caused, limb
-from tests.bodies import on_hinge, with_muscles
+from tests.bodies import at_rest, on_hinge, with_muscles
 
 Z = (0.0, 0.0, 1.0)
 
@@ -205,7 +205,7 @@ def held_arm(mass):
     fore = on_hinge("fore", "y", parent="upper", position=(1.0, 0, 0), center_of_mass=(0.5, 0, 0))
     path = (PathPoint("ground", (0.0, 0.0, 0.4)), PathPoint("upper", (0.3, 0.0, 0.0)))
     model = Model(ArticulatedSystem((upper, fore)), (Muscle("biceps", path, ExponentialMuscle(0.5, 200.0)),))
-    return model, Motion(model, [0.0, 0.1], np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
+    return model, at_rest(model)
 
 
 def test_reasons_name_what_is_missing_and_the_reserve_that_gives_it():
