@@ -402,7 +402,7 @@ def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) 
 
 def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Array]:
     """Tensions of the muscles, and controls of the model's actuators at which these give the forces: those in the
-    setup's file, else those of the states. Actuators of several controls are left out by name."""
+    setup's file, else those of the states and of controllers. Actuators of several controls are left out by name."""
     model = moving.model
     if setup.forces is None:
         tensions = moving.tensions
@@ -410,7 +410,7 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
             message = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
             raise ModelError(message, file=moving.setup.path)
         return (tensions if tensions.size else None), moving.controls
-    forces, controls = _at(setup.forces, moving.time), np.zeros(moving.controls.shape)
+    forces, controls = _at(setup.forces, moving.time), moving.controls.copy()
     for actuator, own in with_controls(model.actuators):
         if actuator.name in forces and isinstance(actuator, ScalarActuator):
             controls[:, own.start] = forces[actuator.name] / actuator.optimal_force

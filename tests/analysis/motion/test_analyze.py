@@ -149,11 +149,15 @@ def test_speeds_of_a_file_are_taken(folder):
 
 
 def test_forces_hold_their_ends_for_half_a_step(folder):
-    """Of files that a tool has resampled; longer ends are refused with the file."""
-    path = setup(folder, "coordinates", '<JointReaction name="R"><forces_file>f.sto</forces_file></JointReaction>')
+    """Of files that a tool has resampled; longer ends are refused with the file. Actuators that the file does not have
+    do what their controllers say: a motor of 2 N m at controls from -1 at 0 s to 2 at 0.5 s."""
+    reactions = '<JointReaction name="R"><forces_file>f.sto</forces_file></JointReaction>'
+    path = setup(folder, "coordinates", reactions, CONTROLS)
     time = np.linspace(0.1001, 0.3999, 30)
     mq.data.save_table(pd.DataFrame({"calf": 50 + time}, pd.Index(time, name="time")), folder / "f.sto")
     run_setup(path)
+    found = load_table(folder / "out" / "walk_R_ReactionLoads.sto")["knee_on_shank_in_ground_mz"]
+    np.testing.assert_allclose(found, 12.0 * found.index - 2.0, atol=1e-9)
     mq.data.save_table(
         pd.DataFrame({"calf": time}, pd.Index(time - 0.1, name="time")), folder / "f.sto", overwrite=True
     )
