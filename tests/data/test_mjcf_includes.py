@@ -153,14 +153,6 @@ def test_a_model_in_memory_is_the_model_of_its_file(compiled, tmp_path, rng):
         )
 
 
-@pytest.mark.peers
-def test_what_the_engine_saves_is_read(tmp_path):
-    path = tmp_path / "saved.xml"
-    mujoco.mj_saveLastXML(str(path), mujoco.MjModel.from_xml_string(TENDON))
-    saved, memory = (load_model(source, strict=True) for source in (path, mujoco.MjSpec.from_file(str(path))))
-    np.testing.assert_allclose(path_lengths(saved, saved.start), path_lengths(memory, memory.start), atol=1e-12)
-
-
 def test_a_wrapping_rule_is_for_mujocos_models():
     with pytest.raises(ValueError, match=r"wrapping= is no option of the format TOML; it has none"):
         load_model("two_link", wrapping="mujoco")

@@ -741,10 +741,3 @@ def test_records_name_the_endings_of_their_files(balls, orientations, markers, r
     for wrong, record in ((".csv", motion), (".c3d", markers), (".mot", orientations)):
         with pytest.raises(ValueError, match=rf"saved as .*, not '{wrong}'"):
             record.save(tmp_path / f"y{wrong}")
-
-
-def test_markers_in_other_axes(markers, tmp_path):
-    markers.save(tmp_path / "x.trc")
-    turned = load_markers(tmp_path / "x.trc", axes="x z -y")
-    expected = np.stack([markers.positions[..., 0], markers.positions[..., 2], -markers.positions[..., 1]], axis=-1)
-    np.testing.assert_array_equal(turned.positions, expected)

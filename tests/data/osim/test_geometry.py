@@ -47,19 +47,6 @@ def test_names_of_files_of_the_oldest_form(tmp_path):
     assert [shape.file for shape in load_model(path).system.bodies[-1].shapes] == ["a.vtp", "b.vtp"]
 
 
-@pytest.mark.parametrize("version", [20302, 30000])
-@pytest.mark.parametrize("suffix", ["osim", "toml"])
-def test_meshes_of_the_ground_and_colors_are_kept(tmp_path, version, suffix):
-    path = tmp_path / "old.osim"
-    path.write_text(GROUND.format(version=version))
-    model = load_model(path)
-    floor, wall = model.system.shapes
-    assert (floor.file, floor.color, floor.position) == ("floor.vtp", (0.5, 0.25, 1.0, 0.75), (0.0, 0.0, 0.0))
-    assert (wall.file, wall.color, wall.position) == ("wall.vtp", None, (0.1, 0.0, 0.0))
-    model.save(tmp_path / f"new.{suffix}")
-    assert load_model(tmp_path / f"new.{suffix}").system.shapes == model.system.shapes
-
-
 SOLIDS = """<OpenSimDocument Version="40000"><Model name="m"><Ground name="ground"><attached_geometry>
 <Brick name="table"><half_lengths>0.5 0.02 0.3</half_lengths></Brick></attached_geometry></Ground><BodySet><objects>
 <Body name="b"><mass>1</mass><inertia>1 1 1 0 0 0</inertia><components><PhysicalOffsetFrame name="high">
