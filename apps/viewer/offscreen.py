@@ -31,6 +31,7 @@ __all__ = ["Painter"]
 
 DPI = 100
 PARTS_PER_PIECE = 6  # of a straight piece of a muscle: short parts are sorted correctly among bones
+SHORT_PIECE = 0.02  # of the scene: pieces of arcs, which are short enough as they are
 STRIPS = ((-1.0, -0.45, 0.62), (-0.45, 0.3, 0.95), (0.3, 1.0, 0.74))  # across a muscle: from, to, lightness
 EDGE_LIGHTNESS = 0.42  # of a triangle that is seen from its edge
 SHOWN_POSES = 40  # of a motion: all of them are within the frame
@@ -125,22 +126,23 @@ class Painter:
         if not len(middle):
             return NOTHING
         radius = widths(self.scene.radii, look.force)[self.owner]
-        half = 0.5 * (length + np.where(length > 0, 0.6 * radius, 0.0))[:, None] * rotation_matrix(Q)[..., :, 2]
-        share = np.linspace(-1.0, 1.0, PARTS_PER_PIECE + 1)
-        knots = middle[:, None] + share[:, None] * half[:, None]  # (n, PARTS_PER_PIECE + 1, 3)
-        seen = self._seen(knots.reshape(-1, 3)).reshape(*knots.shape)
-        _, across, _ = _direction(seen[:, 0, :2], seen[:, -1, :2])
-        across *= np.where(across[:, :1] < 0, -1.0, 1.0)  # the light comes from the left
-        wide = across[:, None] * (radius[:, None] / (seen[..., 2] * np.tan(FIELD / 2)))[..., None]
+        half = 0.5 * (length + 0.6 * radius)[:, None] * rotation_matrix(Q)[..., :, 2]
         rgb = shades(look.values, look.high)[self.owner] / 255
-        found = []
-        for first, last, lightness in STRIPS:
-            low, high = seen[..., :2] + first * wide, seen[..., :2] + last * wide
-            corners = np.stack([low[:, :-1], low[:, 1:], high[:, 1:], high[:, :-1]], axis=2)
-            color = np.repeat(np.hstack([rgb * lightness, np.ones((len(rgb), 1))])[:, None], PARTS_PER_PIECE, axis=1)
-            far = (seen[:, :-1, 2] + seen[:, 1:, 2]) / 2 - radius[:, None]
-            kept = np.repeat(length > 0, PARTS_PER_PIECE)
-            found.append((corners.reshape(-1, 4, 2)[kept], color.reshape(-1, 4)[kept], far.ravel()[kept]))
+        short = length < SHORT_PIECE * self.scene.size
+        found = [NOTHING]
+        for count, chosen in ((PARTS_PER_PIECE, ~short), (1, short & (length > 0))):
+            share = np.linspace(-1.0, 1.0, count + 1)
+            knots = middle[chosen, None] + share[:, None] * half[chosen, None]  # (n, count + 1, 3)
+            seen = self._seen(knots.reshape(-1, 3)).reshape(*knots.shape)
+            _, across, _ = _direction(seen[:, 0, :2], seen[:, -1, :2])
+            across *= np.where(across[:, :1] < 0, -1.0, 1.0)  # the light comes from the left
+            wide = across[:, None] * (radius[chosen, None] / (seen[..., 2] * np.tan(FIELD / 2)))[..., None]
+            far = ((seen[:, :-1, 2] + seen[:, 1:, 2]) / 2 - radius[chosen, None]).ravel()
+            for first, last, lightness in STRIPS:
+                low, high = seen[..., :2] + first * wide, seen[..., :2] + last * wide
+                corners = np.stack([low[:, :-1], low[:, 1:], high[:, 1:], high[:, :-1]], axis=2)
+                color = np.repeat(np.hstack([rgb * lightness, np.ones((len(rgb), 1))])[chosen], count, axis=0)
+                found.append((corners.reshape(-1, 4, 2), color, far))
         return _joined(found)
 
     def _arrows(self, ends: Array) -> Polygons:

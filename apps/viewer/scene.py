@@ -168,7 +168,7 @@ def spread(q: Array, count: int) -> Array:
     return q[:: max(1, len(q) // count)]
 
 
-BLOCK_POSES, MAX_BLOCKS = 64, 40  # poses that are computed together, and blocks that are kept
+BLOCK_POSES, MAX_BLOCKS = 128, 20  # poses that are computed together, and blocks that are kept
 
 
 @dataclass(frozen=True)
