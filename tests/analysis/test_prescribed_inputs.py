@@ -114,8 +114,9 @@ def test_static_optimization_obeys_what_acts_at_the_time_of_a_pose():
 
 
 def test_inverse_dynamics_leaves_out_what_prescribed_controls_give():
-    """6 t N m of the motor: in torques, in what EMG-driven muscles have to give, and in uncertain torques."""
-    model = rod((PrescribedInput("motor", Linear(6.0)),))
+    """6 t N m of the motor: in torques, in what EMG-driven muscles have to give, and in uncertain torques. A prescribed
+    muscle beside it changes none of them."""
+    model = rod((PrescribedInput("motor", Linear(6.0)), PrescribedInput("bic", Constant(0.3))))
     motion = swing(model)
     expected = inverse_dynamics_of_motion(model.system, motion).torque[:, 0] - 6.0 * motion.time
     np.testing.assert_allclose(inverse_dynamics_of_motion(model, motion).torque[:, 0], expected, atol=1e-12)
