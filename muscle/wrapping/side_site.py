@@ -8,6 +8,7 @@ where it is shortest. Source: the documentation of MuJoCo 4, XML Reference, "spa
 chose the side otherwise.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -66,26 +67,9 @@ class SideCylinder(WrapCylinder):
 # ---- inside --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Touching:
-    """The string that touches a circle in one point P.
-
-    on      whether it does
-    P       the point
-    inside  whether an end lies inside
-    jump    how near each end is to the circle where that matters
-    missed  how far the solver is from its solution
-    """
-
-    on: Array
-    P: Plane
-    inside: Array
-    jump: Array
-    missed: Array
-
-
-def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
-    """The shortest string from a to b that touches the circle, where the straight segment does not meet it.
+def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> tuple[Plane, Contact]:
+    """The shortest string from a to b that touches the circle in one point, where the straight segment does not meet
+    it: the point, and its contact without the points and the arc.
 
     Both straight pieces meet the normal in P at one angle theta. Let A and B be the radius over the distances of the
     ends from the centre, and G the angle between the ends. Then f(theta) = asin(A sin theta) + asin(B sin theta) - 2
@@ -111,7 +95,9 @@ def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> _Touching:
         (np.where(first, a[0], b[0]), np.where(first, a[1], b[1])), np.where(first, triangle.A, triangle.B), found
     )
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
-    return _Touching(on, P, inside, jump, np.where(on & (found.f < -tolerance), 1.0, 0.0))
+    missed = np.where(on & (found.f < -tolerance), 1.0, 0.0)
+    none = Contact.none(0.0 * np.stack([cross] * 3, axis=-1))
+    return P, replace(none, on=on, inside=inside, jump=jump, missed=missed)
 
 
 @dataclass(frozen=True)
@@ -207,9 +193,9 @@ class InsideSphere(_Inside, WrapSphere):
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
         e1, e2 = plane_of(A, B)
-        flat = _within(project(A, e1, e2), project(B, e1, e2), as_array(self.radius), self._tolerance)
-        P = flat.P[0][..., None] * e1 + flat.P[1][..., None] * e2
-        return Contact(flat.on, P, P, 0.0 * P[..., 0], flat.inside, flat.jump, flat.missed)
+        (x, y), c = _within(project(A, e1, e2), project(B, e1, e2), as_array(self.radius), self._tolerance)
+        P = x[..., None] * e1 + y[..., None] * e2
+        return replace(c, P=P, Q=P)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,11 +214,10 @@ class InsideCylinder(_Inside, WrapCylinder):
     kind: ClassVar[str] = "inside_cylinder"
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        flat = _within(*across((A, B)), as_array(self.radius), self._tolerance)
-        before, after = (np.sqrt((x[..., 0] - flat.P[0]) ** 2 + (x[..., 1] - flat.P[1]) ** 2) for x in (A, B))
-        z = A[..., 2] + (B[..., 2] - A[..., 2]) * before / (before + after)
-        P = np.stack([*flat.P, z], axis=-1)
-        return Contact(flat.on, P, P, 0.0 * z, flat.inside, flat.jump, flat.missed)
+        (x, y), c = _within(*across((A, B)), as_array(self.radius), self._tolerance)
+        before, after = (np.sqrt((end[..., 0] - x) ** 2 + (end[..., 1] - y) ** 2) for end in (A, B))
+        P = np.stack([x, y, A[..., 2] + (B[..., 2] - A[..., 2]) * before / (before + after)], axis=-1)
+        return replace(c, P=P, Q=P)
 
 
 @dataclass(frozen=True, kw_only=True)
