@@ -55,11 +55,11 @@ def test_studies_obey_prescribed_activations_and_show_them_in_summaries():
     )
     model = mq.Model(mq.ArticulatedSystem((SLED,)), (muscle,), inputs=(PrescribedInput("m", Linear(0.5)),))
     study = mq.Study(model, {"bodies.sled.mass": [1.0]}, design="grid", duration=1.0, summaries=["peak_force"])
-    found = study.run(progress=False)
+    found = study.run()
     direct = mq.simulate(model, [0.0], [0.0], 1.0)
     assert np.allclose(found.u_final.values[0], direct.u[-1], rtol=1e-12)
     assert np.allclose(found.peak_force.values[0], direct.forces.max(axis=0), rtol=1e-6)
-    given = replace(study, activation=0.25).run(progress=False)  # what a study gives takes the place of the inputs
+    given = replace(study, activation=0.25).run()  # what a study gives takes the place of the inputs
     assert np.allclose(given.u_final.values[0], mq.simulate(model, [0.0], [0.0], 1.0, activation=[0.25]).u[-1])
 
 

@@ -34,7 +34,7 @@ from myoquat.muscle import ActivationDynamics, PathPoint
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012, PathActuator
-from tests.bodies import on_hinge
+from tests.bodies import on_hinge, on_slide
 
 STUDY = """<OpenSimDocument Version="40600"><MocoStudy name="slide"><MocoProblem>
 <MocoPhase name="phases">
@@ -65,8 +65,7 @@ DEFAULTS = {
 def folder(tmp_path_factory):
     """The file of a mass of 2 kg on a slider with a motor, and that of a way of it."""
     place = tmp_path_factory.mktemp("moco")
-    joint = mq.joints.PrismaticJoint((1, 0, 0))
-    block = mq.Body("block", "ground", joint, mass=2.0, coordinate_names=("x",), joint_name="slider")
+    block = on_slide("block", "x", "x", mass=2.0, joint_name="slider")
     system = mq.ArticulatedSystem((block,), gravity=(0.0, 0.0, 0.0))
     marker = Marker("tip", "block", (0.0, 0.1, 0.0))
     motor = CoordinateActuator("motor", "x", optimal_force=1.0, lower=-50.0, upper=50.0)
@@ -78,16 +77,16 @@ def folder(tmp_path_factory):
     return place
 
 
+def read(folder, text, strict=True, name="study", **options):
+    path = folder / f"{name}.omoco"
+    path.write_text(text)
+    return load_moco_study(path, strict, **options)
+
+
 @pytest.fixture
-def study(folder, tmp_path_factory):
+def study(folder):
     """Writes a study with these parts, and reads it."""
-
-    def read(strict=True, **parts):
-        path = folder / "study.omoco"
-        path.write_text(STUDY.format(**DEFAULTS | parts))
-        return load_moco_study(path, strict)
-
-    return read
+    return lambda strict=True, **parts: read(folder, STUDY.format(**DEFAULTS | parts), strict)
 
 
 def test_a_study_has_the_optimum_by_hand(study):
@@ -229,9 +228,8 @@ def test_broken_files_are_rejected_with_the_line(study, name):
 
 
 def test_other_documents_are_rejected(folder):
-    (folder / "tool.omoco").write_text('<OpenSimDocument Version="40600"><ScaleTool/></OpenSimDocument>')
     with pytest.raises(ModelError, match="one of MocoStudy, MocoTrack, MocoInverse is wanted, not <ScaleTool>"):
-        load_moco_study(folder / "tool.omoco")
+        read(folder, '<OpenSimDocument Version="40600"><ScaleTool/></OpenSimDocument>')
     with pytest.raises(ModelError, match="no such file"):
         load_moco_study(folder / "none.omoco")
 
@@ -280,10 +278,8 @@ def test_the_name_of_a_problem_cannot_lead_elsewhere(folder, tmp_path, name):
 def test_the_intervals_of_a_problem_are_limited(folder, study, width, message):
     with pytest.raises(ModelError, match="1 to 100000, not 1000000000"):
         study(solver="<num_mesh_intervals>1e9</num_mesh_intervals>")
-    path = folder / "narrow.omoco"
-    path.write_text(TRACK.replace("<mesh_interval>0.1<", f"<mesh_interval>{width}<"))
     with pytest.raises(ModelError, match=message):
-        load_moco_study(path)
+        read(folder, TRACK.replace("<mesh_interval>0.1<", f"<mesh_interval>{width}<"))
 
 
 # ---- MocoTrack and MocoInverse ---------------------------------------------------------------------------------
@@ -309,17 +305,13 @@ def test_locked_coordinate_stays_at_its_value_whatever_its_range(folder):
         whole, system=system, coordinates=(*whole.coordinates, locked), start_q=(0.0, 1.3), start_u=None
     )
     model.save(folder / "locked.osim", overwrite=True)
-    path = folder / "locked.omoco"
-    path.write_text(STUDY.format(**DEFAULTS).replace("slide.osim", "locked.osim"))
-    found = load_moco_study(path).solve()
+    found = read(folder, STUDY.format(**DEFAULTS).replace("slide.osim", "locked.osim")).solve()
     assert found.success
     np.testing.assert_allclose(found["y"], 1.3, atol=1e-9)
 
 
 def test_a_track_follows_values_and_speeds(folder):
-    path = folder / "track.omoco"
-    path.write_text(TRACK)
-    found = load_moco_study(path, strict=True)
+    found = read(folder, TRACK)
     tracking, effort = found.problem.goals
     assert tracking.names == ("x", "x_dot")
     assert (tracking.weight, effort.weight) == (10.0, 1e-3)
@@ -329,9 +321,8 @@ def test_a_track_follows_values_and_speeds(folder):
     assert len(found.problem.mesh) == 11
     assert np.allclose(found.guess["x"][[0, -1]], [0.0, np.sin(1.0)], atol=1e-3)
     inside = '<TableProcessor name="markers_reference"></TableProcessor></MocoTrack>'
-    path.write_text(TRACK.replace("</MocoTrack>", inside))
     with pytest.warns(UnsupportedWarning, match="no file of markers_reference: Moco does not write"):
-        load_moco_study(path)
+        read(folder, TRACK.replace("</MocoTrack>", inside), strict=False)
 
 
 LOW_PASSED = """
@@ -356,18 +347,12 @@ def test_operators_filter_the_markers_of_a_track_as_moco_does(folder, rng, in_op
     for file in ("tip.sto", "tip.trc"):
         for cutoff, expected in ((6, wanted), (-1, markers.positions)):
             text = TRACK.replace("</MocoTrack>", part.format(file, operator.format(cutoff)))
-            (folder / "marked.omoco").write_text(text)
-            (goal,) = [
-                g
-                for g in load_moco_study(folder / "marked.omoco", strict=True).problem.goals
-                if g.name == "marker_tracking"
-            ]
+            (goal,) = [g for g in read(folder, text).problem.goals if g.name == "marker_tracking"]
             np.testing.assert_allclose(goal.markers.positions, expected, atol=1e-12)
     gap = dataclasses.replace(markers, positions=np.where(time[:, None, None] == 0.5, np.nan, markers.positions))
     gap.save(folder / "tip.trc", overwrite=True)
-    (folder / "marked.omoco").write_text(TRACK.replace("</MocoTrack>", part.format("tip.trc", operator.format(6))))
     with pytest.raises(ModelError, match=r"'tip', 'x'.* has gaps, which this filter cannot pass"):
-        load_moco_study(folder / "marked.omoco")
+        read(folder, TRACK.replace("</MocoTrack>", part.format("tip.trc", operator.format(6))))
 
 
 MOMENTS = """<MocoGeneralizedForceTrackingGoal name="moments"><weight>2</weight>{parts}
@@ -378,10 +363,7 @@ MOMENTS = """<MocoGeneralizedForceTrackingGoal name="moments"><weight>2</weight>
 @pytest.mark.parametrize("shifted", [False, True])
 def test_moments_of_inverse_dynamics_are_tracked(folder, shifted):
     """By their columns, with weights by pattern and name; errors over peaks, of which OpenSim may take a wrong one."""
-    joint = mq.joints.RevoluteJoint((0, 0, 1))
-    slide = mq.joints.PrismaticJoint((0, 1, 0))
-    leg = mq.Body("leg", "ground", joint, mass=1.0, inertia=(1, 1, 1, 0, 0, 0), coordinate_names=("hip",))
-    foot = mq.Body("foot", "leg", slide, mass=1.0, coordinate_names=("reach",))
+    leg, foot = on_hinge("leg", "z", "hip", inertia=1), on_slide("foot", "y", "reach", "leg")
     motors = tuple(CoordinateActuator(f"{name}_motor", name) for name in ("hip", "reach"))
     mq.Model(mq.ArticulatedSystem((leg, foot)), actuators=motors).save(folder / "two.osim", overwrite=True)
     time = np.linspace(0.0, 1.0, 6)
@@ -393,9 +375,7 @@ def test_moments_of_inverse_dynamics_are_tracked(folder, shifted):
 
     def goal(parts, **options):
         text = STUDY.format(**DEFAULTS | {"states": "", "goals": MOMENTS.format(parts=parts), "end": "1"})
-        path = folder / "moments.omoco"
-        path.write_text(text.replace("slide.osim", "two.osim"))
-        (found,) = load_moco_study(path, strict=True, **options).problem.goals
+        (found,) = read(folder, text.replace("slide.osim", "two.osim"), **options).problem.goals
         return found
 
     plain = goal(weights.replace("WHICH", "reach_force"))
@@ -415,8 +395,7 @@ def test_moments_of_inverse_dynamics_are_tracked(folder, shifted):
 @pytest.fixture(scope="module")
 def lift(folder):
     """A muscle of Millard that carries a mass, and the motion that it makes."""
-    joint = mq.joints.PrismaticJoint((0, -1, 0))
-    mass = mq.Body("mass", "ground", joint, mass=0.5, coordinate_names=("height",), joint_name="hang")
+    mass = on_slide("mass", (0.0, -1.0, 0.0), "height", mass=0.5, joint_name="hang")
     law = Millard2012(30.0, optimal_fiber_length=0.10, tendon_slack_length=0.05, tendon="rigid")
     path = PathPoint("ground", (0, 0, 0)), PathPoint("mass", (0, 0, 0))
     dynamics = ActivationDynamics(form="piecewise", minimum_activation=0.01)
@@ -441,15 +420,9 @@ INVERSE = """<OpenSimDocument Version="40600"><MocoInverse name="lift">
 </MocoInverse></OpenSimDocument>"""
 
 
-def inverse_study(folder):
-    path = folder / "inverse.omoco"
-    path.write_text(INVERSE)
-    return load_moco_study(path, strict=True)
-
-
 def test_an_inverse_prescribes_the_motion(lift):
     """The curves are those of De Groote and Fregly, excitations start at 0.01, and forces add up to the weight."""
-    found = inverse_study(lift)
+    found = read(lift, INVERSE)
     law = found.problem.model.muscles[0].law
     assert isinstance(law, DeGrooteFregly2016)
     assert law.passive_scale == 0.0
@@ -722,7 +695,7 @@ study = opensim.MocoStudy("study.omoco").solve()
 inverse = opensim.MocoInverse.safeDownCast(opensim.OpenSimObject.makeObjectFromFile("inverse.omoco")).solve()
 answer = study.getObjective(), inverse.getMocoSolution().getObjective()
 """
-    ours, found = study(solver=FEW), inverse_study(lift)
+    ours, found = study(solver=FEW), read(lift, INVERSE, name="inverse")
     theirs = in_opensim(script, str(folder))
     assert ours.solve().objective == pytest.approx(theirs[0], rel=1e-5)
     assert found.solve().objective == pytest.approx(theirs[1], rel=2e-3)

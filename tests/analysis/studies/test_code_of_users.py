@@ -53,7 +53,7 @@ def study_of(law):
 
 def half_done(path, law):
     """A store with the first of two blocks."""
-    study_of(law).run(path, block=2, threads=1, progress=False)
+    study_of(law).run(path, block=2, threads=1)
     (path / "status" / "c" / "1").unlink()
     return path
 
@@ -72,28 +72,28 @@ def test_a_study_whose_own_code_changed_is_not_resumed(tmp_path, monkeypatch, wh
     path = half_done(tmp_path / "results", Cord())
     monkeypatch.setattr(target, name, value)
     with pytest.raises(StoreError, match="holds results of other code") as error:
-        study_of(Cord()).run(path, resume=True, progress=False)
+        study_of(Cord()).run(path, resume=True)
     assert "user code: programs: " in str(error.value)
 
 
 def test_a_study_whose_own_code_is_the_same_is_resumed(tmp_path):
-    whole = study_of(Cord()).run(progress=False)
+    whole = study_of(Cord()).run()
     path = half_done(tmp_path / "results", Cord())
-    again = study_of(Cord()).run(path, resume=True, progress=False)
+    again = study_of(Cord()).run(path, resume=True)
     np.testing.assert_array_equal(again.peak_force, whole.peak_force)
 
 
 def test_a_study_in_memory_follows_a_class_attribute(monkeypatch):
-    before = study_of(Cord()).run(progress=False).peak_force
+    before = study_of(Cord()).run().peak_force
     monkeypatch.setattr(Cord, "stiffness", 10.0)
-    after = study_of(Cord()).run(progress=False).peak_force
+    after = study_of(Cord()).run().peak_force
     assert (after / before).values == pytest.approx(2.0, rel=0.1)
 
 
 def test_code_that_is_another_at_every_call_is_not_resumed(tmp_path):
     path = half_done(tmp_path / "results", Unrepeatable())
     with pytest.raises(StoreError, match="holds results of other code"):
-        study_of(Unrepeatable()).run(path, resume=True, progress=False)
+        study_of(Unrepeatable()).run(path, resume=True)
 
 
 def test_studies_of_the_package_alone_have_no_code_of_users():

@@ -19,7 +19,7 @@ STUDY = Study("two_link", VARY, samples=6, duration=0.01)
 
 def test_other_programs_open_a_store_at_once(tmp_path):
     """xarray warns of a store whose root does not repeat what its arrays say."""
-    STUDY.run(tmp_path / "results", progress=False)
+    STUDY.run(tmp_path / "results")
     with xr.open_zarr(tmp_path / "results", chunks=None) as found:
         assert found.sizes["sample"] == 6
         assert (found.status == 1).all()

@@ -33,7 +33,7 @@ def test_samples_have_their_own_solution_and_share_kernels(problem):
     first = study.problem_of(0).posed().discretization.program.blocks
     last = study.problem_of(2).posed().discretization.program.blocks
     assert all(a.kernels is b.kernels for a, b in zip(first, last, strict=True))
-    found = study.run(progress=False)
+    found = study.run()
     assert found.objective.values == pytest.approx([12.0, 48.0, 108.0], rel=1e-6)
     assert list(found.status.values) == ["solved"] * 3
     assert found["x"].values[:, -1] == pytest.approx(np.ones(3))
@@ -61,18 +61,18 @@ def test_an_interrupt_keeps_the_last_iterate_and_the_study_goes_on_there(problem
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Problem, "solve", interrupted)
-        first = study.run(folder, progress=False)
+        first = study.run(folder)
     assert list(first.status.values) == ["solved", "interrupted", "failed"]
     assert np.isfinite(first["x"].values[1]).all()
     assert np.isnan(first.objective.values[2])
     with pytest.raises(FileExistsError, match="resume=True"):
-        study.run(folder, progress=False)
-    second = study.run(folder, resume=True, progress=False)
+        study.run(folder)
+    second = study.run(folder, resume=True)
     assert list(second.status.values) == ["solved"] * 3
     assert second["x"].values[0] == pytest.approx(first["x"].values[0], abs=0)
-    assert second.objective.values == pytest.approx(study.run(progress=False).objective.values, rel=1e-6)
+    assert second.objective.values == pytest.approx(study.run().objective.values, rel=1e-6)
     with pytest.raises(ValueError, match="another study; what differs: values"):
-        study_of(slow, (1.0, 5.0)).run(folder, resume=True, progress=False)
+        study_of(slow, (1.0, 5.0)).run(folder, resume=True)
 
 
 def test_studies_of_what_cannot_be_are_rejected(problem):
@@ -84,15 +84,15 @@ def test_studies_of_what_cannot_be_are_rejected(problem):
         study_of(lighter)
     with pytest.raises(TypeError, match="solver"):
         study_of(problem, solver="ipopt")
-    assert study_of(problem, solver=Ipopt(max_iterations=0)).run(progress=False).status.values[0] == "iterations"
+    assert study_of(problem, solver=Ipopt(max_iterations=0)).run().status.values[0] == "iterations"
 
 
 def test_a_damaged_solution_is_found_again(problem, tmp_path):
     study, folder = study_of(problem), tmp_path / "solved"
-    first = study.run(folder, progress=False)
+    first = study.run(folder)
     chunk = next(file for file in (folder / "q" / "c" / "1").rglob("*") if file.is_file())
     chunk.write_bytes(bytes(reversed(chunk.read_bytes())))
-    again = study.run(folder, resume=True, progress=False)
+    again = study.run(folder, resume=True)
     assert again["x"].values == pytest.approx(first["x"].values, abs=1e-6)
     assert again.seconds.values[[0, 2]].tolist() == first.seconds.values[[0, 2]].tolist()
     assert open_results(folder).status.values.tolist() == [1, 1, 1]
@@ -122,10 +122,10 @@ OTHERS = {
 @pytest.mark.parametrize("field", OTHERS)
 def test_results_of_another_problem_are_not_taken_for_those_of_this_one(problem, tmp_path, field):
     loaded = replace(problem, loads=pushed(1.0), goals=(Effort(weight=1.0),))
-    study_of(loaded, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved", progress=False)
+    study_of(loaded, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved")
     other = replace(loaded, **({"loads": pushed(1.0), "duration": 0.5} if field == "duration" else OTHERS[field]))
     with pytest.raises(ValueError, match=f"another study; what differs: .*{field}"):
-        study_of(other, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved", resume=True, progress=False)
+        study_of(other, (1.0,), solver=Ipopt(max_iterations=0)).run(tmp_path / "solved", resume=True)
 
 
 def test_formulas_of_users_count_by_what_they_compute_and_names_do_not_count(problem, tmp_path):
@@ -137,7 +137,7 @@ def test_formulas_of_users_count_by_what_they_compute_and_names_do_not_count(pro
 
     def run(formula, name="", solver=None, **options):
         own = replace(problem, goals=(OwnGoal(formula, name=name),))
-        return study_of(own, (1.0,), solver=solver or Ipopt()).run(tmp_path / "solved", progress=False, **options)
+        return study_of(own, (1.0,), solver=solver or Ipopt()).run(tmp_path / "solved", **options)
 
     assert run(cost).objective.values == pytest.approx([12.0])
     assert run(lambda point: 1.0 * point["x_dot.torque"] ** 2, "other", resume=True).objective.values == pytest.approx(
@@ -156,13 +156,13 @@ def test_the_same_numbers_said_otherwise_are_the_same_study(problem, tmp_path):
     """Torques by names alone have scales of 1; a mesh may be a number or fractions; the order of bounds is none."""
     bounds = {"x": (-1.0, 7.0), "x_dot": (-5.0, 5.0)}
     study = study_of(replace(problem, bounds=bounds), (1.0,))
-    first = study.run(tmp_path / "solved", progress=False)
+    first = study.run(tmp_path / "solved")
     said = {"torques": {"x_dot": 1}, "intervals": np.linspace(0, 1, 7), "bounds": dict(reversed(bounds.items()))}
-    again = study_of(replace(problem, **said), (1.0,)).run(tmp_path / "solved", resume=True, progress=False)
+    again = study_of(replace(problem, **said), (1.0,)).run(tmp_path / "solved", resume=True)
     assert again.seconds.values.tolist() == first.seconds.values.tolist()
 
 
 def test_a_study_may_start_at_the_solution_of_its_problem(problem):
     """The solution has no unknown parameters, the problems of the samples have one."""
-    found = study_of(problem, (1.0, 2.0), guess=problem.solve()).run(progress=False)
+    found = study_of(problem, (1.0, 2.0), guess=problem.solve()).run()
     assert found.objective.values == pytest.approx([12.0, 48.0], rel=1e-6)

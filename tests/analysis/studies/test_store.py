@@ -267,7 +267,7 @@ def test_an_interrupt_gives_up_the_blocks_that_are_being_computed(path):
     threading.Thread(target=interrupt).start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            long.run(path, block=2048, threads=2, progress=False)
+            long.run(path, block=2048, threads=2)
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - began < 40.0

@@ -114,4 +114,4 @@ def test_all_that_a_trial_knows_in_a_file(folder):
 )  # fmt: skip
 def test_bad_files(folder, old, new, words):
     with pytest.raises((ModelError, ValueError), match=words):
-        Study.load(written(folder, FILE.replace(old, new))).run(progress=False)
+        Study.load(written(folder, FILE.replace(old, new))).run()

@@ -57,18 +57,18 @@ def study():
 
 @pytest.fixture(scope="module")
 def results(study):
-    return study.run(progress=False, threads=1)
+    return study.run(threads=1)
 
 
 @pytest.fixture(scope="module")
 def plain():
-    return shaken().run(progress=False)
+    return shaken().run()
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_every_sample_is_the_redundancy_of_the_model_with_its_values(options, plain):
     own = shaken(**options)
-    trial, results = own.trial, own.run(progress=False)
+    trial, results = own.trial, own.run()
     model = own.parameters.bind(own.values()[1])
     motion = Motion(model.system, *(getattr(trial.motion, x) for x in ("time", "q", "u", "udot")))
     given = {x: getattr(trial, x) for x in ("effort", "reserves", "cones", "dynamics", "tendons")}
@@ -113,7 +113,7 @@ def test_reserves_and_rules_are_all_that_redundancy_takes(study, rule):
     trial = replace(study.trial, reserves=reserves, cones=[cone])
     again = MuscleTrial.of_plain(json.loads(json.dumps(trial.plain())), study.model)
     assert (again.reserves, again.cones) == (tuple(reserves), (cone,))
-    found = replace(study, trial=trial, samples=1, summaries=("peak_reserve", "least_margin")).run(progress=False)
+    found = replace(study, trial=trial, samples=1, summaries=("peak_reserve", "least_margin")).run()
     assert found.actuator.values.tolist() == ["arm.omega_x", "arm.omega_y", "motor"]
     bound = study.parameters.bind(replace(study, samples=1).values()[0])
     alone = redundancy(bound, replace(trial.motion, system=bound.system), effort=trial.effort, reserves=reserves,
@@ -126,13 +126,13 @@ def test_reserves_and_rules_are_all_that_redundancy_takes(study, rule):
 def test_it_is_stored_resumed_and_verified_as_every_study(study, results, tmp_path):
     """Bit for bit, in blocks of another size, interrupted and resumed, and one sample by itself."""
     path = tmp_path / "trial.zarr"
-    stored = study.run(path, block=2, progress=False)
+    stored = study.run(path, block=2)
     for name in SUMMARIES:
         np.testing.assert_array_equal(stored[name], results[name])
     last = sorted((path / "status" / "c").iterdir())[-1]
     last.unlink()
     assert verify_results(path).missing == (2,)
-    assert study_of(path).run(path, resume=True, progress=False).peak_force.notnull().all()
+    assert study_of(path).run(path, resume=True).peak_force.notnull().all()
     again = open_results(path)
     xr.testing.assert_identical(again.load()[list(SUMMARIES)], stored.load()[list(SUMMARIES)])
     assert (recompute(path, 3).peak_force.values[0] == stored.peak_force.values[3]).all()
@@ -144,7 +144,7 @@ def test_a_registered_summary_sums_up_trials(study, results):
     own = FrameSummary("own_mean_force", "muscle", "N", "mean tension", lambda f: f.force.mean(axis=0))
     register(own)
     try:
-        found = replace(study, samples=2, summaries=(own.name, "mean_force")).run(progress=False)
+        found = replace(study, samples=2, summaries=(own.name, "mean_force")).run()
     finally:
         del REGISTERED[own.name]
     np.testing.assert_array_equal(found[own.name], found.mean_force)
@@ -161,10 +161,10 @@ def test_bad_trials(study):
     with pytest.raises(ValueError, match="keeps nothing: ask for summaries"):
         changed(summaries=[])
     with pytest.raises(ValueError, match="cannot vary where the motion is recorded"):
-        changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run(progress=False)
+        changed(vary={"start_u.*": {"uniform": [0.0, 1.0]}}).run()
     motion = study.trial.motion
     with pytest.raises(ValueError, match="no u and udot"):
-        changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run(progress=False)
+        changed(trial=MuscleTrial(Motion(motion.system, motion.time, motion.q))).run()
     for options, words in (
         ({"effort": MetabolicEffort(cost=Bhargava2004()), "tendons": "elastic"}, "takes all tendons as rigid"),
         ({"effort": MetabolicEffort(), "dynamics": Coupled()}, "powers of activations"),
