@@ -520,7 +520,8 @@ class Discretization:
 
     def _start(self) -> Block:
         """Constraints of the model at the first node; those at the others belong to the intervals before them."""
-        plant = self.statement.plant
+        plant, paths = self.statement.plant, self.statement.plant.constraints
+        assert paths is not None
 
         def formula(values: Values, data: Sequence[Array], duration: Array, bound: Statement) -> RowsAndTerms:
             held, (start,) = bound.plant.constraints, values
@@ -528,7 +529,7 @@ class Discretization:
             return [held.state(start["q"], start["u"], bound.start + 0.0 * duration, held.kept[1])], []
 
         slots = [Slot(self.layout.nodes[:1], ("z", "u"))]
-        names = (*plant.constraints.names("position"), *plant.constraints.names("velocity"))
+        names = (*paths.names("position"), *paths.names("velocity"))
         return self._block("start", slots, formula, [], names, _chart_content(plant))
 
     def _ends(self) -> Block:

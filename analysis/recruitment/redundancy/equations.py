@@ -89,7 +89,7 @@ class LawParameters(NamedTuple):
             kernel: Any = compiled(("law_derivatives", self.key), self.tensions, sizes, ["tensions"])
             found: Array = kernel(lengths, speeds, a, np.broadcast_to(p, (*a.shape[:-1], size)))
             return found
-        laws = [muscle.law for muscle in self.bind(p).muscles]
+        laws: Any = [muscle.law for muscle in self.bind(p).muscles]
         rows = [np.stack([x[..., i] for x in (lengths, speeds, a)], axis=-1) for i in range(len(laws))]
         return np.stack(np.broadcast_arrays(*of_laws(laws, _with_derivatives, rows, 3), subok=True), axis=-2)
 
