@@ -341,11 +341,12 @@ class _Problem:
     def selections(self) -> list[tuple[int, ...]]:
         """Selections of surfaces that divide, to be passed on the opposite side: none, each one, each two, and so on.
 
-        With a ring none stands there again at the end, for the order against the given one.
+        None stands there again at the end: the path found may come to the surfaces in another order, or it may come to
+        them and to a ring in the order against the given one.
         """
         dividing = self.segment.dividing
         found = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
-        return [*found, ()] if self.through_ring else found
+        return [*found, ()] if dividing or self.through_ring else found
 
     @property
     def through_ring(self) -> bool:
@@ -436,8 +437,9 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     for i, (own, longest) in enumerate(zip(alone, _longest(alone), strict=True)):
         wanted = ((within == 0.0) & longest) | (within == float(i + 1))
         points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
-    last = chosen[-1][0] if problem.through_ring else never  # against the given order
-    order = tuple(np.where(last, float(len(points) - 1) - x, x) for x in problem.order)
+    last = never if len(chosen) == 1 else chosen[-1][0]
+    turned = tuple(float(len(points) - 1) - x for x in problem.order)
+    order = choose(last, turned if problem.through_ring else search.best.order, problem.order)
     order = choose(in_plane, here.order, order)
     route = Route(segment, tuple(points), order)
     arcs, planar = [0.0 * within for _ in points], never
@@ -548,6 +550,9 @@ def _with_next(search: _Search, problem: _Problem) -> _Search:
         for i in turned:
             other = problem.opposite[segment.dividing.index(i)].length > 0
             may[n] = may[n] & ((sure & other) | (problem.alone[i].length > 0) | best.on[i])
+    if segment.dividing and not problem.through_ring:
+        elsewhere = reduce(or_, [a != b for a, b in zip(best.order, problem.order, strict=True)])
+        may[-1] = may[-1] & elsewhere & reduce(or_, best.opposite)
     on = search.here.on
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
     asked = [selection == float(n) for n in range(len(may))]
