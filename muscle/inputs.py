@@ -45,9 +45,10 @@ class PrescribedInput(Record):
     function: AxisFunction
 
     def check(self, known: Sequence[str]) -> None:
-        """ModelError for a name that is no muscle and no control."""
-        if self.name not in known:
-            raise ModelError("there is no muscle and no control of this name", element=f"input {self.name!r}")
+        """ModelError unless one muscle or one control has the name."""
+        if known.count(self.name) != 1:
+            found = "both a muscle and a control have" if self.name in known else "no muscle and no control has"
+            raise ModelError(f"{found} this name", element=f"input {self.name!r}")
 
 
 @dataclass(frozen=True)

@@ -264,6 +264,12 @@ def test_iterates_play_one_after_another():
         IterateHistory(every=0)
 
 
+def test_lbfgs_finds_the_same_optimum():
+    exact, approximate = (cart().solve(solver=Ipopt(hessian=h)) for h in ("exact", "limited-memory"))
+    assert approximate.success
+    assert approximate.objective == pytest.approx(exact.objective, rel=1e-6)
+
+
 def test_periodic_motion_and_free_duration():
     """An oscillator of 2 rad/s, without a force, is periodic after pi seconds."""
     swing = Equations(("x", "v"), ("force",), lambda point: (point["v"], point["force"] - 4 * point["x"]))

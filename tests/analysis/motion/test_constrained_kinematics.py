@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from myoquat.analysis.motion import (
     MotionWarning,
@@ -173,6 +174,29 @@ def test_no_direction_along_the_constraints_lowers_the_cost(model):
         multipliers = np.linalg.lstsq(rows.T, g, rcond=1e-6)[0]
         assert np.abs(g - rows.T @ multipliers).max() < 2e-7
         assert np.abs(g).max() > 1e-4  # it is no free minimum
+
+
+def test_scipy_finds_no_better_pose(model):
+    """SLSQP from the solution and from the true pose, on the tangent space of the first."""
+    motion = motion_of(model)
+    markers = shown(model, motion, NOISE)
+    fit = inverse_kinematics(model, markers)
+    for row in (0, 17, 39):
+        one = Markers(markers.time[row : row + 1], markers.names, markers.positions[row : row + 1])
+        at = lambda v, row=row: model.system.integrate(fit.q[row], v)  # noqa: E731
+        phi = lambda v, at=at: np.concatenate([c.position(model.system, at(v), 0.0) for c in model.constraints])  # noqa: E731
+        rows = np.linalg.svd(slopes(model.system, fit.q[row : row + 1], lambda q: np.concatenate(
+            [c.position(model.system, q, 0.0) for c in model.constraints], axis=-1))[0])  # fmt: skip
+        kept = rows[2][: int((rows[1] > 1e-8).sum())]  # SLSQP takes no redundant rows
+        found = minimize(
+            lambda v, one=one, at=at: 1e3 * cost(model, one, at(v)[None])[0],
+            model.system.difference(fit.q[row], motion.q[row]),
+            constraints={"type": "eq", "fun": lambda v, phi=phi, kept=kept: kept @ phi(v)},
+            method="SLSQP", options={"ftol": 1e-13, "maxiter": 200},
+        )  # fmt: skip
+        assert np.abs(phi(found.x)).max() < 1e-6
+        assert fit.cost[row] <= found.fun / 1e3 + 1e-7
+        assert np.abs(np.sin(found.x / 2)).max() < 1e-3  # but for full turns
 
 
 def test_constraints_that_are_said_twice_change_nothing():

@@ -1,7 +1,6 @@
 """Loads of joints under constraints and springs between bodies.
 
-The references are Newton and Euler at every body, the power of ideal constraints, mechanisms cut open elsewhere, and
-OpenSim's reactions of the same motion.
+The references are Newton and Euler at every body, and OpenSim's reactions of the same motion.
 """
 
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 from myoquat.analysis.motion import differentiate, inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_derivatives, consistent_motion, joint_loads
 from myoquat.analysis.recruitment.free import free_velocities
-from myoquat.data import Motion
+from myoquat.data import Motion, load_model
 from myoquat.dynamics import external_force
 from myoquat.dynamics.constraints import (
     ConstraintArrays,
@@ -32,7 +31,7 @@ from myoquat.muscle import Model, Muscle, PathPoint, limit_torques
 from myoquat.muscle.coordinates import Coordinate, Coupler
 from myoquat.muscle.forces import Bushing, PassiveForce, PointSpring
 from myoquat.muscle.laws import Millard2012
-from tests.analysis.recruitment.reactions import of_opensim
+from tests.analysis.recruitment.reactions import momentum_missing, of_opensim, on_bodies
 from tests.analysis.recruitment.shoulders import limb
 from tests.bodies import afloat, at_rest, on_hinge, on_slide
 
@@ -104,6 +103,24 @@ def test_forward_the_model_moves_as_its_constraints_let_it(arm, rng):
         loose, consistent_motion(loose, replace(motion, udot=rng.normal(size=motion.u.shape))), tensions
     )
     np.testing.assert_allclose(other.constraints.multipliers, free.constraints.multipliers, atol=1e-8 * scale)
+
+
+def test_newton_and_euler_with_ball_joints(rng):
+    """The library's shoulder in quaternions, held by two points on the ribs and a ligament."""
+    ball = replace(load_model("thoracoscapular"), muscles=())
+    q = assemble(ball, ball.system.integrate(np.tile(ball.start, (3, 1)), rng.uniform(-0.1, 0.1, (3, ball.system.nu))))
+    u = rng.normal(size=(3, ball.system.nu))
+    motion = consistent_motion(ball, Motion(ball, [0.0, 0.1, 0.2], q, u, rng.normal(size=u.shape)))
+    found = joint_loads(ball, motion)
+    assert found.undetermined == ()
+    np.testing.assert_array_equal(found.of("humerus").force, found.of("humerus", frame="thorax").force)
+    name = found.constraints.names[0]
+    on_ribs, on_blade = (found.constraints.of(name, on=body) for body in ("thorax", "scapula"))
+    np.testing.assert_allclose(on_ribs.force, -on_blade.force, atol=1e-12)
+    acting = on_bodies(ball, motion, found.wrench) + found.applied
+    acting = acting + found.constraints.motion.wrenches(found.constraints.multipliers)
+    missing = momentum_missing(ball, motion, acting, ball.system.gravity)
+    assert np.abs(missing).max() < 1e-10 * np.abs(found.wrench).max()
 
 
 # ---- redundant constraints ---------------------------------------------------------------------------------

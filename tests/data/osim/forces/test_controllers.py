@@ -18,8 +18,9 @@ from myoquat.joints.functions import (
     Sine,
     SmoothStep,
 )
-from myoquat.muscle import PrescribedInput
-from myoquat.muscle.actuators import BodyActuator
+from myoquat.muscle import Muscle, PathPoint, PrescribedInput
+from myoquat.muscle.actuators import BodyActuator, CoordinateActuator
+from tests.bodies import on_slide
 
 POINTS = """<GeometryPath><PathPointSet><objects>
 <PathPoint name="a"><socket_parent_frame>/ground</socket_parent_frame><location>{} 0 0</location></PathPoint>
@@ -139,8 +140,12 @@ def test_what_is_not_obeyed_is_reported(tmp_path, was, now, reported):
 
 def test_a_model_names_what_it_has():
     model = mq.load_model("two_link")
-    with pytest.raises(ModelError, match="input 'm9': there is no muscle and no control"):
+    with pytest.raises(ModelError, match="input 'm9': no muscle and no control has this name"):
         mq.Model(model.system, model.muscles, inputs=(PrescribedInput("m9", Constant(0.5)),))
+    sled = mq.ArticulatedSystem((on_slide("sled", "x", "m1"),))
+    twice, path = (CoordinateActuator("m1", "m1"),), (PathPoint("ground", (1, 0, 0)), PathPoint("sled", (0, 0, 0)))
+    with pytest.raises(ModelError, match="input 'm1': both a muscle and a control have this name"):
+        mq.Model(sled, (Muscle("m1", path),), actuators=twice, inputs=(PrescribedInput("m1", Constant(0.5)),))
 
 
 def test_one_of_several_controls_of_an_actuator_is_not_written(tmp_path):
