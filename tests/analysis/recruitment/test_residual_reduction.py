@@ -176,7 +176,7 @@ def planar(folder, replaces="true", body="trunk"):
         on_hinge("leg", parent="trunk", position=(0.0, -0.1, 0.0), **LEG),
     )
     model = mq.Model(mq.ArticulatedSystem(bodies, gravity=(0.0, -9.81, 0.0)))
-    model.save(folder / "leg.osim")
+    model.save(folder / "leg.osim", overwrite=True)
     again = mq.load_model(folder / "leg.osim", "file")
     names = again.system.coordinate_names
     q = np.zeros((61, len(names)))
@@ -184,7 +184,7 @@ def planar(folder, replaces="true", body="trunk"):
     units = again.system.coordinate_units
     vertical = [k for k, name in enumerate(names) if units[name] == "m"][1]
     q[:, vertical] = -4.7 * TIME**2
-    mo.Motion(again, TIME, q).save(folder / "walk.mot")
+    mo.Motion(again, TIME, q).save(folder / "walk.mot", overwrite=True)
     actuators = "".join(
         f'<CoordinateActuator name="{name}"><coordinate>{name}</coordinate><optimal_force>2</optimal_force>'
         "</CoordinateActuator>" for name in names

@@ -54,7 +54,7 @@ def address(tmp_path_factory):
     try:
         yield _address(process, log)
     finally:
-        process.terminate()
+        process.kill()  # its kernels end with it; asked to stop, it may wait for one of them for minutes
         process.wait(20)
 
 
