@@ -27,7 +27,7 @@ from myoquat.core.typing import ArrayLike
 from myoquat.joints.evaluation import traced_once
 from myoquat.joints.ranges import check_array
 from myoquat.joints.vectors import matvec
-from myoquat.muscle import Model, actuator_forces, limit_torques
+from myoquat.muscle import Model, acting_torques
 from myoquat.muscle.inputs import InputsOverTime
 
 __all__ = ["StaticOptimization", "static_optimization"]
@@ -163,15 +163,14 @@ def static_optimization(
         np.broadcast_to(x, (*batch, x.shape[-1])).reshape(math.prod(batch), x.shape[-1]) for x in (q, u, torque)
     )
     t = None if t is None else np.broadcast_to(t, batch).reshape(-1)
-    if model.limits or model.forces:
-        torque = torque - limit_torques(model, q, u, t)
+    times = np.zeros(len(q)) if t is None else t
+    driven, given = (InputsOverTime(model.inputs, names).prescribed(times)
+                     for names in (model.control_names, model.muscle_names))  # fmt: skip
+    controls = np.stack([driven.get(n, 0.0 * times) for n in model.control_names], axis=-1) if driven else None
+    if model.limits or model.forces or driven:
+        torque = torque - acting_torques(model, q, u, t, controls=controls)
     if not len(q):
         return _of_no_poses(model, batch)
-    given = {name: x for names in (model.control_names, model.muscle_names) for name, x in
-             InputsOverTime(model.inputs, names).prescribed(np.zeros(len(q)) if t is None else t).items()}  # fmt: skip
-    if given.keys() & {*model.control_names}:
-        controls = np.stack([given.get(name, np.zeros(len(q))) for name in model.control_names], axis=-1)
-        torque = torque - actuator_forces(model, q, u, controls)
     demands = Demands(model, (q, u), torque, reserves, time=0.0 if t is None else t)
     if model.muscles:
         demands.prescribe(np.stack([given.get(name, np.full(len(q), np.nan)) for name in model.muscle_names], axis=-1))
