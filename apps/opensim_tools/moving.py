@@ -368,8 +368,9 @@ def moving_of(setup: AnalyzeSetup, rotations: str) -> Moving:
     controls = np.zeros((len(time), len(known))) if own is None else own  # zero where controllers say nothing
     for path in setup.controls:  # controllers add up
         table = read_controls(path)
-        for name in known:
-            controls[:, known.index(name)] += table[name].at(time) if name in table else 0.0
+        for k, name in enumerate(known):
+            if name in table:
+                controls[:, k] += table[name].at(time)
     for name, values in acting.items():
         controls[:, known.index(name)] = values
     return Moving(setup, model, motion, loads_at(setup.loads, time), controls, activation, fibers, rows.start)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.labels import free_name
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
@@ -185,9 +186,7 @@ def load_bvh(path: str | Path, *, scale: float = 0.01) -> Motion:
     ([0.866, 0.0, 0.0, 0.5], (0.0, 0.9, 0.0))
     """
     joints, step, rows = read_bvh(path)
-    bodies, parts, first, ground = [], [], 0, "ground"
-    while ground in (joint.name for joint in joints):
-        ground += "_"
+    bodies, parts, first, ground = [], [], 0, free_name("ground", [joint.name for joint in joints])
     for joint in joints:
         values = dict(zip(joint.channels, rows[:, first : first + len(joint.channels)].T, strict=True))
         first += len(joint.channels)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from myoquat.core.labels import free_name
 from myoquat.data.files import check_output, write_text
 from myoquat.data.osim.bodies import Placed, add_bodies, add_joints, named_as_ground, placed_joints
 from myoquat.data.osim.constraints import add_constraints
@@ -132,9 +133,7 @@ def _with_bodies_to_pull_at(model: Model) -> Model:
 
     if not any(map(pulls, model.actuators)):
         return model
-    name = "ground_point"
-    while name in system.body_names:
-        name += "_"
+    name = free_name("ground_point", system.body_names)
     held = tuple(_on_ground(a, system.ground, name) if pulls(a) else a for a in model.actuators)
     system = replace(system, bodies=(*system.bodies, Body(name, system.ground, FixedJoint())))
     return replace(model, system=system, actuators=held)
@@ -144,10 +143,7 @@ def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list
     """The couplers of chains of bodies."""
     found: list[Coupler] = []
     for dependent, (driver, factor, offset) in couplings.items():
-        name = f"{dependent}_con"
-        while name in taken:
-            name += "_"
-        found.append(Coupler(name, dependent, driver, Linear(factor, offset)))
+        found.append(Coupler(free_name(f"{dependent}_con", taken), dependent, driver, Linear(factor, offset)))
     return found
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.arguments import PATH, check_types
+from myoquat.core.labels import free_name
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.urdf import xml
 from myoquat.data.xml import Element, located
@@ -347,9 +348,7 @@ def _bodies(robot: Element, base: str, implausible: ImplausibleValues) -> tuple[
         xml.complain(robot, "there is no <link>")
     carrying = _carrying(joints, links)
     root = _root(links, joints, carrying)
-    ground = GROUND
-    while ground in links:
-        ground += "_"
+    ground = free_name(GROUND, links)
     colors = materials(robot)
     base_joint: Joint = FixedJoint() if base == "fixed" else FloatingJoint()
     bodies = [_body(links[root], colors, ground, base_joint)]

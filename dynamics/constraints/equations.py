@@ -253,8 +253,10 @@ class Constraints:
         A = self.jacobian(q, t)
         return M + transpose(A) @ A
 
-    def row_slices(self, q: Array, t: Array) -> tuple[slice, ...]:
-        """The rows of each of `parts` among those of all, from their values at any pose: inside a formula, at its q."""
+    def row_slices(self, q: Array | None = None, t: Array | None = None) -> tuple[slice, ...]:
+        """The rows of each of `parts` among those of all, which no pose changes. A formula that is traced gives its q
+        and t."""
+        q, t = self.system.neutral() if q is None else q, np.zeros(()) if t is None else t
         u = np.zeros(self.system.nu)
         ends = np.cumsum([0, *(c.rate(self.system, q, u, t).shape[-1] for c in self.parts)]).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))

@@ -158,12 +158,9 @@ class ConstraintArrays:
         if not bad.any():
             return None
         first = int(np.argmax(bad.any(axis=-1)))
-        row, parts = int(np.argmax(off[first])), self.constraints.parts
-        part = next(
-            c
-            for c, rows in zip(parts, self.constraints.row_slices(self.system.neutral(), np.zeros(())), strict=True)
-            if row < rows.stop
-        )
+        row = int(np.argmax(off[first]))
+        parts = zip(self.constraints.parts, self.constraints.row_slices(), strict=True)
+        part = next(part for part, rows in parts if row < rows.stop)
         return (
             f"constraints contradict each other at {times[first]:g} s: the acceleration that comes nearest to all "
             f"misses that of {part.label} by {off[first, row]:.3g}"
@@ -335,7 +332,7 @@ class ConstrainedMotion:
     @cached_property
     def row_slices(self) -> tuple[slice, ...]:
         """The rows of each of `constraints`."""
-        return self._arrays.constraints.row_slices(self.model.system.neutral(), np.zeros(()))
+        return self._arrays.constraints.row_slices()
 
     def multipliers(self, lacking: Array) -> Array:
         """(t, k) lambda of what a motion lacks, r (t, nu)."""

@@ -68,6 +68,17 @@ def unique(texts: Iterable[str]) -> list[str]:
     return _numbered(texts, " ({})", ())
 
 
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with as many underscores behind it as it takes to be none of those that are taken.
+
+    >>> free_name("ground", {"ground", "ground_"})
+    'ground__'
+    """
+    while name in taken:
+        name += "_"
+    return name
+
+
 def identifiers(names: Iterable[str], prefix: str, taken: Collection[str] = ()) -> list[str]:
     """Distinct identifiers `prefix_name`, of ASCII letters, digits and _, for names that may be anything.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.labels import free_name
 from myoquat.core.records import dataclass
 from myoquat.data.mjcf.reading.bodies import FIRST_HIDDEN_GROUP, HALVED
 from myoquat.data.reports import UnwrittenParts
@@ -408,9 +409,8 @@ class Bodies:
         visual = {} if shape.purpose == "collision" else {"contype": "0", "conaffinity": "0"}
         visual |= {"group": str(FIRST_HIDDEN_GROUP)} if shape.purpose == "hidden" else {}
         sizes = tuple(x / 2 if half else x for x, half in zip(shape.sizes, HALVED[shape.kind], strict=True))
-        name = shape.name
-        while name and name in self._named:  # MuJoCo refuses geoms of one name, also on different bodies
-            name += "_"
+        # MuJoCo refuses geoms of one name, also on different bodies
+        name = shape.name and free_name(shape.name, self._named)
         self._named.add(name)
         add_with(parent, "geom", name=name or None, type=shape.kind, size=sizes, pos=shape.position,
             quat=shape.orientation, rgba=shape.color, **visual)  # fmt: skip
