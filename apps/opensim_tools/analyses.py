@@ -22,7 +22,7 @@ Powers are those of OpenSim 4. With p1 the elastic and p2 the damping part of th
     whole muscle   -F dl/dt
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +75,6 @@ from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.vectors import cross, matvec, vecmat
 from myoquat.muscle import actuator_forces, force_wrenches, law_forces, path_jacobian, path_lengths
-from myoquat.muscle.actuators import ScalarActuator, with_controls
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
@@ -104,9 +103,9 @@ def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
     if force:
         speed = labelled(model.muscle_names, matvec(path_jacobian(model, moving.q), moving.u))
         power = {name: -force[name] * speed[name] for name in force}
-    for actuator, column in _of_one_control(model):
+    for actuator, _, given in moving.scalar_actuators():
         name, unit = actuator.name, np.full((len(moving.time), 1), 1 / actuator.optimal_force)
-        force[name] = actuator.optimal_force * moving.controls[:, column]
+        force[name] = given
         speed[name] = (actuator.force(model.system, moving.q, unit) * moving.u).sum(axis=-1)
         power[name] = force[name] * speed[name]
     for ending, columns in (("force", force), ("speed", speed), ("power", power)):
@@ -121,8 +120,7 @@ def force_reporter(moving: Moving, setup: ForceReporterSetup, outputs: Outputs) 
     if any(body.stiffness or body.damping for body in model.system.bodies):
         note(f"{setup.name}: springs and dampers of whole joints are left out: they have no names here")
     found = _of_muscles(moving, "forces")
-    for actuator, column in _of_one_control(model):
-        found[actuator.name] = actuator.optimal_force * moving.controls[:, column]
+    found |= {actuator.name: given for actuator, _, given in moving.scalar_actuators()}
     springs = [force for force in model.forces if isinstance(force, CoordinateSpring)]
     acting: list[CoordinateSpring | CoordinateLimit] = [*springs, *model.limits]
     names = model.system.coordinate_names
@@ -145,15 +143,6 @@ def states_reporter(moving: Moving, setup: StatesReporterSetup, outputs: Outputs
     if moving.model.muscles and moving.activation is None:
         note(f"{setup.name}: states of muscles are left out: they are not in the file")
     moving.note_table(outputs, setup, "states", state_table(moving), "ModelStates")
-
-
-def _of_one_control(model: Model) -> Iterator[tuple[ScalarActuator, int]]:
-    """The actuators of one control, each with its column; others are noted as left out."""
-    for actuator, own in with_controls(model.actuators):
-        if isinstance(actuator, ScalarActuator):
-            yield actuator, own.start
-        else:
-            note(f"the actuator {actuator.name!r} is left out: it has more than one control")
 
 
 def _of_muscles(moving: Moving, what: str) -> Columns:
@@ -411,11 +400,8 @@ def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataF
             raise ModelError(message, file=moving.setup.path)
         return (tensions if tensions.size else None), moving.controls
     forces, controls = _at(setup.forces, moving.time), moving.controls.copy()
-    for actuator, own in with_controls(model.actuators):
-        if actuator.name in forces and isinstance(actuator, ScalarActuator):
-            controls[:, own.start] = forces[actuator.name] / actuator.optimal_force
-        elif actuator.name in forces:
-            note(f"the actuator {actuator.name!r} is left out: it has several controls")
+    for actuator, column, _ in moving.scalar_actuators(forces):
+        controls[:, column] = forces[actuator.name] / actuator.optimal_force
     return (forces if model.muscles else None), controls
 
 

@@ -1,7 +1,7 @@
 """The common data of all analyses: a model, its motion, loads, and the states of its muscles where they are known."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +41,7 @@ from myoquat.dynamics.constraints import AssemblyError, ConstraintArrays, Constr
 from myoquat.joints.errors import ModelError, errors_in
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.muscle import equilibrium_states, muscle_forces
-from myoquat.muscle.actuators import Actuator
+from myoquat.muscle.actuators import Actuator, ScalarActuator, with_controls
 from myoquat.muscle.laws import DeGrooteFregly2016
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
@@ -268,6 +268,17 @@ class Moving:
         """The loads of joints, and the accelerations, under tensions and controls, which may be out of bounds."""
         model, forward = unbounded(self.model), replace(self.motion, udot=None)  # so that forces cause accelerations
         return joint_loads(model, forward, tensions, self.loads, controls=controls if model.actuators else None)
+
+    def scalar_actuators(self, names: Container[str] | None = None) -> Iterator[tuple[ScalarActuator, int, Array]]:
+        """The actuators of one control, of these names or all, each with its column of the controls and its force (t,).
+        Others are noted as left out."""
+        for actuator, own in with_controls(self.model.actuators):
+            if names is not None and actuator.name not in names:
+                continue
+            if isinstance(actuator, ScalarActuator):
+                yield actuator, own.start, actuator.optimal_force * self.controls[:, own.start]
+            else:
+                note(f"the actuator {actuator.name!r} is left out: it has more than one control")
 
     @cached_property
     def tensions(self) -> Array | None:

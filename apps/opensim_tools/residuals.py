@@ -32,7 +32,6 @@ from myoquat.data.setups import RraSetup
 from myoquat.data.tables import labelled
 from myoquat.joints.errors import ModelError
 from myoquat.muscle import acting_torques
-from myoquat.muscle.actuators import ScalarActuator, with_controls
 from myoquat.muscle.model import Model
 
 __all__ = ["run_rra"]
@@ -69,9 +68,7 @@ def run_rra(setup: RraSetup, outputs: Outputs) -> None:
     moving, error = Moving(setup, acting, found.motion, loads, controls), found.recorded.q - found.motion.q
     note_tracking(moving, labelled(acting.control_names, controls), error, setup.weights, outputs)
     forces = dict(zip(RESIDUALS, found.residual.T, strict=True))
-    for actuator, own in with_controls(actuators):
-        if actuator.name in forces and isinstance(actuator, ScalarActuator):
-            forces[actuator.name] = actuator.optimal_force * controls[:, own.start]
+    forces |= {actuator.name: given for actuator, _, given in moving.scalar_actuators(forces)}
     most = ", ".join(f"{name} {np.abs(force).max():.3g}" for name, force in forces.items())
     outputs.tell(f"at most {most} along the axes of the setup's actuators")
     means = "".join(f"{name} average = {force.mean():.6g}\n" for name, force in forces.items())

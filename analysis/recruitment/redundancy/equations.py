@@ -20,7 +20,7 @@ from myoquat.analysis.recruitment.redundancy.actuators import (
     reserves_of,
 )
 from myoquat.analysis.recruitment.stability import SearchedRule, StabilityRule
-from myoquat.core.arguments import check_items, indices_of, real_array
+from myoquat.core.arguments import indices_of, real_array
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion
@@ -183,7 +183,7 @@ def joint_lines(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Arr
 
 def joints_of(model: Model, cones: Sequence[StabilityRule]) -> tuple[int, ...]:
     """The numbers of the bodies that the joints of the rules carry."""
-    return tuple(int(model.system.indices.body(cone.joint)) for cone in check_items("cones", cones, StabilityRule))
+    return tuple(int(model.system.indices.body(cone.joint)) for cone in cones)
 
 
 def rest_forces(passing: Array, joints: Sequence[int], parents: Array) -> Array:

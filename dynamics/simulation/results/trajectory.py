@@ -16,6 +16,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.solved import Solved
 from myoquat.core.typing import Array
+from myoquat.data.files import check_ending, check_output
 from myoquat.data.motions import Motion, motion_from_states, save_table
 from myoquat.data.motions.coordinates import actuator_columns
 from myoquat.data.motions.series import check_run
@@ -23,7 +24,7 @@ from myoquat.dynamics import articulated, inverse
 from myoquat.dynamics.constraints import Constraint, ConstraintArrays, Constraints
 from myoquat.dynamics.integrators import StateEquations
 from myoquat.dynamics.simulation.methods import described, html_table
-from myoquat.dynamics.simulation.results.trajectory_files import check_path, read, write
+from myoquat.dynamics.simulation.results.trajectory_files import SUFFIXES, read, write
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.kernels import Outcome
@@ -411,14 +412,14 @@ class Trajectory(Curves, Solved):
         Of a run that stopped, files of one run hold the rows before. Raises FileExistsError for a file that exists
         unless `overwrite` is True, ValueError for another ending.
         """
-        path = check_path(path, overwrite)
+        path = check_output(check_ending("a trajectory is", path, *SUFFIXES), overwrite)
         if path.suffix.lower() == ".npz":
             write(path, self)
             return
         if self.batch:
             raise ValueError(f"a {path.suffix} file holds one run, not {self._runs}; .npz holds them all")
         if path.suffix.lower() == ".bvh":
-            self.to_motion().save(path, overwrite=True)  # `check_path` has asked
+            self.to_motion().save(path, overwrite=True)  # `check_output` has asked
             return
         rows = np.isfinite(self.q).all(axis=-1)
         if path.suffix.lower() == ".csv":
@@ -432,7 +433,7 @@ class Trajectory(Curves, Solved):
             )  # fmt: skip
             if self.actuation is not None:
                 table = table.assign(**actuator_columns(self.muscled, self.actuation[rows]))
-        save_table(table, path, overwrite=True)  # `check_path` has asked
+        save_table(table, path, overwrite=True)  # `check_output` has asked
 
     @classmethod
     def load(cls, path: str | Path) -> "Trajectory":

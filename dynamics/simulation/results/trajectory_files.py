@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.data.files import check_output, read_arrays, write_bytes
+from myoquat.data.files import read_arrays, write_bytes
 from myoquat.data.motions import MOTION_FORMATS
 from myoquat.data.toml import model_text, parse_model
 from myoquat.data.toml.records import read_record, write_fields, written_type
@@ -22,24 +22,13 @@ from myoquat.joints.evaluation import system_of
 from myoquat.kernels import Outcome
 from myoquat.muscle import Model, state_names
 
-__all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "check_path", "constraints_text", "parse_constraints", "read", "write"]
+__all__ = ["OPTIONAL", "REQUIRED", "SUFFIXES", "constraints_text", "parse_constraints", "read", "write"]
 
 
 FORMAT = "myoquat-trajectory-3"
 REQUIRED = ("time", "q", "u", "stopped", "code")
 SUFFIXES = (".npz", ".mot", ".sto", ".csv", ".bvh")
 OPTIONAL = ("activation", "torque", "steps", "muscle_states", "excitation", "parameters", "controls", "actuation")
-
-
-def check_path(path: str | Path, overwrite: bool) -> Path:
-    """The path, if a trajectory may be written there. Raises ValueError for an ending that names no format of
-    trajectories. Raises FileExistsError for a file that exists, unless `overwrite` is True."""
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(
-            f"a trajectory is saved as .npz (whole), .mot, .sto, .csv or .bvh, not {path.suffix!r}: {path}"
-        )
-    return check_output(path, overwrite)
 
 
 def write(path: Path, trajectory: Any) -> None:

@@ -105,7 +105,7 @@ def test_the_ending_decides_the_format(way, tmp_path):
     way.save(tmp_path / "way.CSV")
     pd.testing.assert_frame_equal(load_table(tmp_path / "way.CSV"), way.to_dataframe().set_index("time"))
     for name in ("way.trc", "way", "way.txt"):
-        with pytest.raises(ValueError, match=r"saved as \.npz \(whole\), \.mot, \.sto, \.csv or \.bvh, not '"):
+        with pytest.raises(ValueError, match=r"saved as \.npz, \.mot, \.sto, \.csv or \.bvh, not '"):
             way.save(tmp_path / name)
     many = simulate(way.model, u0=np.zeros((2, 6)), duration=0.002)
     with pytest.raises(ValueError, match=r"holds one run, not 2; \.npz holds them all"):
