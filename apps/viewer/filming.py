@@ -151,8 +151,9 @@ def film(
     if scene.missing_geometry_message:
         warnings.warn(scene.missing_geometry_message, stacklevel=2)
     painter = Painter(scene, *options.size, films[0].q, scene.model.name)
-    reels, clock = Reels(scene, films, recorded), len(films[0].time) > 1  # one pose has no course of time
+    step = options.speed / options.rate
+    reels, clock = Reels(scene, films, recorded, step), len(films[0].time) > 1  # one pose has no course of time
     pictures = (painter.picture(reels.look(t, options.color), f"{t:.2f} s" if clock else "")
-                for t in reels.times(options.speed / options.rate))  # fmt: skip
+                for t in reels.times(step))  # fmt: skip
     write_film(path, pictures, options.rate)
     return path

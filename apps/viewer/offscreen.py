@@ -35,6 +35,7 @@ SHORT_PIECE = 0.02  # of the scene: pieces of arcs, which are short enough as th
 STRIPS = ((-1.0, -0.45, 0.62), (-0.45, 0.3, 0.95), (0.3, 1.0, 0.74))  # across a muscle: from, to, lightness
 EDGE_LIGHTNESS = 0.42  # of a triangle that is seen from its edge
 SHOWN_POSES = 40  # of a motion: all of them are within the frame
+SEAM_PIXELS = 0.35  # by which neighbours overlap
 MARGIN = 1.12  # of the frame around the figure
 Polygons = tuple[Array, Array, Array]  # corners (n, 4, 2), colours (n, 4), distances (n,)
 
@@ -76,7 +77,8 @@ class Painter:
             ends[:, :2].reshape(-1, 2, 2)[good], colors=(0.55 + 0.45 * colors[good, 0] / 255), linewidths=0.6, zorder=0
         )
         axes.add_collection(floor)
-        self.polygons = collections.PolyCollection([], linewidths=0.35, zorder=1)
+        self.polygons = collections.PathCollection([], linewidths=0, zorder=1)
+        self._vertices, self._paths = np.zeros((0, 5, 2)), list[Any]()
         axes.add_collection(self.polygons)
         self.clock = axes.text(0.02, 0.03, "", transform=axes.transAxes, fontsize=11, color="0.25")
         axes.text(0.98, 0.03, self._name, transform=axes.transAxes, fontsize=9, color="0.4", ha="right")
@@ -97,12 +99,33 @@ class Painter:
             parts.append(self._arrows(look.arrows))
         corners, colors, far = _joined(parts)
         order = np.argsort(-far, kind="stable")
-        self.polygons.set_verts(corners[order])
+        self._outline(self._grown(corners[order]))
         self.polygons.set_facecolor(colors[order])
-        self.polygons.set_edgecolor(colors[order])
         self.clock.set_text(clock)
         self.canvas.draw()
         return np.array(self.canvas.buffer_rgba())[..., :3]
+
+    def _grown(self, corners: Array) -> Array:
+        """Polygons (n, 4, 2) with their edges moved outwards, so that nothing shines through between neighbours. Of
+        two corners at one point, each belongs to one edge."""
+        _, across, _ = _direction(corners.reshape(-1, 2), np.roll(corners, -1, axis=1).reshape(-1, 2))
+        x, y = np.moveaxis(corners, -1, 0)
+        turn = np.sign((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1))
+        after = -turn[:, None, None] * across.reshape(corners.shape)
+        before = np.roll(after, 1, axis=1)
+        spread = (before + after) / np.maximum(1 + (before * after).sum(axis=-1, keepdims=True), 0.5)
+        return corners + 2 * SEAM_PIXELS / self.size[1] * spread
+
+    def _outline(self, corners: Array) -> None:
+        """Draw polygons (n, 4, 2): the paths of one picture serve the next, because their vertices are one array."""
+        count = len(corners)
+        if count > len(self._paths):
+            path = importlib.import_module("matplotlib.path").Path
+            codes = [path.MOVETO, *[path.LINETO] * 3, path.CLOSEPOLY]
+            self._vertices = np.zeros((count, 5, 2))
+            self._paths = [path(vertices, codes) for vertices in self._vertices]
+        self._vertices[:count, :4] = corners
+        self.polygons.set_paths(self._paths[:count])
 
     def _bones(self, frame: Frame, color: tuple[int, int, int], opacity: float) -> Polygons:
         """The triangles of the bodies."""

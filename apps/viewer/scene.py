@@ -168,7 +168,7 @@ def spread(q: Array, count: int) -> Array:
     return q[:: max(1, len(q) // count)]
 
 
-BLOCK_POSES, MAX_BLOCKS = 128, 20  # poses that are computed together, and blocks that are kept
+BLOCK_POSES, MAX_BLOCKS = 256, 10  # poses that are computed together, and blocks that are kept
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,16 @@ def frames(model: Model, q: Array, lines: list[Array] | None = None) -> list[Fra
 
 
 class FrameCache:
-    """The frames of q (t, nq); a block is computed when one of its frames is needed."""
+    """The frames of q (t, nq) at some rows, all by default; a block is computed when one of its frames is needed."""
 
-    def __init__(self, model: Model, q: Array) -> None:
-        self.q = q
-        self._block = lru_cache(MAX_BLOCKS)(lambda k: frames(model, q[k * BLOCK_POSES : (k + 1) * BLOCK_POSES]))
+    def __init__(self, model: Model, q: Array, rows: Iterable[int] | None = None) -> None:
+        self.rows = np.arange(len(q)) if rows is None else np.unique([*rows])
+        blocks = np.split(self.rows, range(BLOCK_POSES, len(self.rows), BLOCK_POSES))
+        self._block = lru_cache(MAX_BLOCKS)(lambda k: frames(model, q[blocks[k]]))
 
     def __getitem__(self, row: int) -> Frame:
-        return self._block(row // BLOCK_POSES)[row % BLOCK_POSES]
+        block, place = divmod(int(np.searchsorted(self.rows, row)), BLOCK_POSES)
+        return self._block(block)[place]
 
 
 LIMB_RADIUS = 0.06  # of a limb's length
@@ -335,13 +337,15 @@ class Scene:
     def points(self) -> Array:
         """(n, 3) [m] of bodies and paths at the start."""
         ends = [p + np.einsum("ij,kj->ki", R, self._ends(name)) for name, (R, p) in self.poses.items()]
-        return np.concatenate([self.points_at(self.q[None]), *ends])
+        return np.concatenate([self.points_at(self.q[None], lines=self.lines), *ends])
 
-    def points_at(self, q: Array, parts: Sequence[Part] | None = None) -> Array:
-        """(n, 3) [m] bodies and paths at poses q (t, nq), and corners of boxes around their parts, bones by default."""
+    def points_at(self, q: Array, parts: Sequence[Part] | None = None, lines: Sequence[Array] | None = None) -> Array:
+        """(n, 3) [m] bodies and paths at poses q (t, nq), and corners of boxes around their parts, bones by default.
+        `lines` are the paths there, if they are known."""
         poses = self.model.system.poses(q)
         origins = [poses[body.name][1] for body in self.model.system.bodies] or [np.zeros(3)]
-        found = [np.reshape(x, (-1, 3)) for x in (*origins, *polylines(self.model, q, poses))]
+        lines = polylines(self.model, q, poses) if lines is None else lines
+        found = [np.reshape(x, (-1, 3)) for x in (*origins, *lines)]
         for part in self.bones if parts is None else parts:
             R, p = poses[part.body]
             ends = np.stack([part.vertices.min(axis=0), part.vertices.max(axis=0)])

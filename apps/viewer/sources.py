@@ -175,11 +175,17 @@ MIN_ARROW = 0.005  # shorter ones are not drawn
 
 
 class Reels:
-    """Motions of a scene as they look over time: `unit` [m/N] is the length of the arrows of its loads."""
+    """Motions of a scene as they look over time: `unit` [m/N] is the length of the arrows of its loads. With a `step`
+    [s], only at its `times`."""
 
-    def __init__(self, scene: Scene, films: Sequence[Film], loads: Forces | None = None) -> None:
+    def __init__(
+        self, scene: Scene, films: Sequence[Film], loads: Forces | None = None, step: float | None = None
+    ) -> None:
         self.films, self.loads, self._size = tuple(films), loads, scene.size
-        self._frames = [FrameCache(scene.model, film.q) for film in films]
+        times = None if step is None else [*self.times(step)]
+        self._frames = [
+            FrameCache(scene.model, film.q, None if times is None else map(film.at, times)) for film in films
+        ]
         self._shares = films[0].shares(scene.strengths)
         greatest = 0.0 if loads is None else float(np.linalg.norm(loads.force, axis=-1).max(initial=0.0))
         self.unit = MAX_ARROW * scene.size / max(greatest, 1e-300)

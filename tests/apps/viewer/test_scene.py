@@ -210,9 +210,10 @@ def test_motions_of_all_sources_and_frames_in_blocks(shoulder, tmp_path, rng):
         film = film_of(shoulder, given)
         np.testing.assert_allclose(film.q, q, atol=1e-6)
     assert [film.at(x) for x in (-1, 0.0, 0.0149, 0.99, 9.0)] == [0, 0, 1, 98, 99]
-    cache = FrameCache(shoulder, shoulder.system.random(100, rng))
-    _, _, length = pieces(polylines(shoulder, cache.q[70:71]))
-    np.testing.assert_allclose(cache[70].pieces[2], length[0], atol=1e-12)
+    q = shoulder.system.random(300, rng)
+    for cache, row in ((FrameCache(shoulder, q), 290), (FrameCache(shoulder, q, [290, 7, 290]), 290)):
+        _, _, length = pieces(polylines(shoulder, q[row : row + 1]))
+        np.testing.assert_allclose(cache[row].pieces[2], length[0], atol=1e-12)
     with pytest.raises(TypeError, match="not the float"):
         film_of(shoulder, 3.0)
 
