@@ -13,7 +13,6 @@ Where surfaces overlap, no path touches all that it should. The touched surfaces
 is passed over: the first whose contact lies inside another one, or else the first that comes and goes.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -24,9 +23,9 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import call_where, choose, while_loop
-from myoquat.muscle.wrapping.newton import NewtonIterate, NewtonProblem, newton_start, newton_step
-from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, TangentPoints, differs, first_of, passed
-from myoquat.muscle.wrapping.surfaces.base import Contact, Near
+from myoquat.muscle.wrapping.newton import NewtonIterate, newton_start, newton_step
+from myoquat.muscle.wrapping.route import Flags, Order, Route, Segment, differs, first_of, passed
+from myoquat.muscle.wrapping.surfaces.base import Contact
 from myoquat.muscle.wrapping.surfaces.vectors import always, any_exceeds, differ
 
 __all__ = ["MAX_RESIDUAL", "Found", "Known", "descended"]
@@ -47,13 +46,13 @@ class Known:
     """What is known while a path is sought.
 
     segment  the segment
-    points   the tangent points of a path that was found: what comes back to it is given up
+    contacts  of a path that was found: what comes back to it is given up
     length   (...) of that path; infinite if it is to be avoided
     stays    (...) whether there is such a path; one then stays near the contacts from which it starts
     """
 
     segment: Segment
-    points: tuple[TangentPoints, ...]
+    contacts: tuple[Contact, ...]
     length: Array
     stays: Array
 
@@ -62,11 +61,10 @@ class Known:
 class Found:
     """A path that was found from a start.
 
-    points    where it touches the surfaces
+    contacts  in the surfaces' frames
     order     in which it comes to them
     opposite  the sides of the surfaces that divide, as in `Segment`
     length    (...) of the path
-    contacts  in the surfaces' frames
     active    (...) each, whether the surface is not passed over
     through   (...) each, whether the path runs through the surface
     crosses   (...) whether it runs past a wrong side on another surface
@@ -75,11 +73,10 @@ class Found:
               over, or that runs past a wrong side
     """
 
-    points: tuple[TangentPoints, ...]
+    contacts: tuple[Contact, ...]
     order: Order
     opposite: Flags
     length: Array
-    contacts: tuple[Contact, ...]
     active: Flags
     through: Flags
     crosses: Array
@@ -87,27 +84,24 @@ class Found:
     rank: Array
 
     @classmethod
-    def none(cls, route: Route, arcs: Sequence[Array] = ()) -> "Found":
-        """No path yet, from tangent points where one is sought, and the lengths (...) of its geodesics if known."""
-        segment, zero = route.segment, 0.0 * route.segment.start[..., 0]
-        never, endless, arcs = ~always(zero), zero + np.inf, arcs or [zero for _ in route.points]
-        none = Contact.none(0.0 * segment.start)
-        contacts = tuple(
-            replace(none, on=x.on, P=placed.seen(x.P), Q=placed.seen(x.Q), arc=arc)
-            for placed, x, arc in zip(segment.surfaces, route.points, arcs, strict=True)
+    def none(cls, route: Route) -> "Found":
+        """No path yet, from contacts where one is sought."""
+        segment, none = route.segment, Contact.none(0.0 * route.segment.start)
+        endless = none.arc + np.inf
+        contacts = tuple(replace(none, on=c.on, P=c.P, Q=c.Q, arc=c.arc) for c in route.contacts)
+        through = (none.on,) * len(contacts)
+        return cls(
+            contacts, route.order, segment.opposite, route.length, segment.acts, through, none.on, endless, endless
         )
-        points, order, opposite, acts = route.points, route.order, segment.opposite, segment.acts
-        through, length = (never,) * len(contacts), route.length(arcs)
-        return cls(points, order, opposite, length, contacts, acts, through, never, endless, endless)
 
     def route(self, segment: Segment) -> Route:
         """The path in the segment in which it was found."""
-        return Route(replace(segment, opposite=self.opposite), self.points, self.order)
+        return Route(replace(segment, opposite=self.opposite), self.contacts, self.order)
 
     @property
     def on(self) -> list[Array]:
         """(...) each, whether the path touches a surface."""
-        return [x.on for x in self.points]
+        return [c.on for c in self.contacts]
 
     @property
     def unsolved(self) -> Array:
@@ -163,11 +157,11 @@ def _stepped(state: _State, known: Known) -> _State:
     """Newton's method where it is its turn, and an iteration."""
     was = state.found
     newton = (state.wait <= 0) & reduce(or_, was.on) & ~state.refines
-    tried, near = _by_newton(was, known, newton)
-    back = newton & known.stays & ~differs(tried, known.points, BACK) & (was.length >= known.length)
-    was = replace(was, points=choose(newton, tried, was.points))
-    new = _iterated(was, known, _starts(state, known, near, newton), ~back)
-    was = replace(was, points=choose(back, tried, state.found.points))
+    tried = _by_newton(was, known, newton)
+    back = newton & known.stays & ~differs(tried, known.contacts, BACK) & (was.length >= known.length)
+    was = replace(was, contacts=choose(newton, tried, was.contacts))
+    new = _iterated(was, known, state, newton, ~back)
+    was = replace(was, contacts=choose(back, tried, state.found.contacts))
     changed = _changed(was, new)
     longer = new.length > was.length + MAX_RESIDUAL  # towards a saddle point: no iteration makes a path longer
     # where Newton's method first leads to no solution and no shorter path, iterations follow from a shorter start alone
@@ -187,10 +181,10 @@ def _stepped(state: _State, known: Known) -> _State:
     # where the touched surfaces change for ever, one is passed over
     changes = np.where(changed, state.changes + 1.0, state.changes)
     cycles = changes >= MAX_CHANGES
-    turning = known.segment, was.points, new.points, new.active
+    turning = was.route(known.segment), new.contacts, new.active
     new = replace(new, active=call_where(_with_one_less, turning, cycles, new.active))
     late = known.stays & (state.iterations + 1.0 >= ROUGH_ITERATIONS) & ~(changed | moved)
-    back = back | (late & ~differs(new.points, known.points, BACK))
+    back = back | (late & ~differs(new.contacts, known.contacts, BACK))
     soon = np.where(changes > MAX_CHANGES / 2, 0.0, 1.0)  # of all the touched surfaces some may be those of a solution
     wait = np.where(astray, state.delay, np.where(changed | moved, soon, np.maximum(state.wait - 1.0, 0.0)))
     return _State(
@@ -210,37 +204,20 @@ def _changed(was: Found, now: Found) -> Array:
     return reduce(or_, [differ(a, b) for a, b in zip(was.on, now.on, strict=True)])
 
 
-def _starts(state: _State, known: Known, near: Sequence[Near], newton: Array) -> list[Near]:
-    """Where the solvers of surfaces begin: where Newton's method leads, or from the last contact. The first path begins
-    without one."""
-    found: list[Near] = []
-    rough = (state.iterations < ROUGH_ITERATIONS) & ~any(own.ring for own in known.segment.types)
-    was = state.found
-    for x, c, own in zip(was.points, was.contacts, near, strict=True):
-        warm = x.on & (c.arc > 0) & (state.refines | known.stays)
-        last = Near(c.P, c.Q, c.arc, warm, newton & ~newton)
-        found.append(choose(newton, own, choose(warm, last, Near.unknown(0.0 * state.wait, rough))))
-    return found
+def _iterated(was: Found, known: Known, state: _State, newton: Array, where: Array) -> Found:
+    """The path after an iteration, `where` (...) it is asked for.
 
-
-def _iterated(was: Found, known: Known, near: Sequence[Near], where: Array) -> Found:
-    """The path after an iteration, `where` (...) it is asked for."""
-    route, contacts = was.route(known.segment), []
-    missed = ~always(was.crosses)
-    for i, (placed, active) in enumerate(zip(known.segment.surfaces, was.active, strict=True)):
-        c = route.contact(i, near[i], where).passed_over(~active)
-        route = route.touching(i, TangentPoints.of(placed, c, c.on))
-        contacts.append(c)
-        missed = missed | ~(c.missed <= MAX_RESIDUAL)
-    r = joined([x for old, new in zip(was.points, route.points, strict=True) for x in _moves(old, new)])
-    residual = np.where(missed, np.inf, np.sqrt(np.sum(r * r, axis=-1)))
-    length = route.length([c.arc for c in contacts])
-    return replace(was, points=route.points, length=length, contacts=tuple(contacts), residual=residual)
-
-
-def _moves(old: TangentPoints, new: TangentPoints) -> list[Array]:
-    """By how much an iteration changed the tangent points of a surface, and by 1 where it is touched or no more."""
-    return [new.P - old.P, new.Q - old.Q, np.where(differ(old.on, new.on), 1.0, 0.0)[..., None]]
+    Solvers of surfaces begin where Newton's method leads, or from the last contact. The first path begins without one.
+    """
+    route, residual = was.route(known.segment), 0.0 * state.wait
+    first = 0.0 if any(own.ring for own in known.segment.types) else float(ROUGH_ITERATIONS)
+    for i, (old, active) in enumerate(zip(was.contacts, was.active, strict=True)):
+        warm = old.on & (old.arc > 0) & (newton | state.refines | known.stays)
+        new = route.contact(i, where, warm, (state.iterations < first) & ~warm & ~newton).passed_over(~active)
+        route, moved = route.touching(i, new), joined([new.P - old.P, new.Q - old.Q])
+        residual = residual + np.where(old.on & new.on, np.sum(moved * moved, axis=-1), 0.0)
+        residual = np.where(differ(old.on, new.on) | ~(new.missed <= MAX_RESIDUAL), np.inf, residual)
+    return replace(was, length=route.length, contacts=route.contacts, residual=np.sqrt(residual))
 
 
 @dataclass(frozen=True)
@@ -255,41 +232,38 @@ def _approaches(approach: _Approach) -> Array:
     return ~approach.done
 
 
-def _approached(approach: _Approach, path: tuple[NewtonProblem, tuple[TangentPoints, ...], Array]) -> _Approach:
-    problem, known, stays = path
-    new = newton_step(approach.iterate, problem)
+def _approached(approach: _Approach, path: tuple[Route, tuple[Contact, ...], Array]) -> _Approach:
+    route, known, stays = path
+    new = newton_step(approach.iterate, route)
     converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
-    return _Approach(new, converged | (stays & ~differs(_tangent_points(problem, new), known, BACK)))
+    return _Approach(new, converged | (stays & ~differs(_contacts(route, new), known, BACK)))
 
 
-def _by_newton(found: Found, known: Known, where: Array) -> tuple[tuple[TangentPoints, ...], list[Near]]:
-    """The tangent points to which Newton's method leads while the touched surfaces stay; and for each solver where that
-    is."""
-    segment, on = known.segment, [x & where for x in found.on]
-    problem = NewtonProblem(segment.surfaces, tuple(on), found.order, (segment.start, segment.end))
-    start = newton_start(problem, [replace(c, on=x) for c, x in zip(found.contacts, on, strict=True)])
-    begin = _Approach(start, where & ~where)
-    path = problem, known.points, known.stays
+def _by_newton(found: Found, known: Known, where: Array) -> tuple[Contact, ...]:
+    """The contacts to which Newton's method leads while the touched surfaces stay."""
+    route = found.route(known.segment)
+    route = replace(route, contacts=tuple(replace(c, on=c.on & where) for c in route.contacts))
+    start = newton_start(route)
+    begin, path = _Approach(start, where & ~where), (route, known.contacts, known.stays)
     end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
-    end = choose(end.is_finite(), end, start)
-    near = [Near(x.P, x.Q, x.length, o & (x.length > 0), o & ~o) for x, o in zip(end.geodesics, on, strict=True)]
-    return _tangent_points(problem, end), near
+    return _contacts(route, choose(end.is_finite(), end, start))
 
 
-def _tangent_points(problem: NewtonProblem, iterate: NewtonIterate) -> tuple[TangentPoints, ...]:
-    """Where an iterate touches the surfaces."""
-    return tuple(map(TangentPoints.of, problem.surfaces, iterate.geodesics, problem.on))
+def _contacts(route: Route, iterate: NewtonIterate) -> tuple[Contact, ...]:
+    """Those of an iterate."""
+    pairs = zip(route.contacts, iterate.geodesics, strict=True)
+    return tuple(replace(c, P=x.P, Q=x.Q, arc=x.length) for c, x in pairs)
 
 
-def _with_one_less(turning: tuple[Segment, tuple[TangentPoints, ...], tuple[TangentPoints, ...], Flags]) -> Flags:
-    """(...) each, which surfaces are not passed over when one more is, from the tangent points of two iterations.
+def _with_one_less(turning: tuple[Route, tuple[Contact, ...], Flags]) -> Flags:
+    """(...) each, which surfaces are not passed over when one more is, from the contacts of two iterations.
 
     It is the first whose contact lies inside another one, or else the first that is touched at one of both iterations.
     """
-    segment, was, now, active = turning
-    hidden, changing = [], []
-    for i, (a, b) in enumerate(zip(was, now, strict=True)):
-        inside = [x.on & segment.inside_another(i, x.P, active) for x in (a, b)]
+    route, now, active = turning
+    segment, hidden, changing = route.segment, [], []
+    for i, (a, b) in enumerate(zip(route.contacts, now, strict=True)):
+        inside = [c.on & segment.inside_another(i, segment.surfaces[i].in_world(c.P), active) for c in (a, b)]
         hidden.append(active[i] & (inside[0] | inside[1]))
         changing.append(active[i] & differ(a.on, b.on))
     some = reduce(or_, hidden)

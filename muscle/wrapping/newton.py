@@ -29,15 +29,15 @@ from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, joined, vecmat
 from myoquat.kernels import after_newton_step, call_where, choose
 from myoquat.kernels.symbolic.arrays import is_symbolic
-from myoquat.muscle.wrapping.order_along_path import before, in_order
+from myoquat.muscle.wrapping.order_along_path import in_order
 from myoquat.muscle.wrapping.placed_surface import PlacedSurface
-from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Wrap
+from myoquat.muscle.wrapping.route import Route
+from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD
 from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, size, unit
 
 __all__ = [
     "NewtonIterate",
-    "NewtonProblem",
     "moving_contacts",
     "newton_start",
     "newton_step",
@@ -47,15 +47,7 @@ __all__ = [
 MAX_TURN = 0.5  # [rad] by which one step may turn directions and normals
 MIN_DIVISOR = 1e-30  # no number is divided by one of a smaller magnitude
 
-
-@dataclass(frozen=True)
-class NewtonProblem:
-    """The surfaces, which of them (...) the path touches, their order along the path (...), and its ends (..., 3)."""
-
-    surfaces: tuple[PlacedSurface, ...]
-    on: tuple[Array, ...]
-    order: tuple[Array, ...]
-    ends: Line
+_Touched = tuple[Array, Array, Array]  # P, Q (..., 3) and the length (...) of the geodesic between
 
 
 @dataclass(frozen=True)
@@ -88,50 +80,48 @@ class NewtonIterate:
         return result
 
 
-def newton_start(problem: NewtonProblem, contacts: Sequence[Contact]) -> NewtonIterate:
-    """The iterate from contacts near the solution, each in its surface's frame."""
-    surfaces, on, start = problem.surfaces, problem.on, problem.ends[0]
+def newton_start(route: Route) -> NewtonIterate:
+    """The iterate from a path near the solution."""
     geodesics = []
-    Q = [placed.in_world(c.Q) for placed, c in zip(surfaces, contacts, strict=True)]
-    for i, (placed, c) in enumerate(zip(surfaces, contacts, strict=True)):
-        P = np.where(on[i][..., None], c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
-        t = _within_plane(P - placed.seen(before(problem.order, on, i, Q, start)), unit(placed.wrap.normal(P)))
-        geodesics.append(PathGeodesic(P, t, np.where(on[i], c.arc, 0.0), c.Q))
-    return NewtonIterate(tuple(geodesics), MAX_TURN + 0.0 * start[..., 0])
+    for i, (placed, c) in enumerate(zip(route.segment.surfaces, route.contacts, strict=True)):
+        P = np.where(c.on[..., None], c.P, placed.wrap.onto(np.ones(3) + 0.0 * c.P))
+        t = _within_plane(P - route.neighbours(i)[0], unit(placed.wrap.normal(P)))
+        geodesics.append(PathGeodesic(P, t, np.where(c.on, c.arc, 0.0), c.Q))
+    return NewtonIterate(tuple(geodesics), MAX_TURN + 0.0 * route.segment.start[..., 0])
 
 
-def newton_step(iterate: NewtonIterate, problem: NewtonProblem) -> NewtonIterate:
-    """The iterate after a step of Newton's method; surfaces that are not touched stay."""
-    segments = _followed(problem, iterate, iterate.turn)
-    moves = _moves(problem, segments, downhill=True)
-    turns = [np.where(on, move.turn(c), 0.0) for on, c, move in zip(problem.on, segments, moves, strict=True)]
+def newton_step(iterate: NewtonIterate, route: Route) -> NewtonIterate:
+    """The iterate after a step of Newton's method; surfaces that the path does not touch stay."""
+    segments = _followed(route, iterate, iterate.turn)
+    moves = _moves(route, segments, downhill=True)
+    turns = [np.where(on, move.turn(c), 0.0) for on, c, move in zip(route.on, segments, moves, strict=True)]
     turn = sum(turns, 0.0 * iterate.turn)
     share = MAX_TURN / np.maximum(turn, MAX_TURN)
     found = []
-    for placed, on, x, c, move in zip(problem.surfaces, problem.on, iterate.geodesics, segments, moves, strict=True):
+    surfaces = route.segment.surfaces
+    for placed, on, x, c, move in zip(surfaces, route.on, iterate.geodesics, segments, moves, strict=True):
         moved = _moved(x.length, c, _Move(*(share * k for k in move)))
         found.append(call_where(partial(_onto_surface, placed.prototype), (placed.numbers, moved), on, x))
     return NewtonIterate(tuple(found), np.maximum(turn, MIN_STEP_RAD))
 
 
-def moving_contacts(problem: NewtonProblem, contacts: Sequence[Contact]) -> list[Contact]:
+def moving_contacts(route: Route) -> list[Contact]:
     """The contacts of a solved path, with the derivatives of P, Q and arc by the ends of the path and the frames of the
     surfaces: those of a step of Newton's method (`after_newton_step`). They have none with a ring, whose tube a path
     through it may leave in between, and none where sizes of surfaces vary."""
-    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in problem.surfaces):
+    contacts = route.contacts
+    if any(placed.prototype.ring or is_symbolic(placed.numbers) for placed in route.segment.surfaces):
         return list(contacts)
 
     def step(touched: list[_Touched], segments: list[_Segment]) -> list[_Touched]:
-        moves = _moves(problem, segments)
-        moved = [_moved(x.arc, c, move) for x, c, move in zip(touched, segments, moves, strict=True)]
-        new = [_Touched(x.P, x.Q, x.length) for x in moved]
-        return [choose(on, x, y) for on, x, y in zip(problem.on, new, touched, strict=True)]
+        moved = [_moved(x[2], c, move) for x, c, move in zip(touched, segments, _moves(route, segments), strict=True)]
+        return [choose(on, (x.P, x.Q, x.length), y) for on, x, y in zip(route.on, moved, touched, strict=True)]
 
-    found = after_newton_step(step, [_Touched(c.P, c.Q, c.arc) for c in contacts], lambda: _solution(problem, contacts))
-    return [replace(c, P=x.P, Q=x.Q, arc=x.arc) for c, x in zip(contacts, found, strict=True)]
+    found = after_newton_step(step, [(c.P, c.Q, c.arc) for c in contacts], lambda: _solution(route))
+    return [replace(c, P=P, Q=Q, arc=arc) for c, (P, Q, arc) in zip(contacts, found, strict=True)]
 
 
-def pencil_width(problem: NewtonProblem, contacts: Sequence[Contact]) -> Array:
+def pencil_width(route: Route) -> Array:
     """(...) [1/rad] the least width of a thin pencil of rays from the start of a solved path, where it leaves a surface
     and at the end. If it is positive, the path is a minimum of the length.
 
@@ -139,10 +129,10 @@ def pencil_width(problem: NewtonProblem, contacts: Sequence[Contact]) -> Array:
     straight pieces [Jacobi's condition; W. Klingenberg, Riemannian Geometry, 2.5]. Where the normals of two surfaces
     differ, neither lets the path move aside on the other. The pencil is then wider, which this leaves out.
     """
-    x, end = problem.ends
+    x, end = route.segment.start, route.segment.end
     zero = 0.0 * x[..., 0]
     width, rate, least = zero, zero + 1.0, zero + 1.0
-    along, _ = in_order(problem.order, _in_world(problem, _solution(problem, contacts)))
+    along, _ = in_order(route.order, _in_world(route, _solution(route)))
     for c, on in along:
         near = width + rate * size(c.P.x - x)
         width, rate = choose(on, (c.a * near + c.r * rate, c.da * near + c.dr * rate), (width, rate))
@@ -151,10 +141,10 @@ def pencil_width(problem: NewtonProblem, contacts: Sequence[Contact]) -> Array:
     return result
 
 
-def _solution(problem: NewtonProblem, contacts: Sequence[Contact]) -> "list[_Segment]":
+def _solution(route: Route) -> "list[_Segment]":
     """The geodesics of a solved path."""
-    start = newton_start(problem, contacts)
-    return _followed(problem, start, MIN_STEP_RAD + 0.0 * start.turn)
+    start = newton_start(route)
+    return _followed(route, start, MIN_STEP_RAD + 0.0 * start.turn)
 
 
 # ---- geodesics in their surfaces' frames ---------------------------------------------------------------------
@@ -196,15 +186,6 @@ class _Segment:
     dr: Array
 
 
-class _Touched(NamedTuple):
-    """Where a solved path comes onto a surface and leaves it, P and Q (..., 3) in the surface's frame, and the length
-    (...) of its geodesic."""
-
-    P: Array
-    Q: Array
-    arc: Array
-
-
 class _Move(NamedTuple):
     """What a step changes (...) at a surface."""
 
@@ -221,10 +202,10 @@ class _Move(NamedTuple):
         return result
 
 
-def _followed(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> list[_Segment]:
+def _followed(route: Route, iterate: NewtonIterate, turn: Array) -> list[_Segment]:
     """The geodesics of an iterate, followed from their starts; by how much (...) [rad] the last step turned."""
     found = []
-    for placed, x, on in zip(problem.surfaces, iterate.geodesics, problem.on, strict=True):
+    for placed, x, on in zip(route.segment.surfaces, iterate.geodesics, route.on, strict=True):
         zero, number = 0.0 * x.P, 0.0 * x.length
         end = _End(zero, zero, zero, zero, number, number)
         none = _Segment(end, end, number, number, number, number)
@@ -233,9 +214,9 @@ def _followed(problem: NewtonProblem, iterate: NewtonIterate, turn: Array) -> li
     return found
 
 
-def _in_world(problem: NewtonProblem, segments: Sequence[_Segment]) -> list[tuple[_Segment, Array]]:
+def _in_world(route: Route, segments: Sequence[_Segment]) -> list[tuple[_Segment, Array]]:
     """Geodesics of the surfaces' frames in the world, and whether (...) the path is on each."""
-    placed = zip(segments, problem.surfaces, problem.on, strict=True)
+    placed = zip(segments, route.segment.surfaces, route.on, strict=True)
     return [(replace(c, P=c.P.in_world(own), Q=c.Q.in_world(own)), on) for c, own, on in placed]
 
 
@@ -276,17 +257,17 @@ def _within_plane(v: Array, n: Array) -> Array:
 # ---- the linear system ---------------------------------------------------------------------------------------
 
 
-def _moves(problem: NewtonProblem, segments: Sequence[_Segment], downhill: bool = False) -> list[_Move]:
+def _moves(route: Route, segments: Sequence[_Segment], downhill: bool = False) -> list[_Move]:
     """Newton's step for each surface.
 
     Quantities aside are rows (..., k + 1) of the unknowns beta of all surfaces and 1. Surfaces that are not touched
     come last, so that they are no neighbours of others.
     """
-    order = [np.where(on, x, np.inf) for on, x in zip(problem.on, problem.order, strict=True)]
-    found, put_back = in_order(order, _in_world(problem, segments))
+    order = [np.where(on, x, np.inf) for on, x in zip(route.on, route.order, strict=True)]
+    found, put_back = in_order(order, _in_world(route, segments))
     along, touched = [c for c, _ in found], [on[..., None] for _, on in found]
     *unknowns, one = np.eye(len(along) + 1)
-    (x, end), b, aside = problem.ends, 0.0 * problem.ends[0], 0.0 * one
+    x, end, b, aside = route.segment.start, route.segment.end, 0.0 * route.segment.start, 0.0 * one
     straight, rays = [], []
     for i, c in enumerate(along):
         d, P, Q = c.P.x - x, c.P, c.Q

@@ -13,7 +13,6 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels import call_where
-from myoquat.muscle.wrapping.newton import PathGeodesic
 from myoquat.muscle.wrapping.order_along_path import after, before
 from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
@@ -25,7 +24,6 @@ __all__ = [
     "Passed",
     "Route",
     "Segment",
-    "TangentPoints",
     "differs",
     "first_of",
     "passed",
@@ -37,27 +35,6 @@ SAME_POINT = 1e-3  # how far apart the tangent points of one path may be found: 
 
 Flags = tuple[Array, ...]  # (...) each, of all surfaces
 Order = tuple[Array, ...]  # (...) each, of all surfaces: the less, the sooner a path comes to it
-
-
-@dataclass(frozen=True)
-class TangentPoints:
-    """Where a path comes onto a surface and leaves it, P and Q (..., 3) in the world, and whether (...) it does: zero
-    where not."""
-
-    P: Array
-    on: Array
-    Q: Array
-
-    @classmethod
-    def none(cls, zero: Array) -> "TangentPoints":
-        """Of a surface that is not touched; zero (..., 3)."""
-        return cls(zero, ~always(zero[..., 0]), zero)
-
-    @classmethod
-    def of(cls, placed: PlacedSurface, c: Contact | PathGeodesic, on: Array) -> "TangentPoints":
-        """Those of a contact or a geodesic in the surface's frame, where the path is `on` (...) it."""
-        here = np.where(on, 1.0, 0.0)[..., None]
-        return cls(here * placed.in_world(c.P), on, here * placed.in_world(c.Q))
 
 
 @dataclass(frozen=True)
@@ -119,47 +96,62 @@ class Segment:
 
 @dataclass(frozen=True)
 class Route:
-    """Where a path touches the surfaces of a segment, and in which order it comes to them."""
+    """Where a path touches the surfaces of a segment: contacts in the surfaces' frames, and in which order it comes to
+    them."""
 
     segment: Segment
-    points: tuple[TangentPoints, ...]
+    contacts: tuple[Contact, ...]
     order: Order
 
     @property
     def on(self) -> list[Array]:
         """(...) each, whether the path touches a surface."""
-        return [x.on for x in self.points]
+        return [c.on for c in self.contacts]
+
+    @property
+    def tangent_points(self) -> tuple[list[Array], list[Array]]:
+        """(..., 3) each, in the world, where the path comes onto the surfaces, and where it leaves them."""
+        pairs = list(zip(self.segment.surfaces, self.contacts, strict=True))
+        return [placed.in_world(c.P) for placed, c in pairs], [placed.in_world(c.Q) for placed, c in pairs]
 
     def neighbours(self, number: int) -> tuple[Array, Array]:
         """(..., 3) each, in the frame of a surface: where the path leaves the surface before it and reaches the next
         one, or the ends."""
-        placed, x = self.segment.surfaces[number], self.points
-        A = before(self.order, self.on, number, [own.Q for own in x], self.segment.start)
-        B = after(self.order, self.on, number, [own.P for own in x], self.segment.end)
+        placed, (P, Q) = self.segment.surfaces[number], self.tangent_points
+        A = before(self.order, self.on, number, Q, self.segment.start)
+        B = after(self.order, self.on, number, P, self.segment.end)
         return placed.seen(A), placed.seen(B)
 
-    def contact(self, number: int, near: Near, where: Array | bool = True) -> Contact:
-        """The contact of a surface between its neighbours, `where` (...) it is asked for."""
-        placed, line = self.segment.surfaces[number], self.segment.line(number)
-        where = self.segment.acts[number] & where
-        return placed.contact(self.neighbours(number), line, near, where)
+    def contact(
+        self, number: int, where: Array | bool = True, known: Array | bool = False, rough: Array | bool = False
+    ) -> Contact:
+        """The contact of a surface between its neighbours, `where` (...) it is asked for.
 
-    def touching(self, number: int, points: TangentPoints) -> "Route":
-        """The path with other tangent points of a surface."""
-        return replace(self, points=(*self.points[:number], points, *self.points[number + 1 :]))
+        Its solver begins from the present one where that is `known`. Its first guess will do where `rough`.
+        """
+        placed, c, never = self.segment.surfaces[number], self.contacts[number], ~always(self.segment.start[..., 0])
+        near = Near(c.P, c.Q, c.arc, never | known, never | rough)
+        return placed.contact(
+            self.neighbours(number), self.segment.line(number), near, self.segment.acts[number] & where
+        )
 
-    def length(self, arcs: Sequence[Array]) -> Array:
-        """(...) of the path, from the lengths of its geodesics on the surfaces."""
-        count, end, on = len(arcs), self.segment.end, [*self.on, ~always(self.segment.end[..., 0])]
-        order, Q = [*self.order, 0.0 * self.order[0] + count], [*(x.Q for x in self.points), end]
-        from_ = [before(order, on, i, Q, self.segment.start) for i in range(count + 1)]
+    def touching(self, number: int, contact: Contact) -> "Route":
+        """The path with another contact of a surface."""
+        return replace(self, contacts=(*self.contacts[:number], contact, *self.contacts[number + 1 :]))
+
+    @property
+    def length(self) -> Array:
+        """(...) of the path."""
+        count, end, (P, Q) = len(self.order), self.segment.end, self.tangent_points
+        order, on = [*self.order, 0.0 * self.order[0] + count], [*self.on, ~always(end[..., 0])]
+        from_ = [before(order, on, i, [*Q, end], self.segment.start) for i in range(count + 1)]
         pieces = [
-            np.where(x.on, arc + size(x.P - a), 0.0) for x, arc, a in zip(self.points, arcs, from_[:count], strict=True)
+            np.where(c.on, c.arc + size(p - a), 0.0) for c, p, a in zip(self.contacts, P, from_[:count], strict=True)
         ]
         return sum(pieces, size(end - from_[count]))
 
 
-def differs(X: Sequence[TangentPoints], Y: Sequence[TangentPoints], apart: float = SAME_POINT) -> Array:
+def differs(X: Sequence[Contact], Y: Sequence[Contact], apart: float = SAME_POINT) -> Array:
     """(...) whether two paths touch different surfaces, or a surface farther apart."""
     pairs = list(zip(X, Y, strict=True))
     moved = [x.on & (size(x.P - y.P) + size(x.Q - y.Q) > apart) for x, y in pairs]
@@ -216,11 +208,11 @@ def passed(route: Route, active: Flags, where: Array) -> Passed:
 
 def _passed(asked: tuple[Route, Flags]) -> Passed:
     route, active = asked
-    segment, count = route.segment, len(route.points)
+    segment, count, (P, Q) = route.segment, len(route.contacts), route.tangent_points
     start, end = segment.start, segment.end
     never = ~always(start[..., 0])
     order = [0.0 * route.order[0] - 1.0, *route.order]  # the start comes before all
-    on, P, Q = [~never, *route.on], [start, *(x.P for x in route.points)], [start, *(x.Q for x in route.points)]
+    on, P, Q = [~never, *route.on], [start, *P], [start, *Q]
     numbers = [own[..., None] for own in order]
     last = 0.0 * numbers[0] + float(count)
     stops = [np.concatenate([p, own], axis=-1) for p, own in zip(P, numbers, strict=True)]
@@ -252,7 +244,7 @@ def _crosses(route: Route, outside: Sequence[Array], lines: Sequence[tuple[Array
     found = ~always(route.segment.start[..., 0])
     for i, (placed, free) in enumerate(zip(route.segment.surfaces, outside, strict=True)):
         if placed.prototype.ahead is not None or placed.prototype.ring:
-            pieces = [(x.P, x.Q, x.on) for j, x in enumerate(route.points) if j != i]
+            pieces = [x for j, x in enumerate(zip(*route.tangent_points, route.on, strict=True)) if j != i]
             for a, b, here in [*pieces, *(lines if placed.prototype.ring else ())]:
                 found = found | (free & here & placed.wrap.crossed(placed.seen(a), placed.seen(b)))
     return found

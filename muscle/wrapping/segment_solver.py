@@ -28,7 +28,7 @@ from myoquat.joints.vectors import matvec, vecmat
 from myoquat.kernels import call_where, choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.descent import BACK, MAX_RESIDUAL, Found, Known, descended
-from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts, pencil_width
+from myoquat.muscle.wrapping.newton import moving_contacts, pencil_width
 from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
 from myoquat.muscle.wrapping.route import (
@@ -36,7 +36,6 @@ from myoquat.muscle.wrapping.route import (
     Order,
     Route,
     Segment,
-    TangentPoints,
     differs,
     first_of,
     passed,
@@ -44,7 +43,7 @@ from myoquat.muscle.wrapping.route import (
     touches_several,
 )
 from myoquat.muscle.wrapping.single_surface_contact import Meeting
-from myoquat.muscle.wrapping.surfaces.base import Contact, Near, Wrap
+from myoquat.muscle.wrapping.surfaces.base import Contact, Wrap
 from myoquat.muscle.wrapping.surfaces.planar_paths import Chord
 from myoquat.muscle.wrapping.surfaces.vectors import always, differ, dot, nearest, size
 
@@ -102,8 +101,7 @@ def over_surfaces(
     none = Contact.none(0.0 * segment.start)
     asked = ~none.on & reduce(or_, touched)
     found, unsolved = call_where(_solved, (segment, given), asked, ((none,) * len(slots), none.on))
-    on, order, ends = tuple(c.on for c in found), tuple(as_array(c.place) for c in found), (segment.start, segment.end)
-    moving = moving_contacts(NewtonProblem(segment.surfaces, on, order, ends), found)
+    moving = moving_contacts(Route(segment, found, tuple(as_array(c.place) for c in found)))
     contacts = []
     for i, m in enumerate(meetings):
         c, rows = moving[numbered[i]], np.stack(_axes(m.wrap), axis=-2)
@@ -139,31 +137,30 @@ def _problem(
 def _solved(problem: tuple[Segment, Order]) -> tuple[tuple[Contact, ...], Array]:
     """The contacts of a piece that meets surfaces, in their frames, and whether (...) it is unsolved."""
     (segment, scale, turned), given = _normalized(problem[0]), problem[1]
-    never, exact = ~always(scale), Near.unknown(0.0 * scale, ~always(scale))
-    order, none = _first_order(segment, given), TangentPoints.none(0.0 * segment.start)
+    never, order, none = ~always(scale), _first_order(segment, given), Contact.none(0.0 * segment.start)
     route = Route(segment, (none,) * len(order), order)
     met = [
         x & placed.wrap.meets(*segment.line(i))
         for i, (placed, x) in enumerate(zip(segment.surfaces, segment.acts, strict=True))
     ]
-    contacts = [route.contact(i, exact, x | ~_is_solved(segment, i)) for i, x in enumerate(met)]
+    contacts = [route.contact(i, x | ~_is_solved(segment, i)) for i, x in enumerate(met)]
     alone = tuple(_Alone.of(segment, i, c) for i, c in enumerate(contacts))
-    over = [x & own.points.on for x, own in zip(_longest(alone), alone, strict=True)]
+    over = [x & c.on for x, c in zip(_longest(alone), contacts, strict=True)]
     one = reduce(and_, [c.missed <= MAX_RESIDUAL for c in contacts])
     longer = never
     for placed, x, c in zip(segment.surfaces, over, contacts, strict=True):
         longer = longer | (x & placed.wrap.on_longer_way(placed.seen(segment.start), placed.seen(segment.end), c.P))
-    lone = replace(route, points=tuple(choose(x, own.points, none) for x, own in zip(over, alone, strict=True)))
+    lone = replace(route, contacts=tuple(choose(x, c, none) for x, c in zip(over, contacts, strict=True)))
     if segment.dividing or _in_given_order(segment):
         one = one & ~longer
     else:  # there are no other starts where the straight line meets this surface alone
-        one = one & (~longer | ~(touches_several([x.points.on for x in alone]) | _passes_around(lone)))
+        one = one & (~longer | ~(touches_several([c.on for c in contacts]) | _passes_around(lone)))
     contacts, clear = _beside_others(lone, contacts, one)
     searched = ~(one & clear)
     nothing = Found.none(replace(route, order=(0.0 * scale,) * len(order)))
     best, doubtful = call_where(_sought, (segment, alone, given, turned), searched, (nothing, never))
     along = choose(searched, tuple(np.where(turned, -x, x) for x in best.order), order)
-    near = zip(_near_planes(best.route(segment), best.contacts), _near_planes(lone, contacts), strict=True)
+    near = zip(_near_planes(best.route(segment)), _near_planes(replace(lone, contacts=contacts)), strict=True)
     contacts, there, unit = [], turned[..., None], scale[..., None]
     for (c, own), through, place in zip(near, best.through, along, strict=True):
         jump = np.where(doubtful[..., None], 0.0, np.where(there, c.jump[..., ::-1], c.jump))
@@ -195,9 +192,9 @@ def _is_solved(segment: Segment, number: int) -> Array:
 
 def _beside_others(route: Route, alone: Sequence[Contact], where: Array) -> tuple[list[Contact], Array]:
     """The contacts of a path over one surface at most, and whether (...) it clears the others, `where` it is asked."""
-    here, on = always(where), route.on
-    some, near = where & reduce(or_, on), Near.unknown(0.0 * route.segment.start[..., 0], here)
-    beside = [route.contact(i, near, some & ~x) for i, x in enumerate(on)]
+    on = route.on
+    some = where & reduce(or_, on)
+    beside = [route.contact(i, some & ~x, rough=True) for i, x in enumerate(on)]
     touched = reduce(or_, [c.on for c in beside]) | route.segment.passes_over([c.inside for c in beside])
     found = passed(route, route.segment.acts, some & ~touched)
     contacts = [choose(some & ~x, c, own) for x, c, own in zip(on, beside, alone, strict=True)]
@@ -308,9 +305,10 @@ def _in_given_order(segment: Segment) -> bool:
 
 @dataclass(frozen=True)
 class _Alone:
-    """The path over one surface alone: its tangent points, and its length (...), zero where it does not touch."""
+    """The path over one surface alone: its contact, and its length (...), zero where it does not touch. A start knows
+    no length of the contact."""
 
-    points: TangentPoints
+    contact: Contact
     length: Array
 
     @classmethod
@@ -318,13 +316,12 @@ class _Alone:
         """From the contact of the surface of this number with the straight line between the ends."""
         placed = segment.surfaces[number]
         A, B = placed.seen(segment.start), placed.seen(segment.end)
-        return cls(TangentPoints.of(placed, c, c.on), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
+        return cls(replace(c, arc=0.0 * c.arc), np.where(c.on, size(c.P - A) + c.arc + size(B - c.Q), 0.0))
 
     @property
     def turned(self) -> "_Alone":
         """From the other end."""
-        x = self.points
-        return _Alone(TangentPoints(x.Q, x.on, x.P), self.length)
+        return replace(self, contact=replace(self.contact, P=self.contact.Q, Q=self.contact.P))
 
 
 @dataclass(frozen=True)
@@ -399,13 +396,11 @@ def _bundles(segment: Segment) -> list[tuple[int, bool]]:
 
 def _shortest(segment: Segment, alone: tuple[_Alone, ...], order: Order) -> _Search:
     """The search after all starts."""
-    zero = 0.0 * segment.start[..., 0]
+    zero, none = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start)
     turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
     problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
     guesses = zero[..., None] + np.full(PLANES * len(_bundles(segment)), np.inf)
-    nothing = Found.none(
-        Route(segment, tuple(TangentPoints.none(0.0 * x.points.P) for x in alone), (zero,) * len(alone))
-    )
+    nothing = Found.none(Route(segment, (none,) * len(alone), (zero,) * len(alone)))
     begin = _Search(nothing, nothing, zero + np.inf, zero + np.inf, guesses, zero)
     steps = 2 * problem.block * len(problem.selections)
     return while_loop(_any_start, _tried, begin, problem, max_steps=steps)
@@ -433,24 +428,21 @@ def _tried(search: _Search, problem: _Problem) -> _Search:
     opposite = tuple(reduce(or_, [x for x, own in chosen if i in own]) for i in segment.dividing)
     segment = replace(segment, opposite=opposite)
     alone = problem.on_sides(opposite)
-    points = []
+    contacts, none = [], Contact.none(0.0 * segment.start)
     for i, (own, longest) in enumerate(zip(alone, _longest(alone), strict=True)):
-        wanted = ((within == 0.0) & longest) | (within == float(i + 1))
-        points.append(choose(wanted, own.points, TangentPoints.none(0.0 * own.points.P)))
+        contacts.append(choose(((within == 0.0) & longest) | (within == float(i + 1)), own.contact, none))
     last = never if len(chosen) == 1 else chosen[-1][0]
-    turned = tuple(float(len(points) - 1) - x for x in problem.order)
+    turned = tuple(float(len(contacts) - 1) - x for x in problem.order)
     order = choose(last, turned if problem.through_ring else search.best.order, problem.order)
     order = choose(in_plane, here.order, order)
-    route = Route(segment, tuple(points), order)
-    arcs, planar = [0.0 * within for _ in points], never
+    route, planar = Route(segment, tuple(contacts), order), never
     if segment.round:
-        through = Route(segment, here.points, here.order)
-        start, lengths, planar = _in_plane(through, here, within - float(problem.singles), in_plane)
-        route, arcs = choose(planar, start, route), choose(planar, lengths, arcs)
+        start, planar = _in_plane(here.route(segment), within - float(problem.singles), in_plane)
+        route = replace(route, contacts=choose(planar, start.contacts, route.contacts))
     route = replace(route, order=_freely_placed(route))
     best = search.best
-    known = Known(problem.segment, best.points, np.where(best.rank == 0, best.length, np.inf), search.number > 0)
-    found = descended(Found.none(route, arcs), known, never | _in_given_order(segment), planar)
+    known = Known(problem.segment, best.contacts, np.where(best.rank == 0, best.length, np.inf), search.number > 0)
+    found = descended(Found.none(route), known, never | _in_given_order(segment), planar)
     first = within == 0.0
     shorter = _is_better(found, here)
     other, given_up = search.other, search.given_up
@@ -484,15 +476,13 @@ def _freely_placed(route: Route) -> Order:
     behind it such a cylinder is touched, though between others the same path may clear it. It takes the first place
     where it stays untouched.
     """
-    zero = 0.0 * route.segment.start[..., 0]
-    near = Near.unknown(zero, always(zero))
     for i, own in enumerate(route.segment.types):
         if own.sided:
-            touched = route.contact(i, near, ~route.on[i]).on
+            touched = route.contact(i, ~route.on[i], rough=True).on
             for place in range(len(route.order)):
                 rank = np.where(route.order[i] > place, place - 0.5, place + 0.5)
                 moved = replace(route, order=ranks([*route.order[:i], rank, *route.order[i + 1 :]]))
-                free = touched & ~moved.contact(i, near, touched).on
+                free = touched & ~moved.contact(i, touched, rough=True).on
                 route, touched = replace(route, order=choose(free, moved.order, route.order)), touched & ~free
     return route.order
 
@@ -509,8 +499,8 @@ def _compared(search: _Search, found: Found, segment: Segment) -> _Search:
     best, first = search.best, search.number == 0
     better = first | _is_better(found, best)
     loser, winner = choose(better, (best, found), (found, best))
-    given_up = found.unsolved & ~differs(found.points, best.points, BACK)
-    other, length = ~first & differs(found.points, best.points) & ~given_up, loser.length
+    given_up = found.unsolved & ~differs(found.contacts, best.contacts, BACK)
+    other, length = ~first & differs(found.contacts, best.contacts) & ~given_up, loser.length
     valid = loser.rank == winner.rank
     pairs = zip(segment.types, found.on, best.on, strict=True)
     leads = reduce(or_, [differ(a, b) for own, a, b in pairs if _one_sided(own)], first & ~first)
@@ -628,29 +618,28 @@ def _planes_left(guesses: _Guesses) -> Array:
 def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesses:
     here, segment = path
     lengths, done = guesses.lengths, guesses.done
-    start, arcs, exists = _in_plane(here.route(segment), here, done, always(done))
-    own = start.length(arcs)
+    start, exists = _in_plane(here.route(segment), done, always(done))
     mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
     touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * done)
-    measured, counted = (np.where(mine, x[..., None], y) for x, y in ((own, lengths), (touched, guesses.touched)))
+    measured, counted = (
+        np.where(mine, x[..., None], y) for x, y in ((start.length, lengths), (touched, guesses.touched))
+    )
     return _Guesses(measured, counted, done + 1.0)
 
 
-def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[Route, list[Array], Array]:
-    """A path that passes a surface in a plane of a number (...), bundle by bundle; the lengths (...) of its geodesics;
-    and (...) whether there is one.
+def _in_plane(route: Route, plane: Array, where: Array) -> tuple[Route, Array]:
+    """A path that passes a surface in a plane of a number (...), bundle by bundle, and (...) whether there is one.
 
     The plane is turned from the one through the centre. The path touches the other surfaces where the shortest paths to
     its tangent points do. On the side opposite to that of the path it touches them as before, since the surface may
     hold its neighbours there.
     """
-    segment, zero = route.segment, 0.0 * plane
+    segment, none = route.segment, Contact.none(0.0 * route.segment.start)
     bundles = [(plane >= float(PLANES * i)) & (plane < float(PLANES * (i + 1))) for i in range(2 * len(segment.round))]
     mine = {i: bundles[2 * k] | bundles[2 * k + 1] for k, i in enumerate(segment.round)}
     turn = (plane - sum(np.where(x, float(PLANES * k), 0.0) for k, x in enumerate(bundles))) / PLANES
     through_ends = reduce(or_, bundles[1::2])
-    none = tuple(TangentPoints.none(0.0 * segment.start) for _ in route.points)
-    route = replace(route, points=choose(through_ends, none, route.points))
+    route = replace(route, contacts=tuple(choose(through_ends, none, c) for c in route.contacts))
     A, B, axes = segment.start, segment.end, 1.0 + 0.0 * segment.start
     for i, here in mine.items():
         half_axes = segment.surfaces[i].wrap.half_axes
@@ -658,19 +647,16 @@ def _in_plane(route: Route, found: Found, plane: Array, where: Array) -> tuple[R
         own = *route.neighbours(i), half_axes
         A, B, axes = (np.where(here[..., None], x, y) for x, y in zip(own, (A, B, axes), strict=True))
     acts = reduce(or_, [here & segment.acts[i] for i, here in mine.items()])
-    guess = call_where(_plane_path, (A, B, turn, axes), where & acts, Contact.none(0.0 * segment.start))
+    guess = call_where(_plane_path, (A, B, turn, axes), where & acts, none)
     exists = where & acts & guess.on
-    arcs, near, start = [c.arc for c in found.contacts], Near.unknown(zero, always(zero)), route
+    start = route
     for i, here in mine.items():
-        points = TangentPoints.of(segment.surfaces[i], guess, guess.on)
-        start, arcs[i] = start.touching(i, choose(here, points, start.points[i])), np.where(here, guess.arc, arcs[i])
+        start = start.touching(i, choose(here, guess, start.contacts[i]))
     asked = exists & (through_ends | (turn != OPPOSITE))
-    for j, other in enumerate(segment.surfaces):
+    for j in range(len(route.contacts)):
         moves = asked & ~mine[j] if j in mine else asked
-        c = start.contact(j, near, moves)
-        points = choose(moves, TangentPoints.of(other, c, c.on), start.points[j])
-        start, arcs[j] = start.touching(j, points), np.where(moves, c.arc, arcs[j])
-    return start, arcs, exists
+        start = start.touching(j, choose(moves, start.contact(j, moves, rough=True), start.contacts[j]))
+    return start, exists
 
 
 def _plane_path(plane: tuple[Array, Array, Array, Array]) -> Contact:
@@ -705,13 +691,12 @@ def _beside_a_jump(search: _Search, segment: Segment) -> Array:
     route = best.route(segment)
     ways = clear & _passes_around(route)
     tie: Array = search.other < (1.0 + NEARLY_AS_SHORT) * length
-    problem = NewtonProblem(segment.surfaces, tuple(on), best.order, (segment.start, segment.end))
-    return tie | lost | ways | call_where(_is_saddle_point, (problem, best.contacts), asked, ~always(length))
+    return tie | lost | ways | call_where(_is_saddle_point, route, asked, ~always(length))
 
 
-def _is_saddle_point(path: tuple[NewtonProblem, tuple[Contact, ...]]) -> Array:
+def _is_saddle_point(route: Route) -> Array:
     """(...) whether a path that solves its surfaces is no minimum of the length, or one that is about to end."""
-    result: Array = pencil_width(*path) <= MIN_WIDTH
+    result: Array = pencil_width(route) <= MIN_WIDTH
     return result
 
 
@@ -737,15 +722,16 @@ def _passes_around(route: Route) -> Array:
     return found
 
 
-def _near_planes(route: Route, contacts: Sequence[Contact]) -> list[Contact]:
-    """The contacts; those with rings take account of the path on other surfaces.
+def _near_planes(route: Route) -> list[Contact]:
+    """The contacts of a path; those with rings take account of the path on other surfaces.
 
     Their `jump` is also how far that path is from the plane outside of the ring, where the length jumps.
     """
-    contacts = list(contacts)
+    contacts = list(route.contacts)
+    others = list(zip(*route.tangent_points, route.on, strict=True))
     for i, placed in enumerate(route.segment.surfaces):
-        for x in (x for j, x in enumerate(route.points) if placed.prototype.ring and j != i):
-            for P in (x.P, x.Q):
-                near = np.where(x.on, placed.wrap.distance_from_plane(placed.seen(P)), np.inf)
+        for *points, on in (x for j, x in enumerate(others) if placed.prototype.ring and j != i):
+            for x in points:
+                near = np.where(on, placed.wrap.distance_from_plane(placed.seen(x)), np.inf)
                 contacts[i] = replace(contacts[i], jump=np.minimum(contacts[i].jump, near[..., None]))
     return contacts

@@ -16,9 +16,10 @@ from myoquat.joints.crossovers import MinRows
 from myoquat.joints.vectors import joined
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic
-from myoquat.muscle.wrapping.newton import NewtonProblem, moving_contacts
+from myoquat.muscle.wrapping.newton import moving_contacts
 from myoquat.muscle.wrapping.placed_surface import PlacedSurface
 from myoquat.muscle.wrapping.resolved_points import Poses, Site
+from myoquat.muscle.wrapping.route import Route, Segment
 from myoquat.muscle.wrapping.surfaces.base import MAX_DISTANCE_M, Contact, Line, Wrap
 from myoquat.muscle.wrapping.surfaces.vectors import always, size
 
@@ -85,7 +86,7 @@ class Meeting:
         numbers = np.broadcast_to(_numbers(wrap), (*batch, len(wrap.numbers())), subok=True)
         surface = PlacedSurface(np.broadcast_to(np.eye(3), (*batch, 3, 3)), 0.0 * A, numbers, wrap.prototype)
         c = surface.contact((A, B), (A, B), where=asked)
-        (c,) = moving_contacts(NewtonProblem((surface,), (c.on,), (0.0 * c.arc,), (A, B)), [c])
+        (c,) = moving_contacts(Route(Segment(A, B, (surface,), (asked,)), (c,), (0.0 * c.arc,)))
         jump = np.where(asked[..., None], c.jump, straight.jump)
         return replace(self, contact=_placed(wrap, replace(c, jump=jump)))
 
