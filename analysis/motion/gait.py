@@ -14,7 +14,8 @@ farthest behind it:
     heel strike: maximum of d . (heel - pelvis)        toe off: minimum of d . (toe - pelvis)
 
 This is the coordinate-based rule of [J. A. Zeni, J. G. Richards, J. S. Higginson, Two simple methods for determining
-gait events during treadmill and overground walking using kinematic data, Gait & Posture 27, 2008].
+gait events during treadmill and overground walking using kinematic data, Gait & Posture 27, 2008]. It is one of
+walking: a runner's foot still moves back after toe off.
 
 A gait cycle, or stride, of a side lasts from one of its heel strikes to the next.
 """
@@ -71,6 +72,7 @@ LONGEST_GAP_S = 0.1  # [s] without a marker that is bridged
 MIN_TRAVEL_M = 1.0  # of the pelvis; where it moves less, feet tell the direction of the walk
 MIN_STRIDE_M = 0.2  # in the mean; where heel strikes are nearer to each other, the walk is on a treadmill
 MIN_UPRIGHT = 0.5  # height of the pelvis above the heels, as a part of the distance between them
+MIN_WALKING_STANCE = 54.0  # percent of the stride; where stance is shorter, the gait is no walk
 LABEL_WIDTH = 20.0  # percent of the cycle that the label of an event covers in a figure
 LONG_STRIDE = 1.5  # times the median: an event is missing within
 UNITS = {
@@ -296,20 +298,21 @@ def gait_events_from_markers(
     cutoff     of a low-pass filter [Hz], 6 as in the source; None for none
 
     Gaps of at most 0.1 s are bridged. An ImplausibleWarning names others, near which there are no events, a pelvis that
-    is not above the heels, and a toe behind its heel. Times lie between frames, where a parabola
-    through three frames has its extremum. An extremum counts if its prominence is a quarter of the coordinate's range.
+    is not above the heels, a toe behind its heel, and a stance as short as that of runners. Times lie between frames,
+    where a parabola through three frames has its extremum. An extremum counts if its prominence is a quarter of the
+    coordinate's range.
     ValueError for markers that the recording lacks, and a direction that cannot be found.
 
     >>> import numpy as np
     >>> from myoquat.analysis import motion as mo
     >>> time = np.arange(0, 301) / 100
-    >>> swing = 0.3 * np.sin(2 * np.pi * time)
+    >>> swing = np.interp(time % 1, [0.0, 0.6, 1.0], [0.3, -0.3, 0.3])
     >>> x = np.stack([0 * time, swing, swing + 0.2], axis=-1)  # of the sacrum, the heel, the toe, on a treadmill
     >>> y = np.ones_like(x) * [1.0, 0.1, 0.1]
     >>> walk = mo.Markers(time, ("SACR", "HEE", "TOE"), np.stack([x, y, 0 * x], axis=-1))
     >>> events = mo.gait_events_from_markers(walk, {"right": ("HEE", "TOE")}, ["SACR"], cutoff=None)
-    >>> events.heel_strikes["right"].round(6), events.toe_offs["right"].round(6)
-    (array([0.25, 1.25, 2.25]), array([0.75, 1.75, 2.75]))
+    >>> events.heel_strikes["right"].round(2), events.toe_offs["right"].round(2)
+    (array([1., 2.]), array([0.6, 1.6, 2.6]))
     """
     check_types(markers=(markers, Markers))
     along = None if direction is None else _unit(direction)
@@ -326,7 +329,11 @@ def gait_events_from_markers(
     for side, (heel, toe) in feet.items():
         ahead = smooth.select((heel, toe)).positions @ forward - middle[:, None]
         strikes[side], offs[side] = _peaks(markers.time, ahead[:, 0]), _peaks(markers.time, -ahead[:, 1])
-    return GaitEvents(strikes, offs, _span(markers.time), "markers")
+    events = GaitEvents(strikes, offs, _span(markers.time), "markers")
+    stance = gait_parameters(events).table["stance_share"].astype(float).mean()
+    if stance < MIN_WALKING_STANCE:
+        _warn(f"stance is {stance:.0f} % of the stride: toe offs of a run come late by this rule, take its forces")
+    return events
 
 
 def _check_plausible(

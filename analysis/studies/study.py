@@ -54,9 +54,8 @@ def interrupts() -> Iterator[Callable[[], None]]:
 ANY_CODE = "any-code"
 BLOCK_BYTES = 48 * 2**20  # of states that a block holds while it is computed
 BLOCK_SECONDS = 30.0  # of work in a block, which a kill loses
-LEAST_BLOCK_SAMPLES = 8  # those that are computed side by side
-MAX_BLOCK_SAMPLES = 2048
-TRIAL_BLOCK_SAMPLES = 16  # samples per block of a study of a trial
+LEAST_BLOCK_SAMPLES, MAX_BLOCK_SAMPLES = 8, 2048  # the least are computed side by side
+MAX_TRIAL_BLOCK_SAMPLES = 16  # of a study of a trial, which computes one after the other
 MAX_WAIT_SECONDS = 0.1  # between two looks at an interrupt
 MAX_ANSWER_SECONDS = 30.0  # within which a scheduler must answer
 
@@ -137,23 +136,33 @@ def _block_size(study: Specification, contents: Contents, block: int | None) -> 
             raise ValueError(f"block must be a positive whole number of samples, not {block!r}")
         return min(block, study.count)
     if study.trial is not None:
-        return min(TRIAL_BLOCK_SAMPLES, study.count)
-    lengths, system = contents.sizes, study.model.system
-    per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
-    per_sample += sum(8 * lengths[dim] for v in contents.variables for dim in v.dims[1:])
-    size = MAX_BLOCK_SAMPLES
-    while size > 64 and size * per_sample > BLOCK_BYTES:
-        size //= 2
-    while size > LEAST_BLOCK_SAMPLES and size * study.steps * _seconds_per_step(study) > BLOCK_SECONDS:
+        least, size = 1, MAX_TRIAL_BLOCK_SAMPLES
+    else:
+        lengths, system = contents.sizes, study.model.system
+        per_sample = 8 * (system.nq + system.nu) * (study.steps // study.keep.every + 1)
+        per_sample += sum(8 * lengths[dim] for v in contents.variables for dim in v.dims[1:])
+        least, size = LEAST_BLOCK_SAMPLES, MAX_BLOCK_SAMPLES
+        while size > 64 and size * per_sample > BLOCK_BYTES:
+            size //= 2
+    while size > least and size * _seconds_per_sample(study) > BLOCK_SECONDS:
         size //= 2
     return min(size, study.count)
 
 
-def _seconds_per_step(study: Specification) -> float:
-    """About the time of a step of one sample on one core, rather too long: 1 us for each velocity and muscle, and 10 us
-    for each surface around which a path wraps. The thoracoscapular shoulder takes half of that."""
-    wraps = sum(len(muscle.path.wraps) for muscle in study.model.muscles)
-    return 1e-6 * float(study.model.system.nu + len(study.model.muscles) + 10 * wraps)
+def _seconds_per_sample(study: Specification) -> float:
+    """About the time of one sample on one core, rather too long.
+
+    A step of a simulation takes 1 us for each velocity and muscle, and 10 us for each surface around which a path
+    wraps; the thoracoscapular shoulder takes half of that. A frame of a trial takes 20 us for each velocity and muscle,
+    and 1 ms where frames are coupled or tendons stretch; arm26 and gait2354 take an eighth to a half of that.
+    """
+    size = study.model.system.nu + len(study.model.muscles)
+    if study.trial is None:
+        wraps = sum(len(muscle.path.wraps) for muscle in study.model.muscles)
+        return 1e-6 * float(study.steps * (size + 10 * wraps))
+    trial = study.trial
+    simple = trial.dynamics is None and trial.tendons == "rigid"
+    return (2e-5 if simple else 1e-3) * float(len(trial.motion.time) * size)
 
 
 def _cluster() -> Any:

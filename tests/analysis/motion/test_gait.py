@@ -232,6 +232,11 @@ def test_feet_and_axes_that_are_interchanged_give_warnings():
     lying = mo.Markers(markers.time, markers.names, markers.positions[..., [0, 2, 1]])
     with pytest.warns(ImplausibleWarning, match=r"the pelvis is not above the heels.*--axes"):
         mo.gait_events_from_markers(lying, FEET, ["SACR"])
+    swing = np.ones((len(markers.time), 3, 3)) * [0.0, 1.0, 0.0]
+    swing[:, 1:] = 0.3 * np.sin(9 * markers.time)[:, None, None] * [1.0, 0.0, 0.0] + [[0.0] * 3, [0.2, 0.0, 0.0]]
+    run = mo.Markers(markers.time, ("SACR", *FEET["right"]), swing)
+    with pytest.warns(ImplausibleWarning, match="stance is 50 % of the stride: toe offs of a run come late"):
+        mo.gait_events_from_markers(run, {"right": FEET["right"]}, ["SACR"])
     push = loads(markers.time, strikes, offs)
     for force, words in ((-push.force, "downwards"), (push.force[..., [0, 2, 1]], "along z")):
         with pytest.warns(ImplausibleWarning, match=f"act mostly {words}"):

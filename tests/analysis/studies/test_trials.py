@@ -12,6 +12,8 @@ from myoquat.analysis.recruitment.convex import are_met
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
 from myoquat.analysis.recruitment.stability import CentralForce, EllipticCone
 from myoquat.analysis.studies import MuscleTrial, Study, open_results, recompute, study_of, to_table, verify_results
+from myoquat.analysis.studies.store import contents_of
+from myoquat.analysis.studies.study import _block_size
 from myoquat.analysis.studies.summaries import SUMMARIES as REGISTERED
 from myoquat.analysis.studies.summaries import FrameSummary, register
 from myoquat.data import Motion
@@ -63,6 +65,20 @@ def results(study):
 @pytest.fixture(scope="module")
 def plain():
     return shaken().run()
+
+
+def test_blocks_of_trials_last_half_a_minute_at_most():
+    """Elastic tendons and coupled frames take about 1 ms for each velocity and muscle of a frame, which is 8 here."""
+
+    def block(frames, **options):
+        study = shaken(500, **options)
+        motion, rows = study.trial.motion, np.zeros(frames, dtype=int)
+        long = Motion(motion.system, np.arange(frames), *(x[rows] for x in (motion.q, motion.u, motion.udot)))
+        study = replace(study, trial=replace(study.trial, motion=long))
+        return _block_size(study, contents_of(study), None)
+
+    assert (block(1000), block(20_000)) == (16, 8)
+    assert (block(1000, tendons="elastic"), block(9000, dynamics=Coupled())) == (2, 1)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
