@@ -16,14 +16,16 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core.arguments import check_unmasked
+from myoquat.core.records import dataclass, declared
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 __all__ = [
     "MAX_NUMBER", "UNIT_TOLERANCE", "Fraction", "NotNegative", "Positive", "Range", "check_array", "check_interval",
-    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of", "size_limit", "warn_far"
+    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of", "size_limit",
+    "vectors_of", "warn_far"
 ]  # fmt: skip
 
 
@@ -109,8 +111,21 @@ def _stated(hint: Any) -> Range | None:
     return next((fact for fact in facts if isinstance(fact, Range)), Range())
 
 
+@cache
+def vectors_of(record_type: type) -> tuple[str, ...]:
+    """The fields of a class that hold floats in tuples, but for pairs: intervals, whose ends may be infinite."""
+    hints = get_type_hints(record_type)
+    floating = [name for name, single, only_floats, _ in declared(record_type) if only_floats and not single]
+    return tuple(name for name in floating if not _has_pairs(hints[name]))
+
+
+def _has_pairs(hint: Any) -> bool:
+    return hint == tuple[float, float] or any(map(_has_pairs, get_args(hint)))
+
+
 def check_ranges(record: Any, element: str | None, what: str = "") -> None:
-    """ModelError for the first number of a record that is outside its range; `what` stands before its name."""
+    """ModelError for the first number of a record that is outside its range, alone or in a vector; `what` stands before
+    its name."""
     record_type: Any = type(record)
     for name, (allowed, optional) in ranges_of(record_type).items():
         value = getattr(record, name)
@@ -120,6 +135,12 @@ def check_ranges(record: Any, element: str | None, what: str = "") -> None:
             raise ModelError(f"{what}{name} must be {allowed}, not {value!r}", element=element)
         if not is_plausible(value):
             raise ModelError(f"{what}{name} must be at most {MAX_NUMBER:g} in size, not {value!r}", element=element)
+    for name in vectors_of(record_type):
+        value = getattr(record, name)
+        check_unmasked(name, value)
+        rows = () if value is None else value if value and isinstance(value[0], tuple) else (value,)
+        for row in rows:
+            check_vector(f"{what}{name} must be finite", row, len(row), element)
 
 
 def check_interval(interval: tuple[float, ...], element: str) -> None:

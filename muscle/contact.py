@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from myoquat.core.arguments import holds_masked
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError, rotation_matrix
 from myoquat.joints.constraints.base import check_bodies
-from myoquat.joints.ranges import NotNegative, Positive, check_ranges, is_plausible, size_limit
+from myoquat.joints.ranges import NotNegative, Positive, check_ranges
 from myoquat.joints.vectors import dot, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.muscle.loads import Poses, unit_vector, world_point
@@ -59,10 +58,6 @@ class ContactSurface(Record):
         what = f"surface {self.name!r}: "
         check_bodies(system, self.body, element=element, what=what)
         check_ranges(self, element, what)
-        for key, value in vars(self).items():
-            vector = isinstance(value, tuple) or holds_masked(value)
-            if vector and not all(isinstance(x, float) and is_plausible(x) for x in value):
-                raise ModelError(f"{what}{key} must be finite{size_limit(value)}, not {value!r}", element=element)
 
 
 @dataclass(frozen=True)

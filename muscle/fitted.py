@@ -163,9 +163,10 @@ class PoseVariables(Record):
             if name not in system.coordinate_names:
                 message = f"a fitted path depends on the coordinate {name!r}, which the system does not have"
                 raise ModelError(f"{message}. Fit the paths again for these joints", element=element)
+        check_ranges(self, element, "fitted path: ")
         if len(self.centers) != len(self.balls) or any(abs(np.linalg.norm(C) - 1) > 1e-9 for C in self.centers):
             raise ModelError(f"each of {list(self.balls)} needs a unit quaternion as its center", element=element)
-        if len(self.intervals) != len(self.coordinates) or any(not low < high for low, high in self.intervals):
+        if len(self.intervals) != len(self.coordinates) or not all(0 < b - a < np.inf for a, b in self.intervals):
             raise ModelError(f"each of {list(self.coordinates)} needs an interval (low, high)", element=element)
 
     def values(self, system: ArticulatedSystem, q: Array) -> list[Array]:
@@ -217,8 +218,7 @@ class PoseFunction(Record):
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError as `PoseVariables.check`, and for coefficients that are not finite."""
         self.variables.check(system, element)
-        if not np.all(np.isfinite(self.coefficients)):
-            raise ModelError("the coefficients of a fitted path must be finite", element=element)
+        check_ranges(self, element, "fitted path: ")
 
     def value(self, system: ArticulatedSystem, q: Array) -> Array:
         """(...) f at coordinates q (..., nq): the formula, on floats and symbols."""
@@ -285,6 +285,7 @@ class FittedSet(Record):
     def check(self, system: ArticulatedSystem, element: str) -> None:
         """ModelError as `PoseVariables.check`, and for a factor that does not fit."""
         self.variables.check(system, element)
+        check_ranges(self, element, "fitted set: ")
         n = len(self._powers)
         if len(self.factor) != n * (n + 1) // 2:
             message = f"the factor of a fitted set of {n} terms has {n * (n + 1) // 2} entries, not {len(self.factor)}"

@@ -1,12 +1,9 @@
 """What a function of one coordinate must answer."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_unmasked
 from myoquat.core.records import Record
 from myoquat.core.typing import Array
 from myoquat.joints.ranges import check_ranges
@@ -26,10 +23,7 @@ class AxisFunction(Record, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own_type: Any = type(self)
-        for f in fields(own_type):
-            check_unmasked(f.name, getattr(self, f.name))
-        check_ranges(self, own_type.__name__)
+        check_ranges(self, type(self).__name__)
 
     @property
     def kinks(self) -> tuple[float, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, check_unmasked
+from myoquat.core.arguments import check_types
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.functions.base import AxisFunction
+from myoquat.joints.ranges import check_ranges
 
 __all__ = [
     "Constant", "Linear", "Multiplier", "MultivariatePolynomial", "Polynomial", "Sine", "coefficients_of",
@@ -130,7 +131,7 @@ class MultivariatePolynomial(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unmasked("coefficients", self.coefficients)
+        check_ranges(self, type(self).__name__)
         if self.dimension < 1 or self.order < 0:
             raise ValueError(f"a polynomial of {self.dimension} coordinates and order {self.order} does not exist")
         given = len(self.coefficients)

@@ -93,8 +93,6 @@ class InPieces(AxisFunction):
         x, y, least = self.x, self.y, self._least
         if len(x) != len(y) or len(x) < least:
             raise ValueError(f"a {self._label} needs as many x as y, at least {least}, not {len(x)} and {len(y)}")
-        if not np.isfinite([*x, *y]).all():
-            raise ValueError(f"the points of a {self._label} must be finite")
         if any(b <= a for a, b in pairwise(x)):
             raise ValueError(f"the x of a {self._label} must increase, not {tuple(x)}")
 

@@ -10,6 +10,7 @@ import numpy as np
 from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.quaternion import quaternion_conjugate, quaternion_from_matrix, quaternion_multiply
+from myoquat.joints.ranges import check_ranges
 from myoquat.joints.sequences import (
     beside_lock,
     child_axes,
@@ -102,6 +103,7 @@ class Angles(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_ranges(self, "angles")
         A = np.array(self.axes, dtype=float)
         if A.shape != (3, 3) or np.abs(np.linalg.norm(A, axis=-1) - 1).max() > MAX_AXIS_COSINE:
             raise ValueError(f"the axes of a ball joint's angles must be three unit vectors, not {self.axes}")

@@ -12,6 +12,7 @@ import numpy as np
 from myoquat.core.records import Record, dataclass, unchecked
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
+from myoquat.joints.ranges import check_ranges, check_vector
 from myoquat.joints.types.angles import Angles, Vector3, angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, matvec, vecmat, vector
 from myoquat.kernels.tracing.context import memoize
@@ -89,6 +90,10 @@ class Joint(Record, ABC):
     span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
     is_weld: ClassVar[bool] = False  # whether its bodies are one
     by_sequence: ClassVar[bool] = False  # whether its rotation is shown, or is, in the angles of its Euler `sequence`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ranges(self, type(self).__name__)
 
     @property
     @abstractmethod
@@ -525,8 +530,7 @@ def opposite(axis: Vector3) -> Vector3:
 def unit_axis(axis: Sequence[float]) -> Vector3:
     """The axis at length 1, unchanged if it already is; ValueError for zero length, NaN or a wrong size."""
     values = tuple(float(x) for x in axis)
-    if len(values) != 3 or not all(math.isfinite(x) for x in values):
-        raise ValueError(f"an axis must be three finite numbers, not {tuple(axis)}")
+    check_vector("an axis must be three finite numbers", values)
     length = math.hypot(*values)
     if length == 0.0:
         raise ValueError("an axis must not have length zero")

@@ -13,7 +13,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
-from myoquat.joints.ranges import MAX_NUMBER, Positive
+from myoquat.joints.ranges import Positive
 from myoquat.joints.types.base import JointFacts, Vector3
 from myoquat.joints.types.turns import EulerJoint, PointedJoint
 from myoquat.kernels.symbolic.arrays import arctan2, as_array
@@ -57,11 +57,8 @@ class ConstantCurvatureJoint(PointedJoint):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.length <= MAX_NUMBER or len(self.rest) != 3 or not np.isfinite(self.rest).all():
-            raise ValueError(
-                "a joint of constant curvature needs a positive length and three angles, "
-                f"not {self.length} and {self.rest}"
-            )
+        if len(self.rest) != 3:
+            raise ValueError(f"a joint of constant curvature needs three angles, not {self.rest}")
 
     def scaled(self, parent: tuple[float, ...], child: tuple[float, ...]) -> Self:
         """With the length times the child's factor along y, as in OpenSim."""

@@ -1,6 +1,5 @@
 """Three rotations of a body whose origin moves on an ellipsoid."""
 
-import math
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -44,7 +43,7 @@ class EllipsoidJoint(PointedJoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         EulerJoint(self.sequence)  # knows its sequences
-        if len(self.radii) != 3 or not all(math.isfinite(r) and r > 0 for r in self.radii):
+        if len(self.radii) != 3 or min(self.radii) <= 0:
             raise ValueError(f"the radii of an ellipsoid joint must be three positive numbers, not {self.radii}")
 
     @property

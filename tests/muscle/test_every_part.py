@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 
 import myoquat as mq
-from myoquat.joints.ranges import MAX_NUMBER, ranges_of
+from myoquat.joints.ranges import MAX_NUMBER, ranges_of, vectors_of
 from tests.every_part import EVERY
 
 MODELS = [build() for build in EVERY]
@@ -55,6 +55,13 @@ def test_a_number_outside_its_range_raises_an_error_that_names_it(model):
             for value in outside(name, allowed):
                 with pytest.raises(ValueError, match=rf"\b{name}\b.*{re.escape(f'{value:g}')}"):
                     put(model, (*path, name), value)
+        for name in vectors_of(type(part)):
+            value = getattr(part, name)
+            for wrong in (math.nan, -math.inf, 10 * MAX_NUMBER) if value else ():
+                last = (len(value) - 1,) if isinstance(value[0], float) else (0, len(value[0]) - 1)
+                message = rf"\b({name}|an axis|a point|radius z)\b.*{re.escape(f' {wrong:g}')}"
+                with pytest.raises(ValueError, match=message):
+                    put(model, (*path, name, *last), wrong)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=[build.__name__ for build in EVERY])
