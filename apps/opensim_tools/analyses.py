@@ -100,8 +100,11 @@ def actuation(moving: Moving, setup: ActuationSetup, outputs: Outputs) -> None:
     """
     model = moving.model
     force, speed, power = _of_muscles(moving, "forces, speeds and powers"), Columns(), Columns()
+    for name in _elastic(model).keys() & force.keys():
+        del force[name]
     if force:
         speed = labelled(model.muscle_names, matvec(path_jacobian(model, moving.q), moving.u))
+        speed = {name: speed[name] for name in force}
         power = {name: -force[name] * speed[name] for name in force}
     for actuator, _, given in moving.scalar_actuators():
         name, unit = actuator.name, np.full((len(moving.time), 1), 1 / actuator.optimal_force)
@@ -143,6 +146,11 @@ def states_reporter(moving: Moving, setup: StatesReporterSetup, outputs: Outputs
     if moving.model.muscles and moving.activation is None:
         note(f"{setup.name}: states of muscles are left out: they are not in the file")
     moving.note_table(outputs, setup, "states", state_table(moving), "ModelStates")
+
+
+def _elastic(model: Model) -> dict[str, tuple[int, ForceLaw]]:
+    """Springs and ligaments, which are no actuators: the index and the law of each."""
+    return {m.name: (i, m.law) for i, m in enumerate(model.muscles) if m.law is not None and not m.law.activated}
 
 
 def _of_muscles(moving: Moving, what: str) -> Columns:
@@ -391,17 +399,30 @@ def joint_reaction(moving: Moving, setup: JointReactionSetup, outputs: Outputs) 
 
 def _forces(moving: Moving, setup: JointReactionSetup) -> tuple[Array | pd.DataFrame | None, Array]:
     """Tensions of the muscles, and controls of the model's actuators at which these give the forces: those in the
-    setup's file, else those of the states and of controllers. Actuators of several controls are left out by name."""
-    model = moving.model
-    if setup.forces is None:
+    setup's file, else those of the states and of controllers.
+
+    As in OpenSim, a file that lacks an actuator is not used, and springs and ligaments are none. Actuators of several
+    controls do what these say.
+    """
+    model, controls = moving.model, moving.controls.copy()
+    elastic = _elastic(model)
+    actuators = {*model.muscle_names, *(actuator.name for actuator in model.actuators)} - elastic.keys()
+    forces = None if setup.forces is None else _at(setup.forces, moving.time)
+    if forces is not None and (lacks := sorted(actuators.difference(forces))):
+        note(f"{setup.forces} is not used: it lacks {', '.join(lacks)}. Forces follow from states and controls")
+        forces = None
+    if forces is None:
         tensions = moving.tensions
         if tensions is None:
-            message = "JointReaction of a model with muscles needs <forces_file>, tensions by muscle, or their states"
+            message = "JointReaction with muscles needs <forces_file>, of all actuators, or states of muscles"
             raise ModelError(message, file=moving.setup.path)
-        return (tensions if tensions.size else None), moving.controls
-    forces, controls = _at(setup.forces, moving.time), moving.controls.copy()
+        return (tensions if tensions.size else None), controls
     for actuator, column, _ in moving.scalar_actuators(forces):
         controls[:, column] = forces[actuator.name] / actuator.optimal_force
+    if elastic:
+        lengths, speeds = path_lengths(model, moving.q), matvec(path_jacobian(model, moving.q), moving.u)
+        for name, (i, law) in elastic.items():
+            forces[name] = law.force(lengths[:, i], speeds[:, i], np.zeros(len(lengths)))
     return (forces if model.muscles else None), controls
 
 

@@ -19,7 +19,7 @@ from myoquat.joints import ModelError
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Muscle, PathPoint, PrescribedInput, equilibrium_states
 from myoquat.muscle.actuators import CoordinateActuator
-from myoquat.muscle.laws import Millard2012
+from myoquat.muscle.laws import Ligament, Millard2012
 from myoquat.muscle.states import state_names
 from tests.bodies import on_hinge
 
@@ -149,18 +149,23 @@ def test_speeds_of_a_file_are_taken(folder):
 
 
 def test_forces_hold_their_ends_for_half_a_step(folder):
-    """Of files that a tool has resampled; longer ends are refused with the file. Actuators that the file does not have
-    do what their controllers say: a motor of 2 N m at controls from -1 at 0 s to 2 at 0.5 s."""
+    """Of files that a tool has resampled; longer ends are refused with the file. Without an actuator none is used: the
+    motor of 2 N m has controls from -1 at 0 s to 2 at 0.5 s."""
     reactions = '<JointReaction name="R"><forces_file>f.sto</forces_file></JointReaction>'
-    path = setup(folder, "coordinates", reactions, CONTROLS)
+    path = setup(folder, "states", reactions, CONTROLS)
     time = np.linspace(0.1001, 0.3999, 30)
-    mq.data.save_table(pd.DataFrame({"calf": 50 + time}, pd.Index(time, name="time")), folder / "f.sto")
-    run_setup(path)
-    found = load_table(folder / "out" / "walk_R_ReactionLoads.sto")["knee_on_shank_in_ground_mz"]
+    table = pd.DataFrame({"calf": 50 + time, "motor": 7 * time, "reserve_ankle": 0.0}, pd.Index(time, name="time"))
+    moment = "knee_on_shank_in_ground_mz"
+    save_table(table.drop(columns="motor"), folder / "f.sto")
+    with pytest.warns(MotionWarning, match="f.sto is not used: it lacks motor"):
+        run_setup(path)
+    found = load_table(folder / "out" / "walk_R_ReactionLoads.sto")[moment]
     np.testing.assert_allclose(found, 12.0 * found.index - 2.0, atol=1e-9)
-    mq.data.save_table(
-        pd.DataFrame({"calf": time}, pd.Index(time - 0.1, name="time")), folder / "f.sto", overwrite=True
-    )
+    save_table(table, folder / "f.sto", overwrite=True)
+    run_setup(path)
+    found = load_table(folder / "out" / "walk_R_ReactionLoads.sto")[moment]
+    np.testing.assert_allclose(found, 7.0 * found.index.to_numpy().clip(*time[[0, -1]]), atol=1e-9)
+    save_table(table.set_index(table.index - 0.1), folder / "f.sto", overwrite=True)
     with pytest.raises(ModelError, match=r"f\.sto: forces are needed from 0\.1 to 0\.4 s, and given from"):
         run_setup(path)
 
@@ -209,6 +214,9 @@ answer = True
 """
 
 
+FORCES = "".join(
+    f'<JointReaction name="{n}"><forces_file>{n}.sto</forces_file></JointReaction>' for n in ("all", "lacking")
+)
 REPORTER = """<ForceReporter name="Forces"/><StatesReporter name="States"/>"""
 LOADED = "<external_loads_file>loads.xml</external_loads_file>"
 PUSHED = [f"{part}{axis}" for part in ("v", "p", "m") for axis in "xyz"]
@@ -224,20 +232,29 @@ LOADS = """<OpenSimDocument Version="40000"><ExternalLoads name="loads"><objects
 
 
 @pytest.mark.peers
+@pytest.mark.filterwarnings("ignore:.*lacking.sto is not used. it lacks own:myoquat.analysis.motion.MotionWarning")
 @pytest.mark.parametrize("source", ["states", "coordinates"])
 def test_files_are_those_of_opensim(leg, tmp_path, in_opensim, source):
     """Every table that is written, column by column; of static optimization no greater effort. Controllers of the model
     and of the setup add up."""
     own = CoordinateActuator("own", leg.system.coordinate_names[0])
-    folder = written(replace(leg, actuators=(own,), inputs=(PrescribedInput("own", Linear(9.0)),)), tmp_path)
+    cord = Muscle("cord", leg.muscles[0].path, law=Ligament(100.0, 0.2))
+    muscles = (*leg.muscles, cord) if source == "states" else leg.muscles
+    inputs = (PrescribedInput("own", Linear(9.0)),)
+    folder = written(replace(leg, muscles=muscles, actuators=(own,), inputs=inputs), tmp_path)
     (folder / "controls.xml").write_text(SET.replace("motor", "own"))
-    analyses = MOVES + MUSCLES + REACTIONS + REPORTER if source == "states" else OPTIMAL.format(power=2)
+    analyses = MOVES + MUSCLES + REACTIONS + REPORTER + FORCES if source == "states" else OPTIMAL.format(power=2)
     path = setup(folder, source, analyses, CONTROLS if source == "states" else "")
     path.write_text(path.read_text().replace("<AnalysisSet>", f"{LOADED}<AnalysisSet>"))
     (folder / "loads.xml").write_text(LOADS)
     t = np.arange(60)[:, None] / 100
     pushed = pd.DataFrame(10 * np.sin(3 * t + np.arange(9)), pd.Index(t[:, 0], name="time"), PUSHED)
     save_table(pushed, folder / "pushed.sto")
+    reserves = [f"reserve_{n}" for n in leg.system.coordinate_names[1:]]
+    names = [*leg.muscle_names, "motor", *reserves, "own"]
+    forces = pd.DataFrame(50 + 10 * np.sin(t + np.arange(len(names))), pushed.index, names)
+    save_table(forces, folder / "all.sto")
+    save_table(forces.iloc[:, :-1], folder / "lacking.sto")
     in_opensim(THEIRS, str(folder))
     for path in run_setup(folder / "setup.xml"):
         ours, theirs = load_table(path), load_table(folder / "theirs" / path.name)
