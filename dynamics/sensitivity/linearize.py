@@ -88,8 +88,6 @@ def linearize(
     >>> found.A.shape, found.B.shape, found.input_names[:2]
     ((12, 12), (12, 12), ('m1', 'm2'))
     """
-    if not system_of(model).nu:
-        raise ValueError("the model has no coordinates, so that there is nothing to linearise")
     check_curved_paths(model)
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations

@@ -93,6 +93,8 @@ class StatePoint:
     ) -> "StatePoint":  # fmt: skip
         """The state from the arguments of `simulate`, with torques on u among the inputs unless said otherwise. Raises
         as that does."""
+        if not system_of(model).nu:
+            raise ValueError("the model has no coordinates, so that there is nothing to differentiate")
         check_no_feedback(inputs)
         chosen = choice or MethodChoice("rk4", "none")
         problem, start = checked_start(model, given, constraints, chosen, external_torque=external_torque, time=time)

@@ -30,6 +30,7 @@ from myoquat.dynamics.simulation.methods import BY_ACCELERATION, STEP_COUNT_TOLE
 from myoquat.joints import normalize
 from myoquat.joints.errors import OffSphereError
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
+from myoquat.joints.locks import check_followed_locks
 from myoquat.joints.ranges import check_array, check_state, warn_far
 from myoquat.joints.vectors import joined, spread
 from myoquat.muscle import Model, Parameters, check_laws
@@ -390,6 +391,7 @@ class Start:
         warn_far(q, system.angles)
         if not constraints:
             return cls(q, u)
+        check_followed_locks(system, q, "the start")
         arrays = ConstraintArrays(Constraints(system, constraints))
         if not system.nu:
             arrays.check(q, u, time)

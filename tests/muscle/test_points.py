@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from myoquat.analysis.motion import inverse_dynamics_of_motion
-from myoquat.analysis.recruitment import joint_loads, moment_arms, redundancy, static_optimization
-from myoquat.dynamics import forward_dynamics_derivatives, linearize, simulate
+from myoquat.analysis.recruitment import joint_loads, moment_arms, redundancy, static_optimization, track
+from myoquat.dynamics import forward_dynamics_derivatives, linearize, simulate, step_derivatives
 from myoquat.joints import ArticulatedSystem, Body
 from myoquat.joints.errors import ModelError
 from myoquat.joints.functions import Constant, Linear, SimmSpline
@@ -134,10 +134,9 @@ def test_a_path_of_a_model_without_coordinates_has_no_columns():
     assert path_jacobian(model, q[0]).shape == (1, 0)
     assert moment_arms(model, q).shape == moment_arms(model, q, follow_constraints=True).shape == (3, 0)
     assert muscle_torques(model, q, q, np.ones((3, 1))).shape == (3, 0)
-    with pytest.raises(ValueError, match="no coordinates, so that there is nothing to linearise"):
-        linearize(model)
-    with pytest.raises(ValueError, match="no coordinates, so that there is nothing to differentiate"):
-        forward_dynamics_derivatives(model, [], [], [])
+    for function, *args in (linearize,), (step_derivatives,), (forward_dynamics_derivatives, [], [], []):
+        with pytest.raises(ValueError, match="no coordinates, so that there is nothing to differentiate"):
+            function(model, *args)
     run = simulate(model, duration=0.01, step=0.005, activation=[1.0])
     motion = run.to_motion()
     assert inverse_dynamics_of_motion(model, motion).torque.shape == (3, 0)
@@ -148,3 +147,5 @@ def test_a_path_of_a_model_without_coordinates_has_no_columns():
         expected = np.sqrt(0.5) * F * [-1.0, 1.0, 0.0] + [0.0, 0.0, 9.81]  # against the pull and the weight
         np.testing.assert_allclose(loads[:, :3], expected, atol=1e-12)
     assert static_optimization(model, q, q, q).activation.shape == (3, 1)
+    with pytest.raises(ValueError, match="no coordinates, so that it follows no motion"):
+        track(model, motion, found.activation)

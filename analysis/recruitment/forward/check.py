@@ -129,6 +129,8 @@ class Drive:
 
     def __init__(self, model: Model, motion: Motion, bandwidth: ArrayLike) -> None:
         model = motion.check_system(model)
+        if not model.system.nu:
+            raise ValueError("the model has no coordinates, so that it follows no motion")
         if motion.u is None or len(motion.time) < 2:
             raise ValueError("a motion with u and at least 2 frames is needed; smooth(motion) finds u")
         w = real_array("bandwidth", bandwidth)
