@@ -124,23 +124,31 @@ def _has_pairs(hint: Any) -> bool:
 
 
 def check_ranges(record: Any, element: str | None, what: str = "") -> None:
-    """ModelError for the first number of a record that is outside its range, alone or in a vector; `what` stands before
-    its name."""
+    """ModelError, or ValueError without an element, for the first number of a record that is outside its range, alone
+    or in a vector; `what` stands before its name."""
+    if message := _outside(record):
+        raise ValueError(what + message) if element is None else ModelError(what + message, element=element)
+
+
+def _outside(record: Any) -> str:
+    """What is wrong with the first number that is outside its range; empty if there is none."""
     record_type: Any = type(record)
     for name, (allowed, optional) in ranges_of(record_type).items():
         value = getattr(record, name)
         if value is None and optional:
             continue
         if not isinstance(value, (int, float)) or not allowed.holds(value):
-            raise ModelError(f"{what}{name} must be {allowed}, not {value!r}", element=element)
+            return f"{name} must be {allowed}, not {value!r}"
         if not is_plausible(value):
-            raise ModelError(f"{what}{name} must be at most {MAX_NUMBER:g} in size, not {value!r}", element=element)
+            return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
     for name in vectors_of(record_type):
         value = getattr(record, name)
         check_unmasked(name, value)
         rows = () if value is None else value if value and isinstance(value[0], tuple) else (value,)
         for row in rows:
-            check_vector(f"{what}{name} must be finite", row, len(row), element)
+            if not all(map(is_plausible, row)):
+                return f"{name} must be finite{size_limit(row)}, not {row}"
+    return ""
 
 
 def check_interval(interval: tuple[float, ...], element: str) -> None:

@@ -22,6 +22,7 @@ from myoquat.data.reports import UnwrittenParts
 from myoquat.data.xml import Element, add_with, document_text, written
 from myoquat.joints import ArticulatedSystem, ModelError, convert_velocities
 from myoquat.joints.constraints import PointLoop, PolynomialCoupler, Weld
+from myoquat.joints.types import SphericalJoint
 from myoquat.muscle import Model, Muscle
 from myoquat.muscle.actuators import (
     ActivationCoordinateActuator,
@@ -31,7 +32,7 @@ from myoquat.muscle.actuators import (
     PointActuator,
     TorqueActuator,
 )
-from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, RotationLimit
+from myoquat.muscle.forces import CoordinateFriction, CoordinateSpring, GravityCompensation, PassiveForce, RotationLimit
 
 __all__ = ["write_model"]
 
@@ -153,9 +154,15 @@ def _forces(model: Model) -> tuple[dict[str, CoordinateSpring], list[CoordinateF
             frictions.append(force)
         elif isinstance(force, CoordinateSpring) and drive is not None and drive.coordinate == force.coordinate:
             biases[drive.name] = force
-        elif not isinstance(force, (GravityCompensation, RotationLimit)):
+        elif not isinstance(force, GravityCompensation) and not _is_ball_limit(force, model.system):
             raise ModelError("passive forces are not written to MuJoCo's files", element=force.element)
     return biases, frictions
+
+
+def _is_ball_limit(force: PassiveForce, system: ArticulatedSystem) -> bool:
+    if not isinstance(force, RotationLimit):
+        return False
+    return isinstance(system.bodies[system.indices.body(force.body)].joint, SphericalJoint)
 
 
 def _is_written(actuator: Actuator, system: ArticulatedSystem) -> bool:

@@ -23,7 +23,7 @@ class AxisFunction(Record, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, type(self).__name__)
+        check_ranges(self, None, f"{type(self).__name__}: ")
 
     @property
     def kinks(self) -> tuple[float, ...]:

@@ -131,7 +131,7 @@ class MultivariatePolynomial(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, type(self).__name__)
+        check_ranges(self, None, f"{type(self).__name__}: ")
         if self.dimension < 1 or self.order < 0:
             raise ValueError(f"a polynomial of {self.dimension} coordinates and order {self.order} does not exist")
         given = len(self.coefficients)

@@ -103,7 +103,7 @@ class Angles(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, "angles")
+        check_ranges(self, None, "angles: ")
         A = np.array(self.axes, dtype=float)
         if A.shape != (3, 3) or np.abs(np.linalg.norm(A, axis=-1) - 1).max() > MAX_AXIS_COSINE:
             raise ValueError(f"the axes of a ball joint's angles must be three unit vectors, not {self.axes}")

@@ -12,7 +12,7 @@ import numpy as np
 from myoquat.core.records import Record, dataclass, unchecked
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.functions import AxisFunction, Linear, MultivariatePolynomial
-from myoquat.joints.ranges import check_ranges, check_vector
+from myoquat.joints.ranges import check_ranges, is_plausible, size_limit
 from myoquat.joints.types.angles import Angles, Vector3, angular_drift, child_axes, successive_rotations
 from myoquat.joints.vectors import cross, matvec, vecmat, vector
 from myoquat.kernels.tracing.context import memoize
@@ -93,7 +93,7 @@ class Joint(Record, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, type(self).__name__)
+        check_ranges(self, None, f"{type(self).__name__}: ")
 
     @property
     @abstractmethod
@@ -530,7 +530,8 @@ def opposite(axis: Vector3) -> Vector3:
 def unit_axis(axis: Sequence[float]) -> Vector3:
     """The axis at length 1, unchanged if it already is; ValueError for zero length, NaN or a wrong size."""
     values = tuple(float(x) for x in axis)
-    check_vector("an axis must be three finite numbers", values)
+    if len(values) != 3 or not all(map(is_plausible, values)):
+        raise ValueError(f"an axis must be three finite numbers{size_limit(values)}, not {tuple(axis)}")
     length = math.hypot(*values)
     if length == 0.0:
         raise ValueError("an axis must not have length zero")

@@ -48,7 +48,7 @@ class Turn(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, "turn")
+        check_ranges(self, None, "turn: ")
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def test_it_grows_with_its_child(tmp_path):
 
 @pytest.mark.parametrize("bent", ["<length>0</length>", "<neutral_angle_x_z_y>0 0</neutral_angle_x_z_y>"])
 def test_what_cannot_be_is_refused_with_its_line(tmp_path, bent):
-    with pytest.raises(ModelError, match=r"positive length|neutral_angle_x_z_y") as caught:
+    with pytest.raises(ModelError, match=r"length must be positive|neutral_angle_x_z_y") as caught:
         load_model(rod(tmp_path, bent))
     assert caught.value.line
 

@@ -327,6 +327,8 @@ def test_limits_are_read_back_with_their_stiffness_and_damping(tmp_path):
         limits=(CoordinateLimit("j_limit", "j", -0.5, 0.7, 300.0, 300.0, 0.01, 4.0),),
         forces=(RotationLimit("b_limit", "b", upper=0.9, stiffness=50.0, transition=0.002),),
     )
+    with pytest.raises(ModelError, match="force 'b_limit': passive forces are not written"):
+        replace(model, forces=(replace(model.forces[0], body="a"),)).save(tmp_path / "x.xml")  # on a hinge
     model.save(tmp_path / "x.xml", strict=True)
     back = load_model(tmp_path / "x.xml", strict=True)
     for found, given in ((back.limits[0], model.limits[0]), (back.forces[0], model.forces[0])):
