@@ -20,7 +20,7 @@ class MinRows(IntEnum):
                     step of two_link's six muscles takes a tenth longer by segments
     PROGRAM         muscles from which a program has stages of its own for types of path segments. For gait2392 (92
                     muscles) and Rajagopal2016 (80), J takes as long per pose as muscle by muscle. It takes 2/3 as long
-                    to build; dl/dq and wrenches take 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
+                    to build; dl/dq takes 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
                     pose and 9/10 as long to build
     TREE_SCAN       links of a system that may be members of a scan over the tree. Below, a state of the measured chains
                     and trees takes up to a seventh longer by loops

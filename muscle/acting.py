@@ -32,8 +32,8 @@ from myoquat.muscle.laws import ForceLaw
 from myoquat.muscle.loads import Load, body_wrenches, generalized_force
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import Muscle
-from myoquat.muscle.segments import lengths as path_formulas
-from myoquat.muscle.segments.path_segments import paths_at
+from myoquat.muscle.segments import path_segments
+from myoquat.muscle.segments.lengths import lengths
 from myoquat.muscle.states import forces
 
 __all__ = [
@@ -98,7 +98,7 @@ def torques(model: SystemLike, at: Instant) -> Array:
     tension = tensions(model, at)
     if tension is not None:
         assert isinstance(model, Model)
-        total = total + paths_at(system, model.paths, at.q, at.u).torque(tension)
+        total = total + path_segments.paths_at(system, model.paths, at.q, at.u).torque(tension)
     loads = _loads(model, at)
     return total + generalized_force(system, at.q, loads) if loads else total
 
@@ -121,7 +121,7 @@ def wrenches(model: SystemLike, at: Instant) -> Array:
     if tension is None:
         return total
     assert isinstance(model, Model)
-    return total + path_formulas.wrenches(system, model.paths_on_bones, at.q, tension)
+    return total + path_segments.wrenches(system, model.paths_on_bones, at.q, tension)
 
 
 def check_placed(model: Model) -> None:
@@ -153,7 +153,7 @@ def energy(model: Model, q: Array) -> Array:
     for part in _passive(model):
         total = total + part.energy(model.system, q)
     elastic = elastic_muscles(model)
-    found = path_formulas.lengths(model.system, tuple(muscle.path for muscle in elastic), q) if elastic else q[..., :0]
+    found = lengths(model.system, tuple(muscle.path for muscle in elastic), q) if elastic else q[..., :0]
     for k, muscle in enumerate(elastic):
         assert muscle.law is not None
         total = total + muscle.law.stored(found[..., k])
@@ -168,7 +168,7 @@ def energy_rate(model: Model, q: Array, u: Array) -> Array:
         total = total + part.energy_rate(system, q, u)
     if not elastic:
         return total
-    found = paths_at(
+    found = path_segments.paths_at(
         system, tuple(muscle.path for muscle in elastic), q, u
     )  # a path's speed does not ask for derivatives of its contacts
     for k, muscle in enumerate(elastic):

@@ -25,7 +25,8 @@ from myoquat.muscle.laws.equilibrium import LawType, equilibrium_lengths, number
 from myoquat.muscle.model import Model, check_laws
 from myoquat.muscle.segments import tables
 from myoquat.muscle.segments.flags import flags
-from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths, wrenches
+from myoquat.muscle.segments.lengths import JACOBIANS, carried_bodies, carried_wrenches, lengths
+from myoquat.muscle.segments.path_segments import wrenches
 from myoquat.muscle.states import elastic, state_names, state_slices
 
 __all__ = [
@@ -254,8 +255,7 @@ def muscle_wrenches(
     paths = model.paths_on_bones
     names, size = model.muscle_names, len(model.muscles)
     call = MuscleCall(model).q(q).put("tensions", tensions, check_state("tensions", tensions, names), size)
-    program = tables.where_it_pays(tables.wrench_program, model.system, paths)
-    return call.run_muscles("muscle_wrenches", partial(wrenches, model.system, paths), 2, out, backend, program)
+    return call.run_muscles("muscle_wrenches", partial(wrenches, model.system, paths), 2, out, backend)
 
 
 def unit_wrenches(

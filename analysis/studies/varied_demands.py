@@ -42,7 +42,7 @@ from myoquat.muscle.model import check_laws
 from myoquat.muscle.parameters import Location
 from myoquat.muscle.path import paths_on_bones
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
-from myoquat.muscle.segments.lengths import wrenches as wrenches_of_paths
+from myoquat.muscle.segments.path_segments import wrenches as wrenches_of_paths
 from myoquat.muscle.states import forces_of_laws
 
 __all__ = ["VariedDemands"]

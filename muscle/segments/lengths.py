@@ -1,4 +1,4 @@
-"""Path lengths, path by path, their Jacobians, and wrenches on bodies.
+"""Path lengths, path by path, their Jacobians, and wrenches of unit tensions on what a joint carries.
 
 Each Jacobian differentiates the length on its own. None is computed from another, so comparing them tests the maps
 between them. All are formulas, on floats and symbols.
@@ -35,7 +35,6 @@ __all__ = [
     "coordinate_jacobian",
     "lengths",
     "velocity_jacobian",
-    "wrenches",
 ]
 
 
@@ -82,30 +81,6 @@ def _measured(stops: Sequence[Stop], placed: Sequence[PlacedStop], poses: Poses,
             return length
         total = total + share * length
     return total
-
-
-def wrenches(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, tensions: Array) -> Array:
-    """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, world axes.
-
-    The formula: -d(sum F l)/dx for a small motion x of every body by itself. A moving point pulls where it is; what
-    moves it is a matter of its coordinate, and passes through that joint. The paths are of points
-    (`Model.paths_on_bones`).
-    """
-    poses = system.poses(q)
-    different, placed, numbers = placed_paths(system, paths, q)
-
-    def pulled(x: Array) -> Array:
-        moved = {name: (x[..., 6 * i + 3 : 6 * i + 6], x[..., 6 * i : 6 * i + 3])
-                 for i, name in enumerate(system.body_names)}  # fmt: skip
-        total: Array = np.zeros(1)
-        found = [_measured(*path, poses, moved) for path in zip(different, placed, strict=True)]
-        for k, number in enumerate(numbers):
-            total = total + (tensions[..., k] * found[number])[..., None]
-        return total
-
-    size = 6 * len(system.bodies)
-    gradient = jacobian_at(pulled, np.zeros(size), like=q if q.shape[-1] else tensions)[..., 0, :]
-    return -gradient.reshape((*gradient.shape[:-1], len(system.bodies), 6))
 
 
 def carried_bodies(system: ArticulatedSystem, name: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from myoquat.joints.vectors import joined, matvec, vecmat
 from myoquat.kernels.control_flow.table_loop import map_rows
 from myoquat.kernels.tracing.context import memoize
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.loads import carried_force
+from myoquat.muscle.loads import Load, body_wrenches, carried_force
 from myoquat.muscle.path import MusclePath
 from myoquat.muscle.points import PathPoint
 from myoquat.muscle.segments.lengths import lengths, velocity_jacobian
@@ -34,7 +34,7 @@ from myoquat.muscle.segments.stops import (
     placed_paths,
 )
 
-__all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths_at", "segments"]
+__all__ = ["PathSegments", "Paths", "Segment", "SegmentType", "cut", "paths_at", "segments", "wrenches"]
 
 
 class SegmentType(NamedTuple):
@@ -119,7 +119,7 @@ def cut(system: ArticulatedSystem, paths: Sequence[Sequence[Stop]]) -> list[Segm
     return segments
 
 
-# ---- Lengths and speeds of all paths, and the torques of their tensions, by segments --------------------------------
+# ---- Lengths and speeds of all paths, and the torques and wrenches of their tensions, by segments ------------------
 # Code that grows with their types.
 #
 # Seen from the ancestor of a segment, its length l depends on the poses of the other bodies and on points that move
@@ -182,24 +182,46 @@ class PathSegments:
     slides: Mapping[int, Array]  # of moving points, by their id: d place / d motion (..., 3, nu)
 
     def torque(self, tension: Array) -> Array:
-        carried: dict[str, dict[str, tuple[Array, Array]]] = {}
         total: Array = np.zeros(self.system.nu)
+        for segment, load in self._loaded(tension):
+            for k, point in enumerate(segment.points, start=2 * len(segment.bodies)):
+                total = total + vecmat(load[..., 3 * k : 3 * k + 3], self.slides[id(point)])
+        for base, wrenches in self._on_bodies(tension).items():
+            poses = self.system.poses_from(base, self.q)
+            total = total + carried_force(self.system, self.q, poses, wrenches, base)
+        return total
+
+    def wrenches(self, tension: Array) -> Array:
+        """(..., bodies, 6) what tensions (..., m) do to each body: force [N] and torque [N m] at its origin, in world
+        axes. The formula, on floats and symbols.
+
+        A moving point pulls where it is; what moves it is a matter of its coordinate, and passes through that joint.
+        The paths are of points (`Model.paths_on_bones`).
+        """
+        poses, loads = self.system.poses(self.q), list[Load]()
+        for base, wrenches in self._on_bodies(tension).items():
+            for name, wrench in wrenches.items():
+                at, (f, n) = poses[name][1], (matvec(poses[base][0], x) for x in wrench)
+                loads += [Load(name, at, f, n), Load(base, at, -f, -n)]
+        return body_wrenches(self.system, self.q, loads)
+
+    def _loaded(self, tension: Array) -> list[tuple[Segment, Array]]:
+        """Segments that can change, and what tensions do along the velocities of each (..., n)."""
         on_paths: dict[int, Array] = {}
         for k, number in enumerate(self.numbers):
             pull = tension[..., k, None]
             on_paths[number] = on_paths[number] + pull if number in on_paths else pull
-        for segment, g in self.pulls:
-            load = -on_paths[segment.path] * g
+        return [(segment, -on_paths[segment.path] * g) for segment, g in self.pulls]
+
+    def _on_bodies(self, tension: Array) -> dict[str, dict[str, tuple[Array, Array]]]:
+        """By the ancestors of segments, force and torque on the other bodies at their origins, in its axes."""
+        carried: dict[str, dict[str, tuple[Array, Array]]] = {}
+        for segment, load in self._loaded(tension):
             on = carried.setdefault(segment.base, {})
             for k, name in enumerate(segment.bodies):
                 f, n = load[..., 6 * k : 6 * k + 3], load[..., 6 * k + 3 : 6 * k + 6]
                 on[name] = (on[name][0] + f, on[name][1] + n) if name in on else (f, n)
-            for k, point in enumerate(segment.points, start=2 * len(segment.bodies)):
-                total = total + vecmat(load[..., 3 * k : 3 * k + 3], self.slides[id(point)])
-        for base, wrenches in carried.items():
-            poses = self.system.poses_from(base, self.q)
-            total = total + carried_force(self.system, self.q, poses, wrenches, base)
-        return total
+        return carried
 
 
 @memoize
@@ -227,6 +249,11 @@ def segments(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array,
     pulls = [(segment, result[..., 2:]) for segment, result in zip(found, results, strict=True)]
     changing = [x for x in pulls if _velocities(x[0].type)]
     return PathSegments(system, q, both[..., 0], both[..., 1], numbers, changing, slides)
+
+
+def wrenches(system: ArticulatedSystem, paths: tuple[MusclePath, ...], q: Array, tensions: Array) -> Array:
+    """(..., bodies, 6) `PathSegments.wrenches` of paths at q (..., nq): the formula, on floats and symbols."""
+    return segments(system, paths, q, np.zeros(system.nu)).wrenches(tensions)
 
 
 def _row(segment: Segment, poses: Poses, placed: Sequence[PlacedStop], velocities: Sequence[Array]) -> Array:

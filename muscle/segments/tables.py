@@ -36,7 +36,7 @@ from myoquat.muscle.segments.columns import Columns, Reach, itself
 from myoquat.muscle.segments.path_segments import Segment, SegmentType, cut
 from myoquat.muscle.segments.stops import MOVING, SURFACE, placed_paths, stops_length, stops_of
 
-__all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays", "wrench_program"]
+__all__ = ["jacobian_program", "length_program", "tables_pay", "where_it_pays"]
 
 
 Paths = tuple[MusclePath, ...]
@@ -68,11 +68,6 @@ def jacobian_program(system: ArticulatedSystem, paths: Paths, wrt: str = "veloci
     """
     columns = Columns(system, wrt)
     return _Writer(system, paths, strained=bool(columns.straining)).jacobian(columns)
-
-
-def wrench_program(system: ArticulatedSystem, paths: Paths) -> Program:
-    """The program q (nq,), "tensions" (m,) -> "muscle_wrenches" (bodies, 6), as `lengths.wrenches`."""
-    return _Writer(system, paths).wrenches()
 
 
 class _Writer:
@@ -129,8 +124,7 @@ class _Writer:
         for segment_type, rows in reach.rows.items():
             links = {key: (key, numbers) for key, numbers in rows.items()}
             add = {key: links.pop(key) for key in ("strains",) if key in links}
-            pulled = range(1, segment_type.bodies + 1)
-            formula = partial(_wrenches, segment_type, self._is_alone(segment_type), pulled, self.strained)
+            formula = partial(_wrenches, segment_type, self._is_alone(segment_type), self.strained)
             self._add_type(program, formula, self.types[segment_type], store=links, add=add)
         for entry, gather, to in reach.tables:
             program.table(entry, len(to[1]), gather=gather, add={"output0": to})
@@ -147,28 +141,6 @@ class _Writer:
             program.reserve({name: (len(rows), *width)})
             gather = {"value": (self._sums(name), self.numbers)}
             program.table(itself, len(rows), gather=gather, store={"output0": (name, rows)})
-        return program
-
-    def wrenches(self) -> Program:
-        bodies = len(self.system.bodies)
-        program = Program("muscle_wrenches", {"q": self.system.nq, "tensions": len(self.paths)})
-
-        def placed(q: Array, tensions: Array) -> dict[str, Array]:
-            return {"poses": self._poses(q), "origins": _stacked([p for _, p in self._from_first(q)[1:]])}
-
-        self._lay(program, {"poses": (len(self.placed), 12), "origins": (bodies, 3)}, placed)
-        program.zeros({"on_frames": (bodies + 1, 6), "on_paths": len(self.stops)})
-        pulls = {"value": ("tensions", np.arange(len(self.paths)))}
-        program.table(itself, len(self.paths), gather=pulls, add={"output0": ("on_paths", self.numbers)})
-        program.reserve({"muscle_wrenches": (bodies, 6)})
-        for segment_type, members in self.types.items():
-            if segment_type.bodies:  # in one body forces balance
-                gather = {"tension": ("on_paths", [segment.path for segment in members])}
-                add = {"output0": ("on_frames", [self._met(segment) for segment in members])}
-                self._add_type(program, partial(_pulled, segment_type), members, gather, add=add)
-        rows = np.arange(bodies)
-        about = {"wrench": ("on_frames", rows + 1), "origin": ("origins", rows)}
-        program.table(_about, bodies, gather=about, store={"output0": ("muscle_wrenches", rows)})
         return program
 
     def _moves(self, reach: Reach, q: Array, *eliminated: Array) -> dict[str, Array]:
@@ -210,18 +182,10 @@ class _Writer:
         if wanted:
             program.formula(laid, list(program.inputs), wanted)
 
-    def _add_type(
-        self,
-        program: Program,
-        formula: Callable[..., Any],
-        members: list[Segment],
-        gathered: dict[str, Any] | None = None,
-        **links: Any,
-    ) -> None:
-        """The table of segments of a type: the poses of their bodies in, what else positions their stops, and what else
-        is `gathered`."""
-        segment_type, gather = members[0].type, dict(gathered or {})
-        if not self._is_alone(segment_type):
+    def _add_type(self, program: Program, formula: Callable[..., Any], members: list[Segment], **links: Any) -> None:
+        """The table of segments of a type: the poses of their bodies in, and what else positions their stops."""
+        gather: dict[str, Any] = {}
+        if not self._is_alone(members[0].type):
             gather["poses"] = "poses", np.searchsorted(self.placed, [self._met(segment) for segment in members])
         for name, numbers in (("moved", self.moving), ("touching", self.spans), ("active", self.switches)):
             rows = {number: k for k, number in enumerate(numbers)}
@@ -293,12 +257,10 @@ def _length(segment_type: SegmentType, alone: bool, **given: Array) -> Array:
     return segment_type.counted(stops_length(*_laid(segment_type, alone, given)))
 
 
-def _wrenches(
-    segment_type: SegmentType, alone: bool, pulled: range, strained: bool, **given: Array
-) -> dict[str, Array]:
+def _wrenches(segment_type: SegmentType, alone: bool, strained: bool, **given: Array) -> dict[str, Array]:
     """The effect of dl/dx on bodies and on moving points.
 
-    pulls    (n, 6) on the bodies of the numbers `pulled`
+    pulls    (n, 6) on the bodies beside the ancestor
     pushes   (n, 3) on moving points in their bodies' axes
     strains  (bodies, 6) on each body that has stops, if `strained`
     """
@@ -314,7 +276,7 @@ def _wrenches(
     forces = [(i, x, gradient[0, 3 * k : 3 * k + 3]) for k, (i, x) in enumerate(points)]
     on_bodies = [
         sum((joined([f, cross(x, f)]) for i, x, f in forces if segment_type.stops[i][1] == body), np.zeros(6))
-        for body in pulled
+        for body in range(1, segment_type.bodies + 1)
     ]
     on_points = [
         f if alone else vecmat(f, given["poses"][segment_type.stops[i][1] - segment_type.met.start, :9].reshape(3, 3))
@@ -332,13 +294,3 @@ def _wrenches(
 def _strain(x: Array, f: Array) -> Array:
     """(6,) what a force does at x as all around is strained by W (6,), as xx, yy, zz, xy, xz, yz."""
     return joined([f * x, f[[0, 0, 1]] * x[[1, 2, 2]] + f[[1, 2, 2]] * x[[0, 0, 1]]])
-
-
-def _pulled(segment_type: SegmentType, *, tension: Array, **given: Array) -> Array:
-    """(bodies, 6) what a tension () of a segment does to each of the bodies that have stops."""
-    return -tension * _wrenches(segment_type, False, segment_type.met, False, **given)["pulls"]
-
-
-def _about(*, wrench: Array, origin: Array) -> Array:
-    """(6,) a wrench about the origin of the poses, about another point."""
-    return joined([wrench[:3], wrench[3:] - cross(origin, wrench[:3])])

@@ -11,9 +11,10 @@ from myoquat.data import load_model
 from myoquat.joints import ArticulatedSystem, Body, FloatingJoint, SphericalJoint, random_system
 from myoquat.joints.crossovers import MinRows
 from myoquat.kernels import compile_program
-from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths
+from myoquat.muscle import Model, Muscle, PathPoint, muscle_wrenches, path_jacobian, path_lengths, unit_wrenches
 from myoquat.muscle.argument_validation import eliminated_components
 from myoquat.muscle.segments import tables
+from myoquat.muscle.segments.lengths import carried_bodies
 
 LEG = Path(__file__).parent.parent / "data" / "small_leg.osim"
 
@@ -76,11 +77,16 @@ def test_jacobians_agree(model, q, wrt):
     np.testing.assert_allclose(found, path_jacobian(model, q, wrt, **given, backend="numpy"), rtol=1e-12, atol=1e-13)
 
 
-def test_wrenches_agree(model, q):
-    kernel = _kernel(tables.wrench_program, model, "muscle_wrenches")
+def test_wrenches_agree_with_derivatives_of_the_lengths(model, q):
+    """On every body with all that it carries, whose wrenches act at the origins of these bodies."""
     tensions = np.random.default_rng(1).uniform(size=(len(q), len(model.paths)))
-    expected = muscle_wrenches(model, q, tensions, backend="numpy")
-    np.testing.assert_allclose(kernel(q, tensions), expected, rtol=0, atol=1e-12)
+    wrenches, poses = muscle_wrenches(model, q, tensions), model.system.poses(q)
+    for body in model.system.body_names:
+        expected, origin = np.einsum("...ij,...i", unit_wrenches(model, q, body), tensions), poses[body][1]
+        for name in carried_bodies(model.system, body):
+            f, n = np.split(wrenches[:, model.system.body_names.index(name)], 2, axis=-1)
+            expected = expected - np.concatenate([f, n + np.cross(poses[name][1] - origin, f)], axis=-1)
+        np.testing.assert_allclose(expected, 0.0, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("extension", ["polynomial", "normalized", "homogeneous"])

@@ -26,7 +26,7 @@ from myoquat.muscle.acting import tensions, wrenches
 from myoquat.muscle.forces import Contact, ContactForce
 from myoquat.muscle.model import Model
 from myoquat.muscle.path import paths_on_bones
-from myoquat.muscle.segments.lengths import wrenches as muscle_wrenches
+from myoquat.muscle.segments.path_segments import wrenches as muscle_wrenches
 
 __all__ = ["InsideCone", "JointLoad", "JointMoments", "TrackContactForces", "TrackMoments", "joint_force"]
 
