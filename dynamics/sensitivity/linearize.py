@@ -16,6 +16,7 @@ from myoquat.dynamics.sensitivity.points import (
     StateTangent,
     changed_inputs,
     check_curved_paths,
+    derivatives_by_change,
     one_sided_paths,
 )
 from myoquat.dynamics.sensitivity.steps import differentiated_step
@@ -23,9 +24,8 @@ from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.multibody import state
-from myoquat.joints.vectors import joined, spread
+from myoquat.joints.vectors import joined, matvec, spread
 from myoquat.kernels import Differentiable, as_array
-from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, path_jacobian, path_lengths
 
 __all__ = ["Linearization", "linearize", "model_function"]
@@ -91,31 +91,24 @@ def linearize(
     check_curved_paths(model)
     point = StatePoint.of(model, (q, u), inputs or Inputs(), constraints, time)
     equations = point.equations
-    sizes = {"t": (), "x": equations.size, **equations.inputs}
-    formula = lambda t, x, *values: linearized(equations, t, x, values)  # noqa: E731
-    kernel = compiled(("linearize", equations.key), formula, sizes, ["rate", "A", "B"], name="linearize")
-    rate, A, B = kernel(point.time, point.x, *point.values)
+    tangent, sizes = StateTangent(equations), {"t": (), "x": equations.size, **equations.inputs}
+    formula, n = partial(_rate_beside, tangent), tangent.size
+    rate, D = derivatives_by_change(
+        ("linearize", equations.key), formula, sizes, (point.time, point.x, *point.values),
+        n + sum(equations.inputs.values()),
+    )  # fmt: skip
     sides = one_sided_paths(model, equations.split(point.x)[0]) if one_sided else None
-    return Linearization(rate, A, B, StateTangent(equations).names, point.input_names, sides)
+    return Linearization(rate, D[..., :n], D[..., n:], tangent.names, point.input_names, sides)
 
 
-def linearized(equations: StateEquations, t: Array, x: Array, values: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """The rate (n,), A (n, n) and B (n, m) at the state x and the inputs `values`."""
-    tangent, nu = StateTangent(equations), equations.system.nu
-    n, m = tangent.size, sum(equations.inputs.values())
-
-    def slope(d: Array) -> Array:
-        moved = tangent.moved(x, d[..., :n])
-        given = equations.given(t, moved, changed_inputs(equations, values, d[..., n:]))
-        q, u = equations.split(moved)
-        return joined([equations.acceleration(t, q, u, given), *equations.own_rate(q, u, given)])
-
-    D = jacobian_at(slope, np.zeros(n + m), like=x)
-    kinematic = np.concatenate([tangent.structure(x), np.eye(nu), np.zeros((nu, n - 2 * nu))], axis=-1)
-    A = np.concatenate([kinematic, D[..., :n]], axis=-2)
-    B = np.concatenate([np.zeros((nu, m)), D[..., n:]], axis=-2)
-    _, u = equations.split(x)
-    return joined([u, slope(np.zeros(n + m))]), A, B
+def _rate_beside(tangent: StateTangent, t: Array, x: Array, *given: Array) -> Array:
+    """(size,) the rate beside the state x (n,) and the inputs, after a small change of both, to first order."""
+    equations, (*values, change) = tangent.equations, given
+    moved = tangent.moved(x, change[..., : tangent.size])
+    acting = equations.given(t, moved, changed_inputs(equations, values, change[..., tangent.size :]))
+    q, u = equations.split(moved)
+    pose_rate = u + matvec(tangent.structure(x), change[..., : equations.system.nu])
+    return joined([pose_rate, equations.acceleration(t, q, u, acting), *equations.own_rate(q, u, acting)])
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from myoquat.dynamics.simulation.controls import Inputs, check_no_feedback
 from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.dynamics.simulation.problem import Problem, Start
 from myoquat.joints import ArticulatedSystem
-from myoquat.joints.evaluation import SystemLike, compiled, system_of
+from myoquat.joints.evaluation import SystemLike, compiled, kernel_for, system_of
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.multibody import state
 from myoquat.joints.multibody.tree import Layout
-from myoquat.joints.vectors import joined
+from myoquat.joints.vectors import joined, transpose
 from myoquat.kernels import Kernel, as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Model, Parameters, PathFlag, path_flags
@@ -29,7 +29,7 @@ from myoquat.muscle.constraints.path_length import solved_surface
 
 __all__ = [
     "DynamicsVariables", "StatePoint", "StateTangent", "changed_inputs", "check_curved_paths", "checked_start",
-    "one_sided_paths", "second_order_displaced", "state_tangent"
+    "derivatives_by_change", "one_sided_paths", "second_order_displaced", "state_tangent"
 ]  # fmt: skip
 
 
@@ -174,6 +174,22 @@ def changed_inputs(equations: StateEquations, values: Sequence[Array], change: A
     """The inputs, the first of the values, plus a change (..., m) of all their components."""
     ends = np.cumsum([0, *equations.inputs.values()])
     return [v + change[..., i:j] for v, i, j in zip(values, ends, ends[1:], strict=False)]
+
+
+def derivatives_by_change(
+    key: tuple[Hashable, ...], formula: Callable[..., Array], sizes: Mapping[str, Any], given: Sequence[Any], size: int
+) -> Pair:
+    """The value (..., k) of a formula of the inputs `sizes` and a change (size,), where the change is zero, and its
+    derivatives (..., k, size) by the change.
+
+    A kernel finds them one direction after the other: its code is some three times that of the formula, however many
+    results there are.
+    """
+    name, still = str(key[0]), np.zeros(size)
+    kernel = compiled(key, formula, {**sizes, "change": size}, ["value"], name=name)
+    along = kernel_for(("along", *key), lambda _: kernel.jvp(wrt="change"))
+    for_all = [np.expand_dims(x, -1 - len(shape)) for x, shape in zip(given, kernel.inputs.values(), strict=False)]
+    return np.asarray(kernel(*given, still)), transpose(np.asarray(along(*for_all, still, np.eye(size))))
 
 
 def state_tangent(equations: StateEquations) -> Kernel:

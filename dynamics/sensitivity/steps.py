@@ -17,31 +17,21 @@ from myoquat.dynamics.sensitivity.points import (
     StateTangent,
     changed_inputs,
     check_curved_paths,
+    derivatives_by_change,
     one_sided_paths,
     state_tangent,
 )
 from myoquat.dynamics.simulation.controls import Inputs
 from myoquat.dynamics.simulation.methods import ADAPTIVE, BAUMGARTE_STEPS, MethodChoice, method_named
-from myoquat.joints.evaluation import SystemLike, compiled
+from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.vectors import joined
-from myoquat.kernels import Kernel
-from myoquat.kernels.tracing.derivatives import jacobian_at
 
 __all__ = ["StepDerivatives", "differentiated_step", "step_derivatives"]
 
 
-# --------------------------------------------------------------------------------------------------------------
-#
-# The derivative of one step by the chain rule over the stages of its method, each stage in a compiled kernel.
-
-
 @dataclass(frozen=True)
 class StepChain:
-    """The step of a method on equations of motion, and its derivatives by the state x (n,) and by the inputs (m,).
-
-    For methods by slopes, one kernel has the derivative of the slope and is called at every stage. The code is then as
-    long as that of one stage. For others, it has the derivative of the whole step.
-    """
+    """The step of a method on equations of motion, and its derivatives by the state x (n,) and by the inputs (m,)."""
 
     method: FixedStep
     equations: StateEquations
@@ -55,23 +45,12 @@ class StepChain:
     def __call__(self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()) -> Pair:
         """x' (..., n) and its derivatives (..., n, n + m) by x and by the inputs `values`, (..., k) each."""
         step, equations, method = self.formula, self.equations, self.method
-        if step.slope is None:
 
-            def whole(t: Array, h: Array, x: Array, *values: Array) -> Array:
-                stepped = step(t, h, method.begin(equations, *equations.parts(x)), *values)
-                return joined([*method.end(equations, stepped), *equations.parts(stepped)[2:]])
+        def whole(t: Array, h: Array, x: Array, *values: Array) -> Array:
+            stepped = step(t, h, method.begin(equations, *equations.parts(x)), *values)
+            return joined([*method.end(equations, stepped), *equations.parts(stepped)[2:]])
 
-            return self._differentiated("step", whole, (t, h), x, (*values, *constants))
-        n, m = equations.size, sum(equations.inputs.values())
-        start, inputs = np.eye(n, n + m), np.eye(m, n + m, n)
-        at, dx, slopes, turned = x, start, [], []
-        for stage, (node, indices) in enumerate(zip(step.method.c, step.method.slope_indices, strict=True)):
-            k, K = self.slope(t + node * h, h, at, values, constants)
-            slopes.append(k)
-            turned.append(K[..., :n] @ dx + K[..., n:] @ inputs)
-            of = [slopes[j] for j in indices], [turned[j] for j in indices]
-            at, dx = self._updated(step, stage, (x, start), h, of)
-        return self.projected((t, h), at, dx, values, constants)
+        return self._differentiated("step", whole, (t, h), x, (*values, *constants))
 
     def slope(self, t: Any, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any]) -> Pair:
         """xdot (..., n) of a method by slopes, and its derivatives (..., n, n + m)."""
@@ -90,46 +69,20 @@ class StepChain:
         after, P = self._differentiated("project", formula, times, x, (*values, *constants))
         return after, P[..., : self.equations.size] @ dx
 
-    def _updated(
-        self, step: StepFormula, stage: int, x: Pair, h: float, slopes: tuple[list[Array], list[Array]]
-    ) -> Pair:
-        """The state of the next stage and its derivatives, from those of x and of the slopes."""
-        update = step.method.updates[stage]
-        if step.method.entrywise:  # a Runge-Kutta method: sums, the same for states and for derivatives
-            return update(x[0], h, *slopes[0]), update(x[1], h, *slopes[1])
-        n, count = self.equations.size, 1 + len(slopes[0])
-
-        def formula(h: Array, *given: Array) -> Pair:
-            def after(d: Array) -> Array:
-                first, *others = (v + d[..., j * n : (j + 1) * n] for j, v in enumerate(given))
-                return update(first, h, *others)
-
-            return update(given[0], h, *given[1:]), jacobian_at(after, np.zeros(count * n), like=given[0])
-
-        sizes: dict[str, Any] = {"h": (), **{f"part{j}": n for j in range(count)}}
-        after, J = self._compiled(f"update{stage}", formula, sizes)(h, x[0], *slopes[0])
-        return after, J @ np.concatenate(np.broadcast_arrays(x[1], *slopes[1]), axis=-2)
-
     def _differentiated(
         self, name: str, function: Callable[..., Array], times: tuple[Any, Any], x: Array, values: Sequence[Any]
     ) -> Pair:
         """function(t, h, x, *values), and its derivatives (..., n, n + m) by x and by the inputs, the first values."""
-        equations, n, m = self.equations, self.equations.size, sum(self.equations.inputs.values())
+        equations, n = self.equations, self.equations.size
 
-        def formula(t: Array, h: Array, x: Array, *values: Array) -> Pair:
-            def moved(d: Array) -> Array:
-                inputs = changed_inputs(equations, values, d[..., n:])
-                return function(t, h, x + d[..., :n], *inputs, *values[len(inputs) :])
-
-            return function(t, h, x, *values), jacobian_at(moved, np.zeros(n + m), like=x)
+        def formula(t: Array, h: Array, x: Array, *given: Array) -> Array:
+            *values, change = given
+            inputs = changed_inputs(equations, values, change[..., n:])
+            return function(t, h, x + change[..., :n], *inputs, *values[len(inputs) :])
 
         sizes: dict[str, Any] = {"t": (), "h": (), "x": n, **equations.inputs, **equations.parameters}
-        after, J = self._compiled(name, formula, sizes)(*times, x, *values)
-        return after, J
-
-    def _compiled(self, name: str, formula: Callable[..., Any], sizes: dict[str, Any]) -> Kernel:
-        key = ("step derivatives", name, self.method.key, self.stabilization, self.equations.key)
-        return compiled(key, formula, sizes, ["after", "J"], name=f"{self.method.name}_{name}")
+        key = f"{self.method.name}_{name}", self.method.key, self.stabilization, equations.key
+        return derivatives_by_change(key, formula, sizes, (*times, x, *values), n + sum(equations.inputs.values()))
 
 
 # ---- The derivative of a step of Radau IIA, by the implicit function theorem --------------------------------------

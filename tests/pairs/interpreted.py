@@ -11,6 +11,7 @@ import pytest
 from myoquat import kernels
 from myoquat.core.content import BoundedTable
 from myoquat.joints import evaluation
+from myoquat.kernels.control_flow import differentiation
 from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.tracing.tape import Node, Traced, interpret
 from myoquat.kernels.tracing.trace import trace
@@ -38,7 +39,10 @@ class _Played:
     """A traced formula that is called as a kernel is."""
 
     def __init__(self, formula: Traced) -> None:
-        self.formula, self.inner = formula, formula.unrolled()
+        self.formula, self.inner, self.inputs = formula, formula.unrolled(), formula.signature.inputs
+
+    def jvp(self, of: Any = None, wrt: Any = None) -> "_Played":
+        return _Played(differentiation.jvp(self.formula, of, wrt))
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         signature = self.formula.signature
