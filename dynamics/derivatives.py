@@ -6,7 +6,7 @@ of its quaternion. They are exact where |Q| = 1. Those of joints and bodies come
 `myoquat.dynamics.sensitivity.recursions`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -25,11 +25,10 @@ from myoquat.dynamics.sensitivity.points import (
     second_order_displaced,
 )
 from myoquat.dynamics.simulation.controls import Inputs
-from myoquat.joints.evaluation import Call, SystemLike, compiled
+from myoquat.joints.evaluation import Call, SystemLike, compiled, kernel_for
 from myoquat.joints.locks import check_followed_locks, check_locks
 from myoquat.joints.ranges import check_state
 from myoquat.joints.vectors import joined
-from myoquat.kernels.tracing.derivatives import jacobian_at
 from myoquat.muscle import Parameters
 
 __all__ = [
@@ -267,12 +266,12 @@ class _Request:
                 raise ValueError("one_sided: it tells of the paths of muscles, which act with inputs=Inputs(...)")
             sides = one_sided_paths(self.model, self.values["q"])
         if not variables.acting and variables.varied is None:
-            formula = lambda *arrays: variables.derivatives(0.0, dict(zip(self.values, arrays, strict=True)))  # noqa: E731
+            formula = lambda *arrays: variables.derivatives(variables.named(arrays))  # noqa: E731
             found = self.call.run(self.name, formula, 2, backend=backend)
         elif backend != "kernel":
             raise ValueError(f"backend={backend!r}: with inputs or parameters derivatives are compiled")
         else:
-            found = self._compiled(variables.derivatives, {})
+            found = variables.evaluated_derivatives(self.name, [*self.values.values()])
         rows = ... if isinstance(found, np.ndarray) else slice(None)  # CasADi's matrices have two axes and no others
         parts, start = {}, 0
         for name, size in variables.sizes.items():
@@ -303,38 +302,20 @@ class _Request:
                              f"{f', and (..., {len(names)}) of parameters' if names else ''}")  # fmt: skip
         parts = [check_state(f"direction[{i}]", part, velocities) for i, part in enumerate(direction[:3])]
         parts += [check_state("direction[3]", part, names) for part in direction[3:]]
-        given = {"weights": check_state("weights", weights, velocities), "direction": joined(parts)}
-        first, size = 3 * nu, given["direction"].shape[-1]
+        weights, along = check_state("weights", weights, velocities), joined(parts)
+        first, size = 3 * nu, along.shape[-1]
         between = np.zeros(sum(variables.sizes.values()) - size)
 
-        def formula(t: Any, values: dict[str, Any]) -> Array:
-            weights, direction = values["weights"], values["direction"]
+        def number(*given: Array) -> Array:
+            *arrays, weights, d = given
+            whole = joined([d[..., :first], between, d[..., first:]])
+            changed = variables.changed(variables.named(arrays), whole, second_order_displaced)
+            return np.sum(weights * variables.value(changed)[..., :nu], axis=-1)
 
-            def number(d: Array) -> Array:
-                whole = joined([d[..., :first], between, d[..., first:]])
-                changed = variables.changed(t, values, whole, second_order_displaced)
-                return np.sum(weights * variables.value(t, changed)[..., :nu], axis=-1)[..., None]
-
-            def slope(d: Array) -> Array:
-                along: Array = jacobian_at(lambda s: number(d + s * direction), np.zeros(1), like=direction)
-                return along[..., 0]
-
-            result: Array = jacobian_at(slope, np.zeros(size), like=direction)
-            return result[..., 0, :]
-
-        found = self._compiled(formula, given)
+        sizes: dict[str, Any] = {**variables.shapes, "weights": nu, "change": size}
+        key = self.name, variables.key
+        kernel = compiled(key, number, sizes, ["number"], name=self.name)
+        product = kernel_for(("hvp", *key), lambda _: kernel.hvp(wrt="change"))
+        found = np.asarray(product(*self.values.values(), weights, np.zeros(size), along))
         by_q, by_u, by_force, numbers = np.split(found, [nu, 2 * nu, first], axis=-1)
         return DynamicsHessianProduct(by_q, by_u, by_force, {name: numbers[..., k] for k, name in enumerate(names)})
-
-    def _compiled(self, formula: Callable[[Any, dict[str, Any]], Array], more: Mapping[str, Array]) -> Array:
-        """The formula of (time, values) and more arguments, through its kernel."""
-        sizes = {**self.variables.shapes, **{key: (x.shape[-1],) for key, x in more.items()}}
-        key = self.name, self.variables.key
-        kernel = compiled(
-            key,
-            lambda t, *arrays: formula(t, dict(zip(sizes, arrays, strict=True))),
-            {"t": (), **sizes},
-            ["derivatives"],
-            name=self.name,
-        )
-        return kernel(0.0, *self.values.values(), *more.values())

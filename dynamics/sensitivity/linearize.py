@@ -1,8 +1,8 @@
 """Linear systems about a trajectory, and models and their derivatives as functions of arrays."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from myoquat.dynamics.simulation.methods import MethodChoice
 from myoquat.joints.evaluation import SystemLike, compiled, system_of
 from myoquat.joints.multibody import state
 from myoquat.joints.vectors import joined, matvec, spread
-from myoquat.kernels import Differentiable, as_array
+from myoquat.kernels import Differentiable
 from myoquat.muscle import Model, path_jacobian, path_lengths
 
 __all__ = ["Linearization", "linearize", "model_function"]
@@ -173,22 +173,18 @@ def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
     result = "udot" if variables.forward else "tau"
 
     def value(*arrays: Array) -> Array:
-        return variables.value(0.0, dict(zip(shapes, arrays, strict=True)))[..., : system.nu]
+        key = "model function", name, variables.key
+        formula = lambda *x: variables.value(variables.named(x))[..., : system.nu]  # noqa: E731
+        return Differentiable.of(compiled(key, formula, shapes, [result], name=name)).value(*arrays)
 
     def jacobians(*arrays: Array) -> tuple[Array, ...]:
-        found = as_array(variables.derivatives(0.0, dict(zip(shapes, arrays, strict=True))))[..., : system.nu, :]
+        found = variables.evaluated_derivatives(f"{name}_jacobians", arrays)[..., : system.nu, :]
         by_q, *parts = np.split(found, np.cumsum([*variables.sizes.values()])[:-1], axis=-1)
-        return (by_q @ state.rate_inverse(system, arrays[0]), *parts)
-
-    def through_kernel(formula: Callable[..., Any], outputs: Iterable[str], label: str) -> Callable[..., Any]:
-        """The formula through its kernel, compiled when it is first called."""
-        key = ("model function", name, label, variables.key)
-        return lambda *x: Differentiable.of(compiled(key, formula, shapes, [*outputs], name=label)).value(*x)
+        return (by_q @ state.rate_inverse(system, np.asarray(arrays[0], dtype=float)), *parts)
 
     entries = {f"d{result}/d{variable}": (system.nu, *shape) for variable, shape in shapes.items()}
-    of_derivative = through_kernel(jacobians, entries, f"{name}_jacobians")
-    derivative = partial(Differentiable, shapes, entries, of_derivative, None, f"derivative of {name}")
-    return Differentiable(shapes, {result: (system.nu,)}, through_kernel(value, [result], name), derivative, name)
+    derivative = partial(Differentiable, shapes, entries, jacobians, None, f"derivative of {name}")
+    return Differentiable(shapes, {result: (system.nu,)}, value, derivative, name)
 
 
 def _step(model: SystemLike, h: float, method: str, stabilization: str) -> Differentiable:

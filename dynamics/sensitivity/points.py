@@ -210,6 +210,7 @@ def state_tangent(equations: StateEquations) -> Kernel:
 # What forward and inverse dynamics are functions of, and their derivatives by all of it in one formula.
 
 
+START = np.zeros(())  # the time [s] of dynamics without one
 Values = dict[str, Any]  # name -> (..., n), f_ext (..., bodies, 6)
 
 
@@ -271,7 +272,7 @@ class DynamicsVariables:
     # ---- values ------------------------------------------------------------------------------------------------
 
     def changed(
-        self, t: Any, values: Values, d: Array, displaced: Callable[[Layout, Array, Array], Array] = state.displaced
+        self, values: Values, d: Array, displaced: Callable[[Layout, Array, Array], Array] = state.displaced
     ) -> Values:
         """The variables after a small change d (..., sum of `sizes`)."""
         found, start = dict(values), 0
@@ -284,23 +285,23 @@ class DynamicsVariables:
             else:
                 found[name] = values[name] + part
         if self.varied is not None and any(name.startswith("inputs.") for name in self.varied.names):
-            before, after = (self._own_inputs(t, own) for own in (values, found))
+            before, after = (self._own_inputs(own) for own in (values, found))
             for name, value in after.items():
                 found[name] = found[name] + value - before[name]
         return found
 
-    def _own_inputs(self, t: Any, values: Values) -> dict[str, Any]:
+    def _own_inputs(self, values: Values) -> dict[str, Any]:
         """(..., n) the inputs of which the model has functions of its own, 0 in the columns that these do not give."""
         equations = self.equations
         own = replace(equations, own_inputs=tuple(name for name in self.prescribed if name in equations.inputs))
         zero = {name: np.zeros(equations.inputs[name]) for name in own.own_inputs}
-        return own.of_model(self.varied.bind(values["parameters"])).prescribed(t, zero)  # type: ignore[union-attr]
+        return own.of_model(self.varied.bind(values["parameters"])).prescribed(START, zero)  # type: ignore[union-attr]
 
-    def value(self, t: Any, values: Values) -> Array:
+    def value(self, values: Values) -> Array:
         """(..., nu + k) udot or tau, then the multipliers of the constraints."""
         bound = self._bound(values)
         system, q, u, f_ext = bound.system, values["q"], values["u"], values.get("f_ext")
-        force = self._own_force(bound, t, values)
+        force = self._own_force(bound, values)
         if not self.constrained:
             if self.forward:
                 return articulated.forward(system, q, u, values["tau"] + force, f_ext)
@@ -308,42 +309,55 @@ class DynamicsVariables:
         held = bound.constrained
         if self.forward:
             outside = 0.0 if f_ext is None else inverse.external(system, q, f_ext)
-            return joined([*held.acceleration(q, u, t, values["tau"] + force + outside)])
+            return joined([*held.acceleration(q, u, START, values["tau"] + force + outside)])
         lacking = inverse.inverse(system, q, u, values["udot"], f_ext) - force
-        carried, multipliers = held.carried(q, t, lacking)
+        carried, multipliers = held.carried(q, START, lacking)
         return joined([lacking - carried, multipliers])
 
-    def derivatives(self, t: Any, values: Values) -> Array:
-        """(..., nu + k, sum of `sizes`) of `value` by a small change of the variables."""
+    def derivatives(self, values: Values) -> Array:
+        """(..., nu, sum of `sizes`) of `value` by a small change of the variables, without constraints."""
         start = np.zeros(sum(self.sizes.values()))
-        if self.constrained or not has_recursion(self.system):
-            return jacobian_at(lambda d: self.value(t, self.changed(t, values, d)), start, like=values["q"])
+        if not has_recursion(self.system):
+            return jacobian_at(lambda d: self.value(self.changed(values, d)), start, like=values["q"])
         nu, q, u, f_ext = self.system.nu, values["q"], values["u"], values.get("f_ext")
         if self.forward:
-            tau = values["tau"] + self._own_force(self.equations, t, values)
+            tau = values["tau"] + self._own_force(self.equations, values)
             joints = forward_derivatives(self.system, q, u, tau, f_ext)
         else:
             joints = inverse_derivatives(self.system, q, u, values["udot"], f_ext)
         if start.size == 3 * nu and not self.acting:
             return joints
-        inverse_mass = joints[..., 2 * nu :]
         udot = articulated.forward(self.system, q, u, tau, f_ext) if self.forward else values["udot"]
-        others = jacobian_at(lambda d: self._beside(t, values, udot, d), start, like=q)
-        others = inverse_mass @ others if self.forward else -others
+        others = jacobian_at(lambda d: self._beside(values, udot, d), start, like=q)
+        others = joints[..., 2 * nu :] @ others if self.forward else -others
         rest = np.zeros((*joints.shape[:-1], start.size - 3 * nu))
         return np.concatenate([joints, rest], axis=-1) + others
 
-    def _beside(self, t: Any, values: Values, udot: Array, d: Array) -> Array:
+    def _beside(self, values: Values, udot: Array, d: Array) -> Array:
         """(..., nu) generalized forces that the recursions over the joints do not differentiate. They are those of the
         model, of f_ext by itself, and the changes by other numbers of the model at the same motion."""
-        changed = self.changed(t, values, d)
-        force = self._own_force(self._bound(changed), t, changed)
+        changed = self.changed(values, d)
+        force = self._own_force(self._bound(changed), changed)
         if self.wrenches:
             force = force + inverse.external(self.system, values["q"], changed["f_ext"])
         if self.varied is not None:
             system = self._bound(changed).system
             force = force - inverse.inverse(system, values["q"], values["u"], udot, values.get("f_ext"))
         return force
+
+    def evaluated_derivatives(self, name: str, arrays: Sequence[Array]) -> Array:
+        """(..., nu + k, sum of `sizes`) the same through a kernel, with constraints too, from the variables
+        in order."""
+        key = name, self.key
+        if self.constrained:
+            formula = lambda *given: self.value(self.changed(self.named(given[:-1]), given[-1]))  # noqa: E731
+            return derivatives_by_change(key, formula, self.shapes, arrays, sum(self.sizes.values()))[1]
+        kernel = compiled(key, lambda *x: self.derivatives(self.named(x)), self.shapes, [name], name=name)
+        return np.asarray(kernel(*arrays))
+
+    def named(self, arrays: Sequence[Any]) -> Values:
+        """The variables by name, from these in order."""
+        return dict(zip(self.shapes, arrays, strict=True))
 
     def _bound(self, values: Values) -> StateEquations:
         """The equations with the parameters in them."""
@@ -352,14 +366,14 @@ class DynamicsVariables:
         model = self.varied.bind(values["parameters"])
         return self.equations.of_model(model) if self.acting else replace(self.equations, model=system_of(model))
 
-    def _own_force(self, equations: StateEquations, t: Any, values: Mapping[str, Any]) -> Array:
+    def _own_force(self, equations: StateEquations, values: Mapping[str, Any]) -> Array:
         """(..., nu) of muscles, limits, passive forces and actuators; zero where they do not act."""
         if not self.acting:
             return np.zeros(self.system.nu)
         given = {name: values[name] for name in equations.inputs}
         if equations.own:
             given["own"] = values["muscle_states"]
-        return equations.force(t, values["q"], values["u"], given)
+        return equations.force(START, values["q"], values["u"], given)
 
 
 def second_order_displaced(layout: Layout, q: Array, motion: Array) -> Array:
