@@ -12,8 +12,12 @@ import importlib
 import json
 import math
 import os
+import re
+import struct
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 try:
@@ -32,6 +36,8 @@ LENGTHS |= {f"{prefix}met{ending}": LENGTHS[unit] for prefix, unit in (("", "m")
 MOMENTS = {force + length: FORCES[force] * LENGTHS[length] for force in FORCES for length in LENGTHS}
 VOLTS = ("V", "mV", "uV")
 WORDS = 2**16  # numbers of 16 bits
+INTEGER, REAL = 2, 4  # types of parameters
+FRAMES = re.compile(rb"[\x06\xfa].FRAMES..([\x02\x04])(?:\0|\x01\x01)", re.DOTALL)  # POINT:FRAMES up to its value
 LONGEST_SHOWN = 5  # letters of a unit, in a message: short spellings are enough there
 
 
@@ -52,6 +58,59 @@ def lower(which: int, value: int) -> None:
     _, hard = resource.getrlimit(which)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))
+
+
+def contents(library: Any, path: str, part: str) -> Iterator[tuple[Any, int]]:
+    """What the library reads of a file, then what it reads of files that hold the frames beyond 65535, and for the
+    first the number of frames: 0 where 16 bits are enough, and by the space in the file where no parameter tells.
+
+    The library reads as many as the integer POINT:FRAMES says. A greater number stands there as a real number, which
+    it refuses, in POINT:LONG_FRAMES or in TRIAL (c3d.org, The C3D frame count).
+    """
+    with open(path, "rb") as stream:
+        data = stream.read()
+    order: Any = "big" if data[(data[0] - 1) * 512 + 3] == 86 else "little"
+    points, channels, start = (int.from_bytes(data[at : at + 2], order) for at in (2, 4, 16))
+    head = bytearray(data[: max(start - 1, 0) * 512])
+    place, count, read = FRAMES.search(head), 0, WORDS - 1
+
+    def opened(file: str) -> Any:
+        return library.c3d(file, extract_forceplat_data=part == "plates")
+
+    def piece(body: bytes, frames: int) -> Any:
+        assert place is not None
+        end = place.end()
+        if head[place.start(1)] == REAL:  # two of its four bytes and the length of the description become part of that
+            head[place.start(1)], head[end + 2 : end + 5] = INTEGER, bytes([head[end + 4] + 2]) + b"  "
+        head[end : end + 2] = frames.to_bytes(2, order)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(file := os.path.join(folder, "piece.c3d"), "wb") as stream:
+                stream.write(head + body + bytes(512))
+            return opened(file)
+
+    if place and head[place.start(1)] == REAL:
+        count = int(struct.unpack_from(">f" if order == "big" else "<f", head, place.end())[0])
+        content = piece(data[len(head) :], min(count, read))
+    else:
+        content = opened(path)
+        count = frame_count(content)
+    size = (4 * points + channels) * (4 if content["parameters"]["POINT"]["SCALE"]["value"][0] < 0 else 2)
+    if content["data"]["points"].shape[2] < read or not place or not size:
+        yield content, count
+        return
+    space = (len(data) - len(head) - 511) // size  # the last block may be filled up
+    yield content, count or (space if space > read else 0)
+    for at in range(len(head) + read * size, len(head) + count * size, read * size):
+        body = data[at : min(at + read * size, len(head) + count * size)]
+        if frames := len(body) // size:
+            yield piece(body, frames), 0
+
+
+def frame_count(content: Any) -> int:
+    """The number of frames that a file has, 0 where 16 bits are enough for it."""
+    last = frame_of(content, "ACTUAL_END_FIELD")
+    long = value_of(content["parameters"]["POINT"], "LONG_FRAMES")
+    return last - first_frame(content) + 1 if last else int(max(long, default=0))
 
 
 def points(content: Any) -> Found:
@@ -204,12 +263,13 @@ def main(path: str, part: str, seconds: int, memory: int, out: BinaryIO) -> None
     library, np = importlib.import_module("ezc3d"), importlib.import_module("numpy")
     limit(seconds, memory)
     try:
-        content = library.c3d(path, extract_forceplat_data=part == "plates")
-        facts, arrays = PARTS[part](content)
+        parts, frames, announced = [], 0, 0
+        for content, count in contents(library, path, part):
+            parts.append(PARTS[part](content))
+            frames, announced = frames + content["data"]["points"].shape[2], announced or count
+        facts = parts[0][0] | {"frames": frames, "announced": announced}
+        arrays = [np.concatenate(pieces, axis=-1) for pieces in zip(*(found for _, found in parts), strict=True)]
         arrays = [np.ascontiguousarray(array, dtype="<f8") for array in arrays]
-        facts["frames"] = content["data"]["points"].shape[2]
-        last = frame_of(content, "ACTUAL_END_FIELD")
-        facts["announced"] = last and last - first_frame(content) + 1
         facts["shapes"] = [array.shape for array in arrays]
     except Exception as error:  # whatever it is, it is the file's: the other process says so
         facts, arrays = {"error": str(error) or type(error).__name__}, []

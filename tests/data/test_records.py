@@ -324,6 +324,34 @@ def test_recordings_of_c3d_begin_beyond_16_bits_where_the_trial_says():
     assert c3d_child.first_frame(content) == 65536 + 6 - 1
 
 
+@pytest.mark.parametrize("where", ["FRAMES", "LONG_FRAMES", "TRIAL"])
+def test_frames_of_c3d_beyond_16_bits_are_read(tmp_path, monkeypatch, where):
+    """The three ways of C3D's manual to write their number, here with two bits instead of 16: 5 frames are 3 and 2."""
+    ezc3d, path = pytest.importorskip("ezc3d", reason="needs the extra mocap"), tmp_path / "x.c3d"
+    points = write_c3d(path)
+    content = ezc3d.c3d(str(path))
+    for group, name, value in (("POINT", "LONG_FRAMES", [5.0]), ("TRIAL", "ACTUAL_END_FIELD", [1, 1])):
+        if where in (group, name):
+            content.add_parameter(group, name, value)
+    content.write(str(path))
+    data = bytearray(path.read_bytes())
+    place, start = c3d_child.FRAMES.search(data), 512 * (data[16] - 1)
+    end = place.end()
+    if where == "FRAMES":  # a real number in place of the integer: two bytes more
+        data[place.start(1)], data[place.start(1) - 2] = c3d_child.REAL, data[place.start(1) - 2] + 2
+        data[end : end + 2] = np.array(5.0, "<f4").tobytes()
+        del data[start : start + 2]
+    else:
+        data[end : end + 2] = (3).to_bytes(2, "little")
+    path.write_bytes(data)
+    monkeypatch.setattr(c3d_child, "WORDS", 4)
+    found = list(c3d_child.contents(ezc3d, str(path), "points"))
+    assert found[0][1] == 5
+    pieces = [content["data"]["points"] for content, _ in found]
+    np.testing.assert_array_equal(np.concatenate(pieces, axis=-1)[:3], np.float32(points[:3]))
+    assert [piece.shape[2] for piece in pieces] == [3, 2]
+
+
 @pytest.mark.parametrize(("form", "expected"), [("SIGNED", [27, -5, -100]), ("UNSIGNED", [20 - 65529, -5, -100])])
 def test_offsets_of_channels_have_the_sign_that_the_file_says(tmp_path, form, expected):
     """(number - OFFSET) SCALE GEN_SCALE, as C3D's manual has it, of 16 bits; ezc3d 1.7 subtracts the sizes."""
