@@ -10,29 +10,14 @@ a whole program; it repeats until every program is solved. NumPy runs the same s
 leading axes, and read the buffers that their parameters are named after. Sums over variables are (..., 1, w).
 """
 
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from myoquat import kernels
 from myoquat.analysis.recruitment.convex import cones
-from myoquat.analysis.recruitment.convex.columns import (
-    BestPoint,
-    Columns,
-    LinearizedConditions,
-    PrimalDualState,
-    ProgramConstants,
-    ProgramSums,
-    Shape,
-    VariableChange,
-    VariableConstants,
-    from_columns,
-    matrix_rows,
-    over_groups,
-    to_columns,
-    width,
-)
+from myoquat.analysis.recruitment.convex.columns import Columns, Shape, VariableTables, matrix_rows
 from myoquat.analysis.recruitment.convex.program import Programs, Status
 from myoquat.analysis.recruitment.tolerances import PROGRAM_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE
 from myoquat.core.records import dataclass
@@ -54,8 +39,6 @@ __all__ = [
     "solved_side_by_side",
 ]
 
-program_of, sums_of = partial(from_columns, ProgramConstants), partial(from_columns, ProgramSums)
-
 ACCEPTABLE_FACTOR = 100.0  # times both tolerances: accepted where rounding errors end progress
 MAX_STALLED_STEPS = 15  # neither the distance from a solution nor the mean product falls in them
 MAX_STALLED_STEPS_IF_ACCEPTABLE = 4  # the distance alone does not fall in them and is within ACCEPTABLE_FACTOR
@@ -65,24 +48,13 @@ MAX_RISE_OVER_MODEL = 0.5  # rise of the objective above its tangent along a ste
 UNKNOWN_DISTANCE = 1e299  # distance of a point from a solution where it is not finite
 
 
-class Record(NamedTuple):
-    """What is known of a program (...) in an iteration.
-
-    merit, best_bound  distance from a solution, and bound, of the best point
-    least              mean product so far
-    since, waited      steps since the best point, and since it or the mean product fell
-    status
-    steps, number      up to the end, and up to this one
-    """
-
-    merit: Any
-    least: Any
-    since: Any
-    waited: Any
-    status: Any
-    steps: Any
-    number: Any
-    best_bound: Any
+# What is known of a program in an iteration, () each: the distance from a solution of the best point and its bound, the
+# least mean product so far, steps since the best point and since it or the mean product fell, the status, and steps up
+# to the end and up to this one.
+KNOWN = {
+    "merit": 10 * UNKNOWN_DISTANCE, "best_bound": 0.0, "lowest_mu": UNKNOWN_DISTANCE, "since": 0.0, "waited": 0.0,
+    "status": float(Status.UNSOLVED), "steps": 0.0, "number": 0.0,
+}  # fmt: skip
 
 
 class Conditions:
@@ -91,24 +63,20 @@ class Conditions:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
 
-    def opened(self, target: Array, begun: Array, bounds: Array, max_weight: Array, by: Array) -> dict[str, Array]:
-        """The initial records of a program: multipliers, s, `about`, and the counters. `begun` (..., 1, r) is B x at
-        the start; s of each cone gets its length."""
+    def opened(self, target: Array, begun: Array, max_weight: Array) -> dict[str, Array]:
+        """Multipliers, s, and what is `KNOWN` of a program at first. `begun` (..., 1, r) is B x at the start; s of each
+        cone gets its length."""
         zero, cone = 0.0 * max_weight, self._cones(begun[..., 0, :] - target)
         unit = cones.identity(self.shape.d)
         s = np.maximum(np.sqrt(np.sum(cone * cone, axis=-1)), 1.0)[..., None] * unit
         z = max_weight[..., None, None] * unit + 0.0 * cone
-        number = bounds[..., 0, 0]
-        constants = ProgramConstants(number + self.shape.c, number, max_weight, SMALL_OBJECTIVE * max_weight, by)
-        record = Record(10 * UNKNOWN_DISTANCE, UNKNOWN_DISTANCE, 0.0, 0.0, float(Status.UNSOLVED), 0.0, 0.0, 0.0)
         return {
             "running": 1.0 + zero,
             "mu": 1.0 + zero,
-            "record": zero[..., None] + np.array(record),
+            **{name: zero + value for name, value in KNOWN.items()},
             "best_multipliers": 0.0 * target,
             "multipliers": np.concatenate([0.0 * target[..., : self.shape.e], self._flat(z)], axis=-1),
             "s": self._flat(s),
-            "about": to_columns(constants),
         }
 
     def framed(self, multipliers: Array, s: Array) -> dict[str, Array]:
@@ -116,48 +84,54 @@ class Conditions:
         scale = cones.scaling(self._split(s), self._cones(multipliers))
         return {"scales": np.concatenate([scale.V, scale.values[..., None]], axis=-1)}
 
-    def measured(self, values: Array, balance: Array, target: Array, multipliers: Array, s: Array, about: Array
+    def measured(self, values: Array, complementarity: Array, objective: Array, least: Array, most: Array, size: Array,
+                 bounds: Array, target: Array, multipliers: Array, s: Array, max_weight: Array
                  ) -> dict[str, Array]:  # fmt: skip
         """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
         prove that there is none. The mean product mu; and the rows (..., r), B x - target."""
-        products, _, objective, least, most, size = sums_of(balance[..., 0, :])
+        objective, least, most = objective[..., 0, 0], least[..., 0, 0], most[..., 0, 0]
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target
         fixed = np.sum(terms, axis=-1)
-        gap = np.abs(objective - fixed - least) / np.maximum(objective, program_of(about).small) / PROGRAM_GAP
-        size = size + np.sum(np.abs(terms), axis=-1)
+        gap = np.abs(objective - fixed - least) / np.maximum(objective, SMALL_OBJECTIVE * max_weight) / PROGRAM_GAP
+        size = size[..., 0, 0] + np.sum(np.abs(terms), axis=-1)
         proof = (fixed - most) / np.where(size > 0, size, 1.0)
         greatest = np.max(np.abs(rows[..., e:]), axis=-1, initial=1.0)[..., None]
         lacks = [np.abs(rows[..., :e]) / np.maximum(np.abs(target[..., :e]), 1.0), np.abs(rows[..., e:] - s) / greatest]
         off = np.maximum(gap, np.max(np.concatenate(lacks, axis=-1), axis=-1) / PROGRAM_RESIDUAL)
-        products = products + np.sum(s * multipliers[..., e:], axis=-1)
+        products = complementarity[..., 0, 0] + np.sum(s * multipliers[..., e:], axis=-1)
         return {
             "off": np.where(off < UNKNOWN_DISTANCE, off, UNKNOWN_DISTANCE),
             "refuted": np.where(proof > MIN_INFEASIBILITY_PROOF, 1.0, 0.0),
-            "bound": fixed + least,
-            "mu_here": products / np.maximum(program_of(about).products, 1.0),
+            "proved": fixed + least,
+            "mu_here": products / np.maximum(self._count(bounds), 1.0),
             "residual": rows,
         }
 
-    def recorded(self, off: Array, refuted: Array, running: Array, bound: Array, mu_here: Array, multipliers: Array,
-                 record: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
+    @staticmethod
+    def recorded(off: Array, refuted: Array, running: Array, proved: Array, mu_here: Array, multipliers: Array,
+                 merit: Array, best_bound: Array, lowest_mu: Array, since: Array, waited: Array, status: Array,
+                 steps: Array, number: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
         """The best point of a program so far, and whether the iteration continues."""
-        merit, least, since, waited, status, steps, number, best_bound = from_columns(Record, record)
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         merit = np.where(better > 0, off, merit)
         since = np.where(better > 0, 0.0, since + 1)
-        waited = np.where((better > 0) | (mu_here < least), 0.0, waited + 1)
+        waited = np.where((better > 0) | (mu_here < lowest_mu), 0.0, waited + 1)
         not_stalled = (waited < MAX_STALLED_STEPS) & (
             (since < MAX_STALLED_STEPS_IF_ACCEPTABLE) | (merit > ACCEPTABLE_FACTOR)
         )
         go = (off > 1) & (off < UNKNOWN_DISTANCE) & not_stalled & (refuted < 1)
-        status = np.where(running * refuted > 0, float(Status.INFEASIBLE), status)
-        steps, best_bound = np.where(running > 0, number, steps), np.where(better > 0, bound, best_bound)
-        after = Record(merit, np.minimum(mu_here, least), since, waited, status, steps, number + 1, best_bound)
         return {
             "better": better,
             "running_next": running * np.where(go, 1.0, 0.0),
-            "record_next": to_columns(after),
+            "merit_next": merit,
+            "best_bound_next": np.where(better > 0, proved, best_bound),
+            "lowest_mu_next": np.minimum(mu_here, lowest_mu),
+            "since_next": since,
+            "waited_next": waited,
+            "status_next": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
+            "steps_next": np.where(running > 0, number, steps),
+            "number_next": number + 1,
             "best_multipliers_next": np.where(better[..., None] > 0, multipliers, best_multipliers),
         }
 
@@ -177,17 +151,18 @@ class Conditions:
         share, ds, dz = self._step(shrink, shift, turned, residual, multipliers, s, scales, 1.0)
         return {"reach": share, "ds_tried": ds, "dz_tried": dz}
 
-    def targeted(self, reach: Array, ds_tried: Array, dz_tried: Array, ahead: Array, balance: Array, about: Array,
-                 mu_here: Array, multipliers: Array, s: Array) -> dict[str, Array]:  # fmt: skip
+    def targeted(self, reach: Array, ds_tried: Array, dz_tried: Array, ahead: Array, complementarity: Array,
+                 unbalanced: Array, bounds: Array, by: Array, mu_here: Array, multipliers: Array, s: Array
+                 ) -> dict[str, Array]:  # fmt: skip
         """The target product of the corrector step."""
-        to, sums, part = program_of(about), sums_of(balance[..., 0, :]), reach[..., None, None]
-        products = sums.products + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
+        number, part = self._count(bounds), reach[..., None, None]
+        products = complementarity[..., 0, 0] + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
         after = (self._split(s) + part * ds_tried) * (self._cones(multipliers) + part * dz_tried)
         products = products + np.sum(self._flat(after), axis=-1)
-        count = np.maximum(to.products, 1.0)
-        mu = np.where(to.products > 0, mu_here, 1.0)  # programs without bounds have no products
+        count = np.maximum(number, 1.0)
+        mu = np.where(number > 0, mu_here, 1.0)  # programs without bounds have no products
         sigma = np.clip(products / count / mu, 0.0, 1.0) ** 3
-        return {"aim": np.maximum(sigma * mu_here, to.balance * sums.unbalanced / count)}
+        return {"aim": np.maximum(sigma * mu_here, by * unbalanced[..., 0, 0] / count)}
 
     def corrected(self, factors: Array, aim: Array, ds_tried: Array, dz_tried: Array, corrected: Array, per_aim: Array,
                   residual: Array, multipliers: Array, s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
@@ -206,15 +181,20 @@ class Conditions:
         change = np.concatenate([second[..., : self.shape.e], self._flat(dz)], axis=-1)
         return {"share": share, "dmultipliers": change, "ds": self._flat(ds)}
 
-    def halved(self, bend: Array, about: Array, mu_here: Array, share: Array, bent: Array) -> dict[str, Array]:
+    @staticmethod
+    def halved(bend: Array, bounds: Array, mu_here: Array, share: Array, bent: Array) -> dict[str, Array]:
         """Half the step length where the objective rises far more than its curvature predicts; `bent`: where it
         does."""
         most = MAX_RISE_OVER_MODEL * share * share * bend[..., 0, 1]
-        most = most + mu_here * np.maximum(program_of(about).bounds, 1.0)
+        most = most + mu_here * np.maximum(bounds[..., 0, 0], 1.0)
         bent = bent * np.where(bend[..., 0, 0] > most, 1.0, 0.0)
         return {"share_next": np.where(bent > 0, share / 2, share), "bent_next": bent}
 
     # ---- parts -----------------------------------------------------------------------------------------------
+
+    def _count(self, bounds: Array) -> Array:
+        """(...) how many products of multipliers and distances there are."""
+        return bounds[..., 0, 0] + self.shape.c
 
     def _split(self, flat: Array) -> Array:
         """(..., c, d) of (..., cd)."""
@@ -271,7 +251,7 @@ def _factors(kept: Array, r: int) -> Factors:
 MAX_STEPS = 100
 MAX_HALVINGS = 10  # of a step along which the objective bends too much
 GROUP_SIZE = 2  # variables of one element of a table: sums are read and written once for them
-OUTPUTS = ("best", "best_multipliers", "record")
+OUTPUTS = ("best_x", "best_price", "best_multipliers", "best_bound", "merit", "status", "steps")
 
 
 @lru_cache(maxsize=16)
@@ -281,82 +261,73 @@ def interior_point_program(shape: Shape) -> Program:
     Inputs: A (e, n), G (cd, n), scale (r), target (r), b over -h, both scaled; lowers, uppers, weights, powers (n).
     Also the greatest weight (), and `by` (), the mean product that corresponds to residuals of gradients.
 
-    Outputs: best (N, 2), x and price of the best point, N the variables up to a whole number of groups. Its
-    multipliers, and the `Record`.
+    Outputs: x and price (N) of the best point, N the variables up to a whole number of groups, its multipliers, and of
+    what is `KNOWN` the rest.
     """
     n, r, cd = shape.n, shape.rows, shape.c * shape.d
     inputs = {"A": (shape.e, n), "G": (cd, n), "scale": r, "target": r, "max_weight": (), "by": (),
               **dict.fromkeys(("lowers", "uppers", "weights", "powers"), n)}  # fmt: skip
     program, columns, conditions = Program("interior_point", inputs), Columns(shape), Conditions(shape)
-    groups = np.arange(-(-n // GROUP_SIZE) * GROUP_SIZE).reshape(-1, GROUP_SIZE)
-    table = partial(over_groups, program, groups)
-    _start(program, columns, groups.size)
+    tables = VariableTables(program, n, GROUP_SIZE)
+    _start(program, columns, tables)
     program.formula(conditions.opened)
-    with program.repeat(MAX_STEPS + 1, "running", {k: f"{k}_next" for k in ("running", "record", "best_multipliers")}):
+    carried = {name: f"{name}_next" for name in ("running", *KNOWN, "best_multipliers")}
+    with program.repeat(MAX_STEPS + 1, "running", carried):
         # the distance of the point from a solution, and the conditions linearized there
         program.formula(conditions.framed)
-        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r, "balance": width(ProgramSums)}
-        table(columns.prepared, new={"way": width(LinearizedConditions)}, sums=sums)
+        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r}
+        sums |= dict.fromkeys(("complementarity", "unbalanced", "objective", "least", "most", "size"), 1)
+        conditions_of = dict.fromkeys(("stationary", "softness", "pull", "price"), ())
+        tables.over(columns.prepared, new=conditions_of, sums=sums)
         program.formula(conditions.measured)
         program.formula(conditions.recorded)
-        table(columns.noted, store=["best"])
+        tables.over(columns.noted, store=["best_x", "best_price"])
         after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}
         with program.repeat(1, "running_next", after):  # predictor, corrector, step length
             program.formula(conditions.factored)
             sums = {"ahead": 2, "corrected": r, "per_aim": r, "shift": cd}
-            table(columns.predicted, new={"products": 2}, sums=sums, least="shrink")
+            tables.over(columns.predicted, new={"products": (2,)}, sums=sums, least="shrink")
             program.formula(conditions.tried)
             program.formula(conditions.targeted)
             program.formula(conditions.corrected)
-            table(columns.aimed, new={"change": width(VariableChange)}, sums={"shift_again": cd}, least="shrink_again")
+            step = {"dx": (), "dbound": (2,)}
+            tables.over(columns.aimed, new=step, sums={"shift_again": cd}, least="shrink_again")
             program.formula(conditions.shared)
             if shape.power not in (1.0, 2.0):  # squares never rise too far above their tangents
                 program.formula(lambda running_next: {"bent": running_next})
                 with program.repeat(MAX_HALVINGS, "bent", {"share": "share_next", "bent": "bent_next"}):
-                    table(columns.bent, sums={"bend": 2})
+                    tables.over(columns.bent, sums={"bend": 2})
                     program.formula(conditions.halved)
-            table(columns.moved, store=["state"])
+            tables.over(columns.moved, store=["x", "distance", "bound"])
             program.formula(_after)
     return program
 
 
-def _start(program: Program, columns: Columns, count: int) -> None:
-    """The buffers of the variables, up to `count` of them."""
-    shape, gather = columns.shape, {}
-    n = shape.n
-    each, over = np.arange(n), np.arange(n, count)  # variables that are there to fill the last group
+def _start(program: Program, columns: Columns, tables: VariableTables) -> None:
+    """The buffers of the variables, and of those that fill the last group."""
+    shape, gather, n = columns.shape, {}, columns.shape.n
+    each, over = np.arange(n), np.arange(n, tables.count)
     for name, rows in (("A", shape.e), ("G", shape.c * shape.d)):
         program.view(f"{name}_entries", name, (rows * n,))
         gather[name.lower()] = (f"{name}_entries", each[:, None] + n * np.arange(rows))
     gather |= {key: (f"{key}s", each) for key in ("lower", "upper", "weight", "power")}
-    fixed = width(VariableConstants, shape.power is None)
-    widths = {"columns": shape.rows, "fixed": fixed, "state": width(PrimalDualState)}
-    sums = {"bounds": 1, "begun": shape.rows}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("weight", "low", "high", "root", "power", "x"), ())
+    shapes |= {"columns": (shape.rows,), **dict.fromkeys(("has", "distance", "bound"), (2,))}
+    best, sums = dict.fromkeys(("best_x", "best_price"), (tables.count,)), {"bounds": 1, "begun": shape.rows}
     program.table(
         columns.started,
         n,
         gather=gather,
         shared=["scale", "max_weight"],
-        store={key: (key, each) for key in widths},
+        store={key: (key, each) for key in shapes},
         add={key: (key, 0 * each) for key in sums},
-        buffers={key: (count, width) for key, width in {**widths, "best": width(BestPoint)}.items()}
+        buffers={key: (tables.count, *own) for key, own in shapes.items()}
+        | best
         | {key: (1, width) for key, width in sums.items()},
     )
-    zero, one = np.zeros(()), np.ones(())
-    power = one if shape.power is None else None
-    fillers: dict[str, NamedTuple] = {
-        "state": PrimalDualState(zero, np.ones(2), np.zeros(2)),
-        "fixed": VariableConstants(zero, zero, zero, np.zeros(2), one, power),
-    }
-    for name, filler in fillers.items() if len(over) else ():
-        program.table(
-            partial(_added, to_columns(filler)), len(over), gather={"row": (name, over)},
-            store={"output0": (name, over)},
-        )  # fmt: skip
-
-
-def _added(columns: Array, row: Array) -> Array:
-    return row + columns
+    tables.names |= {*shapes, *best}
+    for name in ("distance", "root", "power") if len(over) else ():
+        program.table(lambda row: row + 1.0, len(over), gather={"row": (name, over)}, store={"output0": (name, over)})
 
 
 def _after(multipliers: Array, dmultipliers: Array, s: Array, ds: Array, share: Array) -> dict[str, Array]:
@@ -395,11 +366,12 @@ def solved_side_by_side(
         x = np.where(programs.lower == programs.upper, 0.0, np.clip(0.0, programs.lower, programs.upper))
         k = len(x)
         return Ends(x, np.zeros((k, 0)), 0 * x, programs.objective(x), np.full(k, int(Status.SOLVED)), np.zeros(k, int))
-    best, multipliers, record = _solver(shape, backend)({**_given(programs, scale), "by": np.array([balance])})
-    last = from_columns(Record, record)
-    is_near = (last.status == Status.UNSOLVED) & (last.merit <= ACCEPTABLE_FACTOR)
-    status = np.where(is_near, Status.SOLVED, last.status.astype(int))
-    return Ends(best[:, :n, 0], multipliers, best[:, :n, 1], last.best_bound, status, last.steps.astype(int))
+    given = _given(programs, scale) | {"by": np.array([balance])}
+    last = dict(zip(OUTPUTS, _solver(shape, backend)(given), strict=True))
+    is_near = (last["status"] == Status.UNSOLVED) & (last["merit"] <= ACCEPTABLE_FACTOR)
+    status = np.where(is_near, Status.SOLVED, last["status"].astype(int))
+    x, price = last["best_x"][:, :n], last["best_price"][:, :n]
+    return Ends(x, last["best_multipliers"], price, last["best_bound"], status, last["steps"].astype(int))
 
 
 # ---- parts -------------------------------------------------------------------------------------------------

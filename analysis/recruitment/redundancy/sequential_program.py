@@ -5,9 +5,14 @@ forces are replaced by their tangents. The Lagrangian, with the curvature of the
 weighted sum of squares about a point [J. Nocedal, S. J. Wright, Numerical Optimization, 2nd ed., 2006, section 18.1].
 All iterations are one program of the kernels, frames side by side in the lanes.
 
-    x (N,)       activations, then reserves, then the fill of the last group of variables
-    row (N, 5)   the columns of an `EffortTerm` of each
-    bent (N, 3)  the force, 1 for a reserve, and its two derivatives
+    x (N,)                activations, then reserves, then the fill of the last group of variables
+    bent (N, 3)           the force, 1 for a reserve, and its two derivatives
+    weights, centres (N,) in the effort, and the values that cost nothing
+    lows, highs (N,)      bounds
+    muscle (N,)           1 for a muscle
+    softness, gain (N,)   1 / (2 w) of the weighted squares, and their gains
+    bottom, top (N,)      their bounds
+    pull (N,)             from x to the middle of its square
 
 The sums of squares are solved by Newton's method on the multipliers of the equations. Given multipliers y determine the
 cheapest x variable by variable: x_i = (a_i . y) / (2 w_i) within its bounds. Here a_i is the column of A, times a gain
@@ -19,22 +24,12 @@ within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex qua
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Solutions, Status, terms
-from myoquat.analysis.recruitment.convex.columns import (
-    Shape,
-    WeightedSquares,
-    from_columns,
-    lower_triangle,
-    matrix_rows,
-    over_groups,
-    to_columns,
-    width,
-)
+from myoquat.analysis.recruitment.convex.columns import Shape, VariableTables, lower_triangle, matrix_rows
 from myoquat.analysis.recruitment.convex.interior_point import ACCEPTABLE_FACTOR, UNKNOWN_DISTANCE
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort, LawParameters
 from myoquat.analysis.recruitment.tolerances import NEWTON_GAP, PROGRAM_RESIDUAL, SMALL_OBJECTIVE, TORQUE_RESIDUAL
@@ -52,25 +47,12 @@ GROUP_SIZE = 4  # variables of one element of a table
 MAX_SLOPE_AHEAD = 0.1  # of the slope at the start of a step: the dual function may fall by this at its end
 
 
-def grouped(n: int) -> Array:
-    """(g, GROUP_SIZE) the numbers of n variables in groups, up to a whole number of them."""
-    return np.arange(-(-n // GROUP_SIZE) * GROUP_SIZE).reshape(-1, GROUP_SIZE)
-
-
-def fixed_row(gain: Array, lower: Array, upper: Array, weight: Array) -> Array:
-    """(..., 5) the columns of `Squares` of variables. With equal bounds one stays at zero."""
-    kept = np.where(lower < upper, 1.0, 0.0)
-    low, high = np.where(kept > 0, lower, 0.0), np.where(kept > 0, upper, 0.0)
-    return to_columns(WeightedSquares(0.5 / weight, low, high, weight, gain * kept))
-
-
-def newton_stages(program: Program, shape: Shape) -> None:
+def newton_stages(program: Program, tables: VariableTables, e: int) -> None:
     """Add the stages of Newton's method to a program; they give the buffers `multipliers` (e) and `status` ().
 
-    They read the buffers `columns` (N, e), `fixed` (N, 5), `target` and `start` (e), and `going` (). The last is zero
-    where there is nothing to solve. UNSOLVED may mean that there is no solution.
+    They read the buffers `columns` (N, e), those of the squares, `target` and `start` (e), and `going` (). The last is
+    zero where there is nothing to solve. UNSOLVED may mean that there is no solution.
     """
-    e, table = shape.e, partial(over_groups, program, grouped(shape.n))
 
     def turned(matrix: Array, residual: Array, running_next: Array) -> dict[str, Array]:
         """How the multipliers are to change."""
@@ -89,14 +71,14 @@ def newton_stages(program: Program, shape: Shape) -> None:
     program.formula(_opened)
     with program.repeat(MAX_STEPS, "running", {name: f"{name}_next" for name in ("running", "status", "before")}):
         # the equations at the multipliers; where they are not met, Newton's direction as far as the dual function rises
-        table(_values, sums={"values": e})
+        tables.over(_values, sums={"values": e})
         program.formula(_dual_judged)
         with program.repeat(1, "running_next", {"multipliers": "multipliers_next"}):
-            table(_bent, sums={"matrix": e * (e + 1) // 2})
+            tables.over(_bent, sums={"matrix": e * (e + 1) // 2})
             program.formula(turned)
             with program.repeat(MAX_HALVINGS, "searching", {"share": "share_next", "searching": "searching_next"}):
                 program.formula(moved, writes=["tried"])
-                table(_tried, sums={"values_tried": e})
+                tables.over(_tried, sums={"values_tried": e})
                 program.formula(_accepted)
             program.formula(moved, writes=["multipliers_next"])
 
@@ -107,15 +89,15 @@ def _opened(start: Array, going: Array) -> dict[str, Array]:
             "status": float(Status.UNSOLVED) + zero}  # fmt: skip
 
 
-def _values(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
+def _values(columns: Array, softness: Array, bottom: Array, top: Array, gain: Array, multipliers: Array
+            ) -> dict[str, Array]:  # fmt: skip
     """A x at multipliers, summed over a group of variables."""
-    _, x, _ = cheapest(columns, fixed, multipliers)
-    gain = from_columns(WeightedSquares, fixed).gain
+    x, _ = cheapest(columns, softness, bottom, top, gain, multipliers)
     return {"values": np.sum(columns * (gain * x)[..., None], axis=-2)}
 
 
-def _tried(columns: Array, fixed: Array, tried: Array) -> dict[str, Array]:
-    return {"values_tried": _values(columns, fixed, tried)["values"]}
+def _tried(columns: Array, softness: Array, bottom: Array, top: Array, gain: Array, tried: Array) -> dict[str, Array]:
+    return {"values_tried": _values(columns, softness, bottom, top, gain, tried)["values"]}
 
 
 def _dual_judged(values: Array, target: Array, running: Array, status: Array, before: Array) -> dict[str, Array]:
@@ -131,19 +113,18 @@ def _dual_judged(values: Array, target: Array, running: Array, status: Array, be
     }
 
 
-def _bent(columns: Array, fixed: Array, multipliers: Array) -> dict[str, Array]:
+def _bent(columns: Array, softness: Array, bottom: Array, top: Array, gain: Array, multipliers: Array
+          ) -> dict[str, Array]:  # fmt: skip
     """The lower triangle of A D^-1 A^T, D^-1 zero at bounds, summed over a group of variables."""
-    inside = cheapest(columns, fixed, multipliers)[2]
-    own = from_columns(WeightedSquares, fixed)
-    return {"matrix": lower_triangle(columns, own.softness * inside * own.gain * own.gain)}
+    _, inside = cheapest(columns, softness, bottom, top, gain, multipliers)
+    return {"matrix": lower_triangle(columns, softness * inside * gain * gain)}
 
 
-def cheapest(columns: Array, fixed: Array, multipliers: Array) -> tuple[Array, Array, Array]:
-    """Price, x and 1 where x is not at a bound, of a group of variables (..., g)."""
-    softness, low, high, _, gain = from_columns(WeightedSquares, fixed)
-    price = gain * np.sum(columns * multipliers[..., None, :], axis=-1)
-    free = softness * price
-    return price, np.minimum(np.maximum(free, low), high), np.where((free >= low) & (free <= high), 1.0, 0.0)
+def cheapest(columns: Array, softness: Array, bottom: Array, top: Array, gain: Array, multipliers: Array
+             ) -> tuple[Array, Array]:  # fmt: skip
+    """x, and 1 where x is not at a bound, of a group of variables (..., g)."""
+    free = softness * (gain * np.sum(columns * multipliers[..., None, :], axis=-1))
+    return np.minimum(np.maximum(free, bottom), top), np.where((free >= bottom) & (free <= top), 1.0, 0.0)
 
 
 def _accepted(values_tried: Array, target: Array, change: Array, slope: Array, share: Array, searching: Array
@@ -160,27 +141,8 @@ MAX_ITERATIONS = 60
 MIN_CURVATURE = 0.05  # of the effort's curvature: least curvature of the Lagrangian in an activation
 MIN_CURVATURE_ACTIVATION = 0.005  # activation or reserve at which the curvature of a power above 2 is taken
 EFFORT_INPUTS = ("weight", "centre", "low", "high")
-OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "record")
-
-
-class Record(NamedTuple):
-    """The step (...) of the last iteration and the next one that is expected, whether the end is reached, and how many
-    there were."""
-
-    last: Array
-    ahead: Array
-    done: Array
-    iterations: Array
-
-
-class EffortTerm(NamedTuple):
-    """Variables (...) in the effort: weight, the value that costs nothing, bounds, and 1 for a muscle."""
-
-    weight: Array
-    centre: Array
-    low: Array
-    high: Array
-    muscle: Array
+EFFORT_TERMS = ("weights", "centres", "lows", "highs", "muscle")
+OUTPUTS = ("x", "price", "bent", "lack", "objective", "floor", "done", "iterations")
 
 
 def sequential_iterations(
@@ -217,20 +179,20 @@ class _Iterations:
     """
 
     def __init__(self, shape: Shape, m: int, size: int, laws: LawParameters) -> None:
-        self.shape, self.m, self.laws, self.groups = shape, m, laws, grouped(shape.n)
+        self.shape, self.m, self.laws = shape, m, laws
         e, n = shape.e, shape.n
         inputs: dict[str, Any] = {"arms": (m, e), "helps": (n - m, e), "torque": e, "enough": ()}
         inputs |= {"x_start": n, "y_start": e, "lengths": m, "speeds": m, **dict.fromkeys(EFFORT_INPUTS, n)}
         inputs |= {"p": size} if size else {}
         self.parameters = ["p"] if size else []
         self.program = Program("sequential_program", inputs)
-        self._table = partial(over_groups, self.program, self.groups)
+        self.tables = VariableTables(self.program, n, GROUP_SIZE)
         self._scaled()
         self._start()
-        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "record")}
+        carry = {name: f"{name}_next" for name in ("x", "y", "wanted", "last", "ahead", "done", "iterations")}
         with self.program.repeat(MAX_ITERATIONS, "wanted", carry):
             self._iterate()
-        self._table(self._proved, sums={"objective_sum": 1, "floor_sum": 1})
+        self.tables.over(self._proved, sums={"objective_sum": 1, "floor_sum": 1})
         self.program.formula(_certified)
 
     def _scaled(self) -> None:
@@ -238,7 +200,7 @@ class _Iterations:
         program, (e, n), m = self.program, (self.shape.e, self.shape.n), self.m
         parts = [(name, np.arange(len(rows)), rows) for name, rows in
                  (("arms", np.arange(m)), ("helps", np.arange(m, n))) if len(rows)]  # fmt: skip
-        program.zeros({"squares": (1, e), "columns": (self.groups.size, e)})
+        program.zeros({"squares": (1, e), "columns": (self.tables.count, e)})
         for name, each, _ in parts:
             program.table(lambda row: row * row, len(each), gather={"row": (name, each)},
                           add={"output0": ("squares", 0 * each)})  # fmt: skip
@@ -248,62 +210,73 @@ class _Iterations:
                           store={"output0": ("columns", rows)})  # fmt: skip
 
     def _start(self) -> None:
-        program, extra = self.program, self.groups.size - self.shape.n
+        """The effort's terms with those that fill the last group, where the iteration starts, and what is known of it:
+        the step of the last iteration and the next one that is expected, whether the end is reached, and how many
+        there were."""
+        program, tables, extra = self.program, self.tables, self.tables.count - self.shape.n
 
-        def rows(*given: Array) -> dict[str, Array]:
-            filled = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
-                      for v, w in zip(given, (1.0, 0.0, 0.0, 0.0), strict=True)]  # fmt: skip
-            muscle = filled[0] * 0.0 + np.where(np.arange(self.groups.size) < self.m, 1.0, 0.0)
-            return {"row": to_columns(EffortTerm(*[*filled, muscle]))}
+        def filled(*given: Array) -> dict[str, Array]:
+            found = [np.concatenate([v, (w + 0.0 * v[..., :1]) * np.ones(extra)], axis=-1)
+                     for v, w in zip(given, (1.0, 0.0, 0.0, 0.0), strict=True)]  # fmt: skip
+            muscle = found[0] * 0.0 + np.where(np.arange(tables.count) < self.m, 1.0, 0.0)
+            return dict(zip(EFFORT_TERMS, [*found, muscle], strict=True))
 
         def begun(x_start: Array, y_start: Array, low: Array, high: Array, scale: Array) -> dict[str, Array]:
-            x, zero = np.minimum(np.maximum(x_start, low), high)[..., None], 0.0 * x_start[..., 0]
-            return {"x": np.concatenate([x, 0.0 * x[..., :1, :] * np.ones((extra, 1))], axis=-2), "y": y_start / scale,
-                    "wanted": 1.0 + zero, "record": to_columns(Record(zero, 1.0 + zero, zero, zero))}  # fmt: skip
+            x, zero = np.minimum(np.maximum(x_start, low), high), 0.0 * x_start[..., 0]
+            known = {"last": zero, "ahead": 1.0 + zero, "done": zero, "iterations": zero}
+            return {"x": np.concatenate([x, 0.0 * x[..., :1] * np.ones(extra)], axis=-1), "y": y_start / scale,
+                    "wanted": 1.0 + zero, **known}  # fmt: skip
 
-        program.formula(rows, list(EFFORT_INPUTS))
+        program.formula(filled, list(EFFORT_INPUTS))
         program.formula(begun)
+        tables.names |= {"columns", "x", "bent", *EFFORT_TERMS}
 
     def _iterate(self) -> None:
         program, e = self.program, self.shape.e
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
-        new = {"fixed": width(WeightedSquares), "pull": 1}
-        self._table(self._around, new=new, sums={"given": e, "pulled": e})
+        new = dict.fromkeys(("softness", "bottom", "top", "gain", "pull"), ())
+        self.tables.over(self._around, new=new, sums={"given": e, "pulled": e})
         program.formula(_judged)
-        newton_stages(program, self.shape)
-        self._table(_gone, new={"moved": 1}, least="farthest")
+        newton_stages(program, self.tables, e)
+        self.tables.over(_gone, new={"moved": ()}, least="farthest")
         program.formula(_kept)
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
-        F = self.laws.tensions(lengths, speeds, x[..., : self.m, 0], np.zeros(0) if p is None else p)
-        rest = x[..., self.m :, 0]
+        F = self.laws.tensions(lengths, speeds, x[..., : self.m], np.zeros(0) if p is None else p)
+        rest = x[..., self.m :]
         own = np.stack([rest, 1.0 + 0.0 * rest, 0.0 * rest], axis=-1)
         return {"bent": np.concatenate([F, own], axis=-2)}
 
-    def _around(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
-        """The squares about x: `fixed`, and how far it is from x to their middle; A F, and A times that."""
+    def _around(self, columns: Array, weights: Array, centres: Array, lows: Array, highs: Array, bent: Array, x: Array,
+                y: Array) -> dict[str, Array]:  # fmt: skip
+        """The squares about x, and how far it is from x to their middle; A F, and A times that. With equal bounds x
+        stays."""
         power, (F, slope, bend) = float(self.shape.power or 2.0), (bent[..., k] for k in range(3))
-        w, centre, low, high, _ = from_columns(EffortTerm, row)
-        away = x[..., 0] - centre
+        away = x - centres
         price = np.sum(columns * y[..., None, :], axis=-1)
-        own = terms.curvature(w, power, _size(w, power, slope * price, away))
+        own = terms.curvature(weights, power, _size(weights, power, slope * price, away))
         H = np.maximum(own - bend * price, MIN_CURVATURE * own)
-        pull = np.where(low < high, terms.slope(w, power, away) / H, 0.0)
+        pull = np.where(lows < highs, terms.slope(weights, power, away) / H, 0.0)
+        bottom, top = lows - x + pull, highs - x + pull
+        kept = np.where(bottom < top, 1.0, 0.0)
         return {
-            "fixed": fixed_row(slope, low - x[..., 0] + pull, high - x[..., 0] + pull, H / 2),
-            "pull": pull[..., None],
+            "softness": 0.5 / (H / 2),
+            "bottom": np.where(kept > 0, bottom, 0.0),
+            "top": np.where(kept > 0, top, 0.0),
+            "gain": slope * kept,
+            "pull": pull,
             "given": np.sum(columns * F[..., None], axis=-2),
             "pulled": np.sum(columns * (slope * pull)[..., None], axis=-2),
         }
 
-    def _proved(self, columns: Array, row: Array, bent: Array, x: Array, y: Array) -> dict[str, Array]:
+    def _proved(self, columns: Array, weights: Array, centres: Array, lows: Array, highs: Array, bent: Array, x: Array,
+                y: Array) -> dict[str, Array]:  # fmt: skip
         """The effort, and what the multipliers prove that it is not below, but for what the forces miss."""
-        power, (w, centre, low, high, _) = float(self.shape.power or 2.0), from_columns(EffortTerm, row)
-        away = x[..., 0] - centre
-        low, high = terms.reach(away, low - centre, high - centre)
+        power, away = float(self.shape.power or 2.0), x - centres
+        low, high = terms.reach(away, lows - centres, highs - centres)
         price = bent[..., 1] * np.sum(columns * y[..., None, :], axis=-1)
-        bound = price * away + terms.least(w, power, price, low, high)
-        sums = [np.sum(v, axis=-1)[..., None] for v in (terms.cost(w, power, away), bound)]
+        bound = price * away + terms.least(weights, power, price, low, high)
+        sums = [np.sum(v, axis=-1)[..., None] for v in (terms.cost(weights, power, away), bound)]
         return {"objective_sum": sums[0], "floor_sum": sums[1]}
 
 
@@ -317,43 +290,40 @@ def _size(w: Array, p: float, price: Array, away: Array) -> Array:
 
 
 def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, wanted: Array,
-            record: Array) -> dict[str, Array]:  # fmt: skip
+            ahead: Array, done: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
     """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
-    last, ahead, done, iterations = from_columns(Record, record)
     off = given[..., 0, :] - scale * torque
     lack = off / scale
     goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STEP_TOLERANCE) & (iterations < MAX_ITERATIONS - 1))
     going = wanted * np.where(goes, 1.0, 0.0)
-    judged = Record(last, ahead, np.maximum(done, wanted - going), iterations + going)
     return {"lack": lack, "off": off, "target": pulled[..., 0, :] - off, "start": y, "going": going,
-            "judged": to_columns(judged)}  # fmt: skip
+            "done_next": np.maximum(done, wanted - going), "iterations_next": iterations + going}  # fmt: skip
 
 
-def _gone(columns: Array, row: Array, x: Array, fixed: Array, pull: Array, multipliers: Array
-          ) -> dict[str, Array]:  # fmt: skip
+def _gone(columns: Array, lows: Array, highs: Array, muscle: Array, x: Array, softness: Array, bottom: Array,
+          top: Array, gain: Array, pull: Array, multipliers: Array) -> dict[str, Array]:  # fmt: skip
     """x after the step, and less how far the farthest got."""
-    _, point, _ = cheapest(columns, fixed, multipliers)
-    after = np.minimum(np.maximum(x[..., 0] + (point - pull[..., 0]), row[..., 2]), row[..., 3])
-    far = -from_columns(EffortTerm, row).muscle * np.abs(after - x[..., 0])
+    point, _ = cheapest(columns, softness, bottom, top, gain, multipliers)
+    after = np.minimum(np.maximum(x + (point - pull), lows), highs)
+    far = -muscle * np.abs(after - x)
     least = far[..., 0]
     for k in range(1, far.shape[-1]):
         least = np.minimum(least, far[..., k])
-    return {"moved": after[..., None], "farthest": least}
+    return {"moved": after, "farthest": least}
 
 
 def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, x: Array, y: Array,
-          judged: Array) -> dict[str, Array]:  # fmt: skip
+          last: Array, ahead: Array) -> dict[str, Array]:  # fmt: skip
     """What the next round starts from: the step, where there was one. The length of the next step is predicted by the
     ratio of the last two."""
-    far, (last, ahead, done, iterations) = -farthest[..., 0], from_columns(Record, judged)
+    far, found = -farthest[..., 0], going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
-    found = going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
-    last, ahead = np.where(found > 0, far, last), np.where(found > 0, share * far, ahead)
     return {
-        "x_next": np.where(found[..., None, None] > 0, moved, x),
+        "x_next": np.where(found[..., None] > 0, moved, x),
         "y_next": np.where(found[..., None] > 0, multipliers, y),
         "wanted_next": found,
-        "record_next": to_columns(Record(last, ahead, done, iterations)),
+        "last_next": np.where(found > 0, far, last),
+        "ahead_next": np.where(found > 0, share * far, ahead),
     }
 
 
@@ -409,13 +379,13 @@ class SequentialProgramming:
              "weight": self.weights, "centre": self.centre, "low": self.low, "high": self.high},
             demands.laws, self.effort.power, self.backend,
         )  # fmt: skip
-        objective, bound, record = found["objective"], found["floor"], from_columns(Record, found["record"])
+        objective, bound = found["objective"], found["floor"]
         size = np.maximum(objective, SMALL_OBJECTIVE * self.weights.max(axis=-1, initial=0.0))
-        solved = (record.done > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
+        solved = (found["done"] > 0) & (np.abs(objective - bound) <= NEWTON_GAP * size)
         solved &= np.abs(found["lack"]).max(axis=-1, initial=0.0) <= self.enough
         status = np.where(solved, Status.SOLVED, Status.UNSOLVED)
-        solutions = Solutions(found["x"][:, :n, 0], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
-                              found["lack"], record.iterations.astype(int))  # fmt: skip
+        solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
+                              found["lack"], found["iterations"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]
 
 
