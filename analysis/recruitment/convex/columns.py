@@ -89,22 +89,20 @@ class Columns:
             "begun": column * x[..., None],
         }
 
-    def prepared(self, columns: Array, weight: Array, low: Array, high: Array, has: Array, root: Array, power: Array,
-                 x: Array, distance: Array, bound: Array, multipliers: Array, max_weight: Array, mu: Array,
-                 scales: Array) -> dict[str, Array]:  # fmt: skip
-        """The conditions linearized at a point, and sums over the variables.
+    def softened(self, weight: Array, root: Array, power: Array, x: Array, distance: Array, bound: Array,
+                 max_weight: Array, mu: Array) -> dict[str, Array]:  # fmt: skip
+        """One over the curvature, that of the bounds included."""
+        stiff = bound / distance
+        curvature = self._curvature(weight, self._power(power), root, x, max_weight, mu)
+        return {"softness": 1.0 / (curvature + stiff[..., 0] + stiff[..., 1])}
 
-        The sums are the lower triangle of B D^-1 B^T, the rows B x and the right side B D^-1 pull. The others measure
-        convergence: products of the bounds' multipliers and distances, residuals of gradients, the objective, its least
-        at this price, the greatest price times x, and the size of that.
-        """
+    def prepared(self, columns: Array, weight: Array, low: Array, high: Array, has: Array, power: Array, x: Array,
+                 distance: Array, bound: Array, multipliers: Array) -> dict[str, Array]:  # fmt: skip
+        """The conditions at a point, and sums over the variables: the rows B x, and the others measure convergence:
+        products of the bounds' multipliers and distances, residuals of gradients, the objective, its least at this
+        price, the greatest price times x, and the size of that."""
         p, price = self._power(power), _dot(columns, multipliers)
         stationary = terms.slope(weight, p, x) - price - bound[..., 0] + bound[..., 1]
-        stiff = bound / distance
-        curvature = self._curvature(weight, p, root, x, max_weight, mu)
-        softness = 1.0 / (curvature + stiff[..., 0] + stiff[..., 1])
-        pull = -stationary - bound[..., 0] + bound[..., 1]
-        turned = self._turned(columns, scales)
         span = np.minimum(distance[..., 0] + 1 - has[..., 0], distance[..., 1] + 1 - has[..., 1])
         low, high = terms.reach(x, np.where(has[..., 0] > 0, low, -np.inf), np.where(has[..., 1] > 0, high, np.inf))
         most = terms.most(price, low, high, has[..., 0] * has[..., 1] > 0)
@@ -118,14 +116,17 @@ class Columns:
         }
         return {
             "stationary": stationary,
-            "softness": softness,
-            "pull": pull,
+            "pull": -stationary - bound[..., 0] + bound[..., 1],
             "price": price,
-            "matrix": lower_triangle(turned, softness),
             "values": np.sum(columns * x[..., None], axis=-2),
-            "right": np.sum(turned * (softness * pull)[..., None], axis=-2),
             **{name: np.sum(part, axis=-1)[..., None] for name, part in measures.items()},
         }
+
+    def squared(self, columns: Array, softness: Array, pull: Array, scales: Array) -> dict[str, Array]:
+        """The lower triangle of B D^-1 B^T, and the right side B D^-1 pull."""
+        turned = self._turned(columns, scales)
+        right = np.sum(turned * (softness * pull)[..., None], axis=-2)
+        return {"matrix": lower_triangle(turned, softness), "right": right}
 
     def predicted(self, columns: Array, has: Array, distance: Array, bound: Array, stationary: Array, softness: Array,
                   pull: Array, turned: Array, scales: Array) -> dict[str, Array]:  # fmt: skip

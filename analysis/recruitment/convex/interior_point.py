@@ -84,11 +84,17 @@ class Conditions:
         scale = cones.scaling(self._split(s), self._cones(multipliers))
         return {"scales": np.concatenate([scale.V, scale.values[..., None]], axis=-1)}
 
-    def measured(self, values: Array, complementarity: Array, objective: Array, least: Array, most: Array, size: Array,
-                 bounds: Array, target: Array, multipliers: Array, s: Array, max_weight: Array
-                 ) -> dict[str, Array]:  # fmt: skip
+    def averaged(self, complementarity: Array, unbalanced: Array, bounds: Array, by: Array, multipliers: Array,
+                 s: Array) -> dict[str, Array]:  # fmt: skip
+        """The mean product mu (...), and what residuals of gradients count for beside it."""
+        products = complementarity[..., 0, 0] + np.sum(s * multipliers[..., self.shape.e :], axis=-1)
+        count = np.maximum(self._count(bounds), 1.0)
+        return {"mu_here": products / count, "by_gradients": by * unbalanced[..., 0, 0] / count}
+
+    def measured(self, values: Array, objective: Array, least: Array, most: Array, size: Array, target: Array,
+                 multipliers: Array, s: Array, max_weight: Array) -> dict[str, Array]:  # fmt: skip
         """`off` (...), the distance of a point from a solution over the tolerance; `refuted`, 1 where the multipliers
-        prove that there is none. The mean product mu; and the rows (..., r), B x - target."""
+        prove that there is none; and the rows (..., r), B x - target."""
         objective, least, most = objective[..., 0, 0], least[..., 0, 0], most[..., 0, 0]
         rows, e = values[..., 0, :] - target, self.shape.e
         terms = multipliers * target
@@ -99,20 +105,17 @@ class Conditions:
         greatest = np.max(np.abs(rows[..., e:]), axis=-1, initial=1.0)[..., None]
         lacks = [np.abs(rows[..., :e]) / np.maximum(np.abs(target[..., :e]), 1.0), np.abs(rows[..., e:] - s) / greatest]
         off = np.maximum(gap, np.max(np.concatenate(lacks, axis=-1), axis=-1) / PROGRAM_RESIDUAL)
-        products = complementarity[..., 0, 0] + np.sum(s * multipliers[..., e:], axis=-1)
         return {
             "off": np.where(off < UNKNOWN_DISTANCE, off, UNKNOWN_DISTANCE),
             "refuted": np.where(proof > MIN_INFEASIBILITY_PROOF, 1.0, 0.0),
             "proved": fixed + least,
-            "mu_here": products / np.maximum(self._count(bounds), 1.0),
             "residual": rows,
         }
 
     @staticmethod
-    def recorded(off: Array, refuted: Array, running: Array, proved: Array, mu_here: Array, multipliers: Array,
-                 merit: Array, best_bound: Array, lowest_mu: Array, since: Array, waited: Array, status: Array,
-                 steps: Array, number: Array, best_multipliers: Array) -> dict[str, Array]:  # fmt: skip
-        """The best point of a program so far, and whether the iteration continues."""
+    def judged(off: Array, refuted: Array, running: Array, mu_here: Array, merit: Array, lowest_mu: Array, since: Array,
+               waited: Array) -> dict[str, Array]:  # fmt: skip
+        """Whether a point is `better` than all before, and whether the iteration continues."""
         better = running * np.where((off < merit) | (refuted > 0), 1.0, 0.0)
         merit = np.where(better > 0, off, merit)
         since = np.where(better > 0, 0.0, since + 1)
@@ -125,10 +128,18 @@ class Conditions:
             "better": better,
             "running_next": running * np.where(go, 1.0, 0.0),
             "merit_next": merit,
-            "best_bound_next": np.where(better > 0, proved, best_bound),
             "lowest_mu_next": np.minimum(mu_here, lowest_mu),
             "since_next": since,
             "waited_next": waited,
+        }
+
+    @staticmethod
+    def recorded(better: Array, refuted: Array, running: Array, proved: Array, multipliers: Array, best_bound: Array,
+                 status: Array, steps: Array, number: Array, best_multipliers: Array
+                 ) -> dict[str, Array]:  # fmt: skip
+        """The best point of a program so far, and what is known of its end."""
+        return {
+            "best_bound_next": np.where(better > 0, proved, best_bound),
             "status_next": np.where(running * refuted > 0, float(Status.INFEASIBLE), status),
             "steps_next": np.where(running > 0, number, steps),
             "number_next": number + 1,
@@ -152,17 +163,16 @@ class Conditions:
         return {"reach": share, "ds_tried": ds, "dz_tried": dz}
 
     def targeted(self, reach: Array, ds_tried: Array, dz_tried: Array, ahead: Array, complementarity: Array,
-                 unbalanced: Array, bounds: Array, by: Array, mu_here: Array, multipliers: Array, s: Array
+                 bounds: Array, by_gradients: Array, mu_here: Array, multipliers: Array, s: Array
                  ) -> dict[str, Array]:  # fmt: skip
         """The target product of the corrector step."""
         number, part = self._count(bounds), reach[..., None, None]
         products = complementarity[..., 0, 0] + reach * (ahead[..., 0, 0] + reach * ahead[..., 0, 1])
         after = (self._split(s) + part * ds_tried) * (self._cones(multipliers) + part * dz_tried)
         products = products + np.sum(self._flat(after), axis=-1)
-        count = np.maximum(number, 1.0)
         mu = np.where(number > 0, mu_here, 1.0)  # programs without bounds have no products
-        sigma = np.clip(products / count / mu, 0.0, 1.0) ** 3
-        return {"aim": np.maximum(sigma * mu_here, by * unbalanced[..., 0, 0] / count)}
+        sigma = np.clip(products / np.maximum(number, 1.0) / mu, 0.0, 1.0) ** 3
+        return {"aim": np.maximum(sigma * mu_here, by_gradients)}
 
     def corrected(self, factors: Array, aim: Array, ds_tried: Array, dz_tried: Array, corrected: Array, per_aim: Array,
                   residual: Array, multipliers: Array, s: Array, scales: Array) -> dict[str, Array]:  # fmt: skip
@@ -275,11 +285,14 @@ def interior_point_program(shape: Shape) -> Program:
     with program.repeat(MAX_STEPS + 1, "running", carried):
         # the distance of the point from a solution, and the conditions linearized there
         program.formula(conditions.framed)
-        sums = {"matrix": r * (r + 1) // 2, "values": r, "right": r}
-        sums |= dict.fromkeys(("complementarity", "unbalanced", "objective", "least", "most", "size"), 1)
-        conditions_of = dict.fromkeys(("stationary", "softness", "pull", "price"), ())
-        tables.over(columns.prepared, new=conditions_of, sums=sums)
+        tables.over(columns.softened, new={"softness": ()})
+        sums = dict.fromkeys(("complementarity", "unbalanced", "objective", "least", "most", "size"), 1)
+        conditions_of = dict.fromkeys(("stationary", "pull", "price"), ())
+        tables.over(columns.prepared, new=conditions_of, sums={"values": r, **sums})
+        tables.over(columns.squared, sums={"matrix": r * (r + 1) // 2, "right": r})
+        program.formula(conditions.averaged)
         program.formula(conditions.measured)
+        program.formula(conditions.judged)
         program.formula(conditions.recorded)
         tables.over(columns.noted, store=["best_x", "best_price"])
         after = {"multipliers": "multipliers_after", "s": "s_after", "mu": "mu_here"}

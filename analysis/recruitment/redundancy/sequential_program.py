@@ -236,9 +236,12 @@ class _Iterations:
         program.formula(self._bent, ["lengths", "speeds", "x", *self.parameters])
         new = dict.fromkeys(("softness", "bottom", "top", "gain", "pull"), ())
         self.tables.over(self._around, new=new, sums={"given": e, "pulled": e})
+        program.formula(_missing)
         program.formula(_judged)
         newton_stages(program, self.tables, e)
+        self.tables.over(_pointed, new={"point": ()})
         self.tables.over(_gone, new={"moved": ()}, least="farthest")
+        program.formula(_ahead)
         program.formula(_kept)
 
     def _bent(self, lengths: Array, speeds: Array, x: Array, p: Array | None = None) -> dict[str, Array]:
@@ -289,21 +292,27 @@ def _size(w: Array, p: float, price: Array, away: Array) -> Array:
     return np.minimum(np.maximum(goal, np.maximum(np.abs(away), MIN_CURVATURE_ACTIVATION)), 1.0)
 
 
-def _judged(given: Array, pulled: Array, torque: Array, scale: Array, enough: Array, y: Array, wanted: Array,
-            ahead: Array, done: Array, iterations: Array) -> dict[str, Array]:  # fmt: skip
-    """What is missing of the torques, and whether a step is worth it: in the last round only where they are not met."""
+def _missing(given: Array, pulled: Array, torque: Array, scale: Array, y: Array) -> dict[str, Array]:
+    """What is missing of the torques, and the target of a step."""
     off = given[..., 0, :] - scale * torque
-    lack = off / scale
+    return {"lack": off / scale, "off": off, "target": pulled[..., 0, :] - off, "start": y}
+
+
+def _judged(lack: Array, enough: Array, wanted: Array, ahead: Array, done: Array, iterations: Array
+            ) -> dict[str, Array]:  # fmt: skip
+    """Whether a step is worth it: in the last round only where the torques are not met."""
     goes = (np.max(np.abs(lack), axis=-1) > enough) | ((ahead > STEP_TOLERANCE) & (iterations < MAX_ITERATIONS - 1))
     going = wanted * np.where(goes, 1.0, 0.0)
-    return {"lack": lack, "off": off, "target": pulled[..., 0, :] - off, "start": y, "going": going,
-            "done_next": np.maximum(done, wanted - going), "iterations_next": iterations + going}  # fmt: skip
+    return {"going": going, "done_next": np.maximum(done, wanted - going), "iterations_next": iterations + going}
 
 
-def _gone(columns: Array, lows: Array, highs: Array, muscle: Array, x: Array, softness: Array, bottom: Array,
-          top: Array, gain: Array, pull: Array, multipliers: Array) -> dict[str, Array]:  # fmt: skip
+def _pointed(columns: Array, softness: Array, bottom: Array, top: Array, gain: Array, multipliers: Array
+             ) -> dict[str, Array]:  # fmt: skip
+    return {"point": cheapest(columns, softness, bottom, top, gain, multipliers)[0]}
+
+
+def _gone(lows: Array, highs: Array, muscle: Array, x: Array, point: Array, pull: Array) -> dict[str, Array]:
     """x after the step, and less how far the farthest got."""
-    point, _ = cheapest(columns, softness, bottom, top, gain, multipliers)
     after = np.minimum(np.maximum(x + (point - pull), lows), highs)
     far = -muscle * np.abs(after - x)
     least = far[..., 0]
@@ -312,19 +321,21 @@ def _gone(columns: Array, lows: Array, highs: Array, muscle: Array, x: Array, so
     return {"moved": after, "farthest": least}
 
 
-def _kept(moved: Array, farthest: Array, multipliers: Array, status: Array, going: Array, x: Array, y: Array,
-          last: Array, ahead: Array) -> dict[str, Array]:  # fmt: skip
-    """What the next round starts from: the step, where there was one. The length of the next step is predicted by the
-    ratio of the last two."""
+def _ahead(farthest: Array, status: Array, going: Array, last: Array, ahead: Array) -> dict[str, Array]:
+    """The step, where there was one. The length of the next step is predicted by the ratio of the last two."""
     far, found = -farthest[..., 0], going * np.where(status == float(Status.SOLVED), 1.0, 0.0)
     share = np.where(far < last, far / np.where(last > 0, last, 1.0), 1.0)
     return {
-        "x_next": np.where(found[..., None] > 0, moved, x),
-        "y_next": np.where(found[..., None] > 0, multipliers, y),
         "wanted_next": found,
         "last_next": np.where(found > 0, far, last),
         "ahead_next": np.where(found > 0, share * far, ahead),
     }
+
+
+def _kept(moved: Array, multipliers: Array, wanted_next: Array, x: Array, y: Array) -> dict[str, Array]:
+    """What the next round starts from."""
+    found = wanted_next[..., None] > 0
+    return {"x_next": np.where(found, moved, x), "y_next": np.where(found, multipliers, y)}
 
 
 def _scale(squares: Array) -> dict[str, Array]:
