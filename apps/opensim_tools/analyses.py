@@ -35,6 +35,7 @@ from myoquat.analysis.recruitment.convex import Programs, Status, solve_programs
 from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.joint_loads import SIDES, JointLoads
 from myoquat.analysis.recruitment.moment_arms import moment_arms
+from myoquat.analysis.recruitment.redundancy.actuators import control_columns
 from myoquat.apps.opensim_tools.moving import (
     Moving,
     degree_scale,
@@ -42,7 +43,6 @@ from myoquat.apps.opensim_tools.moving import (
     note,
     state_table,
     tell_missing_times,
-    unbounded,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.arguments import indices_of
@@ -74,7 +74,7 @@ from myoquat.joints.kinematics import frame_acceleration, frame_velocity, point_
 from myoquat.joints.quaternion import quaternion_from_matrix
 from myoquat.joints.sequences import euler_from_quaternion
 from myoquat.joints.vectors import cross, matvec, vecmat
-from myoquat.muscle import actuator_forces, force_wrenches, law_forces, path_jacobian, path_lengths
+from myoquat.muscle import force_wrenches, law_forces, path_jacobian, path_lengths
 from myoquat.muscle.forces import CoordinateSpring, HuntCrossley
 from myoquat.muscle.forces.coordinates import CoordinateLimit
 from myoquat.muscle.laws import DeGrooteFregly2016, Millard2012
@@ -532,10 +532,7 @@ def _strengths(model: Model, motion: Motion, pulling: Sequence[int], physiology:
         gain = np.array([law.max_isometric_force if isinstance(law, HillLaw) else gain[0, k]
                          for k, law in enumerate(of_law)]) + np.zeros(gain.shape)  # fmt: skip
     at_rest[:, list(pulling)] = 0.0
-    count = len(model.control_names)
-    columns = [actuator_forces(unbounded(model), motion.q, motion.u, np.broadcast_to(row, (len(lengths), count)))
-               for row in np.eye(count)]  # fmt: skip
-    return gain, at_rest, np.stack(columns, axis=-1) if columns else np.zeros((*motion.u.shape, 0))
+    return gain, at_rest, control_columns(model, motion.q)
 
 
 def _active(law: ForceLaw | None) -> ForceLaw | None:

@@ -11,6 +11,7 @@ import numpy as np
 from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment.forward import computed_muscle_control
 from myoquat.analysis.recruitment.redundancy import ReserveActuator
+from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
     Moving,
@@ -28,7 +29,6 @@ from myoquat.apps.opensim_tools.moving import (
     start_activation,
     state_table,
     tell_missing_times,
-    unbounded,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of

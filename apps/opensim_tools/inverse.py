@@ -16,6 +16,7 @@ from myoquat.analysis.motion.problem import Sensor
 from myoquat.analysis.motion.scaling import Measurement, mean_pose, moved_markers, scale_factors
 from myoquat.analysis.motion.sensors import calibrate_orientations
 from myoquat.analysis.motion.smoothing import smooth_angles
+from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.apps.opensim_tools.moving import (
     cut_motion,
     fibers_at_rest,
@@ -27,7 +28,6 @@ from myoquat.apps.opensim_tools.moving import (
     state_columns,
     tell_missing_times,
     tell_undriven,
-    unbounded,
     warn_of_missing_times,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs

@@ -14,6 +14,7 @@ from myoquat.analysis.motion.prescribed import prescribed_controls
 from myoquat.analysis.motion.smoothing import natural_spline, smooth_angles
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy import consistent_motion
+from myoquat.analysis.recruitment.redundancy.actuators import unbounded
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import scipy
@@ -67,7 +68,6 @@ __all__ = [
     "state_table",
     "tell_missing_times",
     "tell_undriven",
-    "unbounded",
     "warn_of_missing_times",
     "with_speeds",
 ]
@@ -316,12 +316,6 @@ class Moving:
 def result_file(setup: Any, ending: str) -> Path:
     """A file of a setup's results; ModelError for a name that no file can have."""
     return setup.results / file_name(f"{setup.name}_{ending}")
-
-
-def unbounded(model: Model) -> Model:
-    """The model whose actuators take any control."""
-    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
-    return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
 
 
 def assembled_motion(model: Model, motion: Motion, path: Path) -> Motion:

@@ -8,6 +8,7 @@ from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.motion.smoothing import natural_spline
 from myoquat.analysis.recruitment import ConsistentMotion, ResidualOptions, dynamically_consistent
 from myoquat.analysis.recruitment.free import free_velocities
+from myoquat.analysis.recruitment.redundancy.actuators import control_columns, unbounded
 from myoquat.apps.opensim_tools.analyses import analyse
 from myoquat.apps.opensim_tools.moving import (
     Moving,
@@ -20,7 +21,6 @@ from myoquat.apps.opensim_tools.moving import (
     note_tracking,
     result_file,
     tell_missing_times,
-    unbounded,
 )
 from myoquat.apps.opensim_tools.outputs import Outputs
 from myoquat.apps.report import summary_of
@@ -31,7 +31,6 @@ from myoquat.data.motions import Forces, Motion
 from myoquat.data.setups import RraSetup
 from myoquat.data.tables import labelled
 from myoquat.joints.errors import ModelError
-from myoquat.muscle import acting_torques
 from myoquat.muscle.model import Model
 
 __all__ = ["run_rra"]
@@ -104,15 +103,10 @@ def _weights(setup: RraSetup, model: Model, motion: Motion) -> dict[str, float]:
 
 def _controls(model: Model, found: ConsistentMotion, loads: Forces | None) -> Array:
     """(t, k) the controls of actuators that give the motion."""
-    motion, count = found.motion, len(model.control_names)
-    assert motion.u is not None
+    motion = found.motion
     torque = inverse_dynamics_of_motion(found.model, motion, loads).torque
-    tried = [np.zeros(count), *np.eye(count)]  # none, and a unit of each
-    moment = [acting_torques(model, motion.q, motion.u, motion.time, controls=np.tile(row, (len(torque), 1)))
-              for row in tried]  # fmt: skip
     names, C = free_velocities(found.model, motion.q, motion.time)
-    columns = np.stack(moment, axis=-1)[..., 1:] - moment[0][..., None]
-    A, b = np.einsum("tij,tik->tjk", C, columns), np.einsum("tij,ti->tj", C, torque - moment[0])
+    A, b = np.einsum("tij,tik->tjk", C, control_columns(model, motion.q)), np.einsum("tij,ti->tj", C, torque)
     controls: Array = np.einsum("tkj,tj->tk", np.linalg.pinv(A), b)
     missing = np.abs(np.einsum("tjk,tk->tj", A, controls) - b).max(axis=0, initial=0.0)
     rows = np.flatnonzero(missing > MAX_UNACTUATED * np.abs(b).max(initial=0.0))

@@ -14,7 +14,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -23,16 +22,15 @@ from myoquat.analysis.control.points import Point, interpolated_pose, interpolat
 from myoquat.analysis.motion import inverse_dynamics_of_motion
 from myoquat.analysis.recruitment import consistent_motion
 from myoquat.analysis.recruitment.free import check_recorded, free_velocities
+from myoquat.analysis.recruitment.redundancy.actuators import control_columns
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_locked
 from myoquat.core.typing import Array
 from myoquat.data.motions import Forces, Motion
 from myoquat.dynamics.inverse import inverse
 from myoquat.joints.errors import ModelError
-from myoquat.joints.evaluation import kernel_for
 from myoquat.joints.vectors import joined, matvec, vecmat, vector
-from myoquat.kernels import Kernel, compile
 from myoquat.muscle import path_jacobian, path_lengths
-from myoquat.muscle.acting import Instant, torques
+from myoquat.muscle.acting import torques
 from myoquat.muscle.model import Model
 from myoquat.muscle.segments.path_segments import paths_at
 from myoquat.muscle.states import forces_of_laws, residuals_of_laws
@@ -71,28 +69,11 @@ class PrescribedPlant(MuscledPlant):
 
     def _check_linear(self) -> None:
         """ModelError where the force of an actuator is not an affine function of its control."""
-        once, twice = (self._of_actuators(self.motion.q[:1], c)[0] for c in (LINEARITY_CONTROL, 2 * LINEARITY_CONTROL))
+        first = self.motion.q[:1]
+        once, twice = (control_columns(self.model, first, share * LINEARITY_CONTROL)[0].T for share in (1, 2))
         for name, one, two in zip(self.actuator_names, once, twice, strict=True):
             if not np.allclose(2 * one, two):
                 raise ModelError(f"the force of {name!r} is not proportional to its control")
-
-    def _of_actuators(self, q: Array, control: float) -> Array:
-        """(t, k, nu) generalized forces of each actuator at a control."""
-        k, nq, nu = len(self.actuator_names), self.model.system.nq, self.model.system.nu
-        if not k:
-            return np.zeros((len(q), 0, nu))
-
-        def formula(q: Array, control: Array) -> Array:
-            at = Instant(q, np.zeros(nu), passive=False)
-            none, *rows = (torques(self.model, replace(at, controls=control * c)) for c in np.eye(k + 1, k, -1))
-            return joined([row - none for row in rows])
-
-        def build(content: str | None) -> Kernel:
-            inputs = {"q": nq, "control": ()}
-            return compile(formula, inputs, ["forces"], name="actuator_gains", content=content)
-
-        kernel: Any = kernel_for(("actuator gains", self.model.content_key), build)
-        return kernel(q, np.full(len(q), control)).reshape(len(q), k, nu)
 
     @property
     def residual_names(self) -> tuple[str, ...]:
@@ -135,7 +116,7 @@ class PrescribedPlant(MuscledPlant):
         _, C = free_velocities(self.model, q, time, self.free_names)
         axes = np.array(self.torque_scales)[:, None] * np.eye(self.model.system.nu)[self.torque_indices]
         torques = np.broadcast_to(axes, (len(q), *axes.shape))
-        units = np.concatenate([self._of_actuators(q, 1.0), torques], axis=1)
+        units = np.concatenate([np.swapaxes(control_columns(self.model, q), -1, -2), torques], axis=1)
         return -path_jacobian(self.model, q) @ C, units @ C
 
     def samples(self, time: Array) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,17 @@ from myoquat.muscle import Model, actuator_forces
 from myoquat.muscle.actuators import ScalarActuator
 from myoquat.muscle.loads import body_wrenches
 
-__all__ = ["AnyReserve", "Reserve", "ReserveActuator", "Reserves", "reserve_columns", "reserve_wrenches", "reserves_of"]
+__all__ = [
+    "AnyReserve",
+    "Reserve",
+    "ReserveActuator",
+    "Reserves",
+    "control_columns",
+    "reserve_columns",
+    "reserve_wrenches",
+    "reserves_of",
+    "unbounded",
+]
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,8 @@ def reserve_columns(system: ArticulatedSystem, reserves: Sequence[AnyReserve], q
     if not acting:
         return columns
     found = np.repeat(columns[None], len(q), axis=0)
-    found[..., acting] = _actuator_columns(system, [r.actuator for r in reserves if isinstance(r, ReserveActuator)], q)
+    own = Model(system, actuators=tuple(r.actuator for r in reserves if isinstance(r, ReserveActuator)))
+    found[..., acting] = control_columns(own, q, backend="numpy")
     return found
 
 
@@ -159,12 +171,19 @@ def reserve_wrenches(system: ArticulatedSystem, reserve: AnyReserve, q: Array, c
     return body_wrenches(system, q, loads)
 
 
-def _actuator_columns(system: ArticulatedSystem, actuators: Sequence[ScalarActuator], q: Array) -> Array:
-    """(t, nu, k) the generalized force of each at its control of 1."""
-    model = Model(system, actuators=tuple(replace(a, lower=-np.inf, upper=np.inf) for a in actuators))
-    count = len(actuators)
-    poses = np.repeat(q[:, None], count, axis=1)
-    controls = np.broadcast_to(np.eye(count), (len(q), count, count))
-    return np.swapaxes(
-        actuator_forces(model, poses, np.zeros((len(q), count, system.nu)), controls, backend="numpy"), -1, -2
-    )
+def control_columns(model: Model, q: Array, control: float = 1.0, backend: str = "kernel") -> Array:
+    """(t, nu, k) the generalized force of every control of the model's actuators at this value, in poses q (t, nq)."""
+    nu, count = model.system.nu, len(model.control_names)
+    if not count:
+        return np.zeros((len(q), nu, 0))
+    shape = (len(q), count + 1)
+    controls = np.broadcast_to(control * np.eye(count + 1, count, -1), (*shape, count))
+    poses = np.broadcast_to(q[:, None], (*shape, q.shape[-1]))
+    forces = actuator_forces(unbounded(model), poses, np.zeros((*shape, nu)), controls, backend=backend)
+    return np.swapaxes(forces[:, 1:] - forces[:, :1], -1, -2)
+
+
+def unbounded(model: Model) -> Model:
+    """The model whose actuators take any control."""
+    free: dict[str, Any] = {"lower": -np.inf, "upper": np.inf}
+    return replace(model, actuators=tuple(replace(a, **free) if hasattr(a, "lower") else a for a in model.actuators))
