@@ -23,9 +23,9 @@ from myoquat.joints.errors import CoordinateWarning, ModelError, OffSphereError
 from myoquat.kernels import SymbolArray, as_array, is_symbolic
 
 __all__ = [
-    "MAX_NUMBER", "UNIT_TOLERANCE", "Fraction", "NotNegative", "Positive", "Range", "check_array", "check_interval",
-    "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of", "size_limit",
-    "vectors_of", "warn_far"
+    "MAX_NUMBER", "UNIT_TOLERANCE", "Bound", "Fraction", "NotNegative", "Positive", "Range", "check_array",
+    "check_interval", "check_ranges", "check_state", "check_units", "check_vector", "is_plausible", "ranges_of",
+    "size_limit", "vectors_of", "warn_far"
 ]  # fmt: skip
 
 
@@ -58,18 +58,19 @@ def check_vector(rule: str, values: Sequence[float], size: int = 3, element: str
 
 @dataclass(frozen=True)
 class Range:
-    """The finite numbers from low to high; an end belongs to the range unless it is open."""
+    """The finite numbers from low to high, or infinite ones too; an end belongs to the range unless it is open."""
 
     low: float = -math.inf
     high: float = math.inf
     open_low: bool = False
     open_high: bool = False
+    infinite: bool = False
 
     def holds(self, x: float) -> bool:
-        """Whether x is in the range; NaN and infinities never are."""
+        """Whether x is in the range; NaN never is."""
         above = x > self.low if self.open_low else x >= self.low
         below = x < self.high if self.open_high else x <= self.high
-        return above and below and math.isfinite(x)
+        return above and below and (self.infinite or math.isfinite(x))
 
     def __str__(self) -> str:
         """What a number must be: 'finite and not negative', 'in [0, 1)'."""
@@ -81,9 +82,10 @@ class Range:
             return "positive and finite" if self.open_low else "finite and not negative"
         if math.isfinite(self.low):
             return f"finite and {'above' if self.open_low else 'at least'} {self.low:.6g}"
-        return "finite"
+        return "a number" if self.infinite else "finite"
 
 
+Bound = Annotated[float, Range(infinite=True)]
 NotNegative = Annotated[float, Range(0.0)]
 Positive = Annotated[float, Range(0.0, open_low=True)]
 Fraction = Annotated[float, Range(0.0, 1.0)]
@@ -125,7 +127,8 @@ def _has_pairs(hint: Any) -> bool:
 
 def check_ranges(record: Any, element: str | None, what: str = "") -> None:
     """ModelError, or ValueError without an element, for the first number of a record that is outside its range, alone
-    or in a vector; `what` stands before its name."""
+    or in a vector; `what` stands before its name. A class may have pairs of fields, `ordered`, of which the first must
+    not be above the second."""
     if message := _outside(record):
         raise ValueError(what + message) if element is None else ModelError(what + message, element=element)
 
@@ -139,7 +142,7 @@ def _outside(record: Any) -> str:
             continue
         if not isinstance(value, (int, float)) or not allowed.holds(value):
             return f"{name} must be {allowed}, not {value!r}"
-        if not is_plausible(value):
+        if math.isfinite(value) and not is_plausible(value):
             return f"{name} must be at most {MAX_NUMBER:g} in size, not {value!r}"
     for name in vectors_of(record_type):
         value = getattr(record, name)
@@ -148,6 +151,10 @@ def _outside(record: Any) -> str:
         for row in rows:
             if not all(map(is_plausible, row)):
                 return f"{name} must be finite{size_limit(row)}, not {row}"
+    for low, high in getattr(record_type, "ordered", ()):
+        first, second = getattr(record, low), getattr(record, high)
+        if not first <= second:
+            return f"{low} must not be above {high}, not {first} and {second}"
     return ""
 
 

@@ -1,23 +1,22 @@
 """Actuators beside muscles: forces and torques in proportion to a control."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from myoquat.core.arguments import check_type
-from myoquat.core.records import Record, dataclass
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints import ArticulatedSystem, ModelError
-from myoquat.joints.constraints.base import check_bodies, check_coordinates
-from myoquat.joints.ranges import Positive, is_plausible, size_limit
+from myoquat.joints import ArticulatedSystem
+from myoquat.joints.ranges import Bound, Positive
 from myoquat.joints.vectors import dot, matvec, vecmat, vector
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.loads import Load, Poses, generalized_force, unit_vector, world_point
+from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force, unit_vector, world_point
 
 __all__ = [
     "ActivationCoordinateActuator",
@@ -38,12 +37,11 @@ __all__ = [
 
 
 Vector = tuple[float, float, float]
-_MAY_BE_INFINITE = ("lower", "upper", "least_activation", "greatest_activation")
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Actuator(Record, ABC):
+class Actuator(ActingPart):
     """Forces that are proportional to controls, which are inputs of a simulation: without them it does nothing.
 
     Where an activation, a state, follows the control of an actuator with a delay (`delayed`, with the method
@@ -55,9 +53,8 @@ class Actuator(Record, ABC):
     (('motor',), 6)
     """
 
+    noun: ClassVar[str] = "actuator"
     delayed: ClassVar[bool] = False
-    in_joints: ClassVar[bool] = False
-    name: str
 
     @property
     def control_names(self) -> tuple[str, ...]:
@@ -87,24 +84,6 @@ class Actuator(Record, ABC):
         """(..., nu) generalized forces on u at controls (..., k): the formula, on floats and symbols."""
         return generalized_force(system, q, self.loads(system.poses(q), self.scaled(controls)))
 
-    @property
-    def element(self) -> str:
-        """The actuator in words, for messages."""
-        return f"actuator {self.name!r}"
-
-    def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or impossible numbers."""
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name in ("body", "first", "second"):
-                check_bodies(system, value, element=self.element)
-            numbers = value if isinstance(value, tuple) else (value,)
-            if f.name not in _MAY_BE_INFINITE and any(isinstance(x, float) and not is_plausible(x) for x in numbers):
-                limit = size_limit(numbers)
-                raise ModelError(f"{f.name} must be finite{limit and ',' + limit}, not {value!r}", element=self.element)
-            if f.name in ("axis", "direction") and not any(numbers):
-                raise ModelError(f"{f.name} must not be zero", element=self.element)
-
 
 @dataclass(frozen=True)
 class ScalarActuator(Actuator):
@@ -118,9 +97,10 @@ class ScalarActuator(Actuator):
     """
 
     constants: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    ordered: ClassVar[tuple[tuple[str, str], ...]] = (("lower", "upper"),)
     optimal_force: float = field(default=1.0, kw_only=True)
-    lower: float = field(default=-math.inf, kw_only=True)
-    upper: float = field(default=math.inf, kw_only=True)
+    lower: Bound = field(default=-math.inf, kw_only=True)
+    upper: Bound = field(default=math.inf, kw_only=True)
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
@@ -128,11 +108,6 @@ class ScalarActuator(Actuator):
 
     def scaled(self, controls: Array) -> Array:
         return self.optimal_force * controls
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if not self.lower <= self.upper:
-            raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=self.element)
 
 
 class HasActuators(Protocol):
@@ -218,10 +193,6 @@ class CoordinateActuator(ScalarActuator):
 
         return vecmat(self.scaled(controls), jacobian_at(value, np.zeros(system.nu), like=q))
 
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        check_coordinates(system, self.coordinate, element=self.element)
-
 
 # ---- A generalized force on one coordinate that follows its control with a delay ------------------------------------
 
@@ -247,11 +218,6 @@ class ActivationCoordinateActuator(CoordinateActuator):
         """(...) da/dt [1/s]: the formula, on floats and symbols."""
         return (control - activation) / self.activation_time
 
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if not self.activation_time > 0:
-            raise ModelError(f"activation_time must be positive, not {self.activation_time!r}", element=self.element)
-
 
 # ---- A generalized force on one coordinate whose activation is the integral of its control --------------------------
 
@@ -271,9 +237,13 @@ class IntegratingCoordinateActuator(CoordinateActuator):
     """
 
     delayed: ClassVar[bool] = True
+    ordered: ClassVar[tuple[tuple[str, str], ...]] = (
+        *ScalarActuator.ordered,
+        ("least_activation", "greatest_activation"),
+    )
     activation: float = field(default=0.0, kw_only=True)
-    least_activation: float = field(default=-math.inf, kw_only=True)
-    greatest_activation: float = field(default=math.inf, kw_only=True)
+    least_activation: Bound = field(default=-math.inf, kw_only=True)
+    greatest_activation: Bound = field(default=math.inf, kw_only=True)
 
     @property
     def activation_bounds(self) -> tuple[float, float]:
@@ -285,12 +255,6 @@ class IntegratingCoordinateActuator(CoordinateActuator):
         low, high = self.activation_bounds
         outwards = ((activation >= high) & (rate > 0)) | ((activation <= low) & (rate < 0))
         return np.where(outwards, 0.0, rate)
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if not self.least_activation <= self.greatest_activation:
-            bounds = f"{self.least_activation} > {self.greatest_activation}"
-            raise ModelError(f"least_activation is above greatest_activation: {bounds}", element=self.element)
 
 
 # ---- A wrench on a body ---------------------------------------------------------------------------------------------
@@ -396,8 +360,7 @@ class PointToPointActuator(ScalarActuator):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        if self.first == self.second:
-            raise ModelError(f"it acts between body {self.first!r} and itself", element=self.element)
+        self.check_bodies(system, self.first, self.second)
 
 
 # ---- A torque between two bodies ------------------------------------------------------------------------------------

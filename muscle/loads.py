@@ -1,16 +1,23 @@
-"""Loads on bodies, and the generalized forces that they are: by virtual work, whatever describes the joints."""
+"""Parts that act on a model, loads on bodies, and the generalized forces that these are: by virtual work, whatever
+describes the joints."""
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import dataclass
+from myoquat.core.records import Record, dataclass
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.joints import ArticulatedSystem
+from myoquat.joints import ArticulatedSystem, ModelError
+from myoquat.joints.constraints.base import check_bodies, check_coordinates
+from myoquat.joints.ranges import check_ranges
 from myoquat.joints.vectors import cross, dot, joined, matvec, vecmat
 from myoquat.kernels.symbolic.arrays import as_array
 
 __all__ = [
+    "BODIES",
+    "ActingPart",
     "Load",
     "LoadFrames",
     "Poses",
@@ -23,6 +30,39 @@ __all__ = [
 ]
 
 Poses = Mapping[str, tuple[Array, Array]]
+BODIES = ("body", "first", "second", "force_frame", "point_frame")  # fields that name bodies
+
+
+@dataclass(frozen=True)
+class ActingPart(Record, ABC):
+    """A passive force or an actuator. One that is `in_joints` acts on no body."""
+
+    noun: ClassVar[str]  # what it is, in messages
+    in_joints: ClassVar[bool] = False
+    name: str
+
+    @property
+    def element(self) -> str:
+        """The part in words, for messages."""
+        return f"{self.noun} {self.name!r}"
+
+    def check(self, system: ArticulatedSystem) -> None:
+        """ModelError for impossible numbers, and for bodies and coordinates that do not exist."""
+        check_ranges(self, self.element)
+        for key, value in vars(self).items():
+            if key in BODIES and isinstance(value, str):
+                check_bodies(system, value, element=self.element)
+            elif key == "coordinate":
+                check_coordinates(system, value, element=self.element)
+            elif key in ("axis", "direction") and not any(value):
+                raise ModelError(f"{key} must not be zero", element=self.element)
+
+    def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
+        """ModelError for a body that does not exist, and for one body twice."""
+        check_bodies(system, *names, element=self.element)
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from myoquat.muscle import Model, MusclePath
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import ContactSurface
+from myoquat.muscle.loads import BODIES
 
 __all__ = ["write_model"]
 
@@ -147,9 +148,6 @@ def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list
     return found
 
 
-HOLDERS = ("first", "second", "body", "force_frame", "point_frame")
-
-
 def _on_ground(pair: Any, was: str, new: str) -> Any:
     """The constraint, force, actuator, or what they hold, with another name for the ground."""
     if isinstance(pair, tuple):
@@ -157,7 +155,7 @@ def _on_ground(pair: Any, was: str, new: str) -> Any:
         return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
     if not is_dataclass(pair) or isinstance(pair, type):
         return pair
-    held = {key: new for key in HOLDERS if getattr(pair, key, None) == was}
+    held = {key: new for key in BODIES if getattr(pair, key, None) == was}
     below = {f.name: _on_ground(getattr(pair, f.name), was, new) for f in fields(pair)}
     changed = {key: value for key, value in below.items() if value is not getattr(pair, key)} | held
     return replace(pair, **changed) if changed else pair
@@ -176,7 +174,7 @@ def _named(model: Model, surfaces: Iterable[ContactSurface]) -> set[str]:
     """Bodies to which paths, surfaces and markers belong."""
     things: list[Any] = [thing for muscle in model.muscles for thing in (*muscle.path.points, *muscle.path.wraps)]
     linked: Any = (*model.constraints, *model.forces, *model.actuators)
-    held = {getattr(link, key) for link in linked for key in HOLDERS if hasattr(link, key)}
+    held = {getattr(link, key) for link in linked for key in BODIES if hasattr(link, key)}
     return held | {thing.body for thing in (*things, *model.markers, *surfaces)}
 
 

@@ -1,28 +1,25 @@
 """What every passive force can do."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from myoquat.core.records import Record, dataclass
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints import ArticulatedSystem, Body, FixedJoint, ModelError
-from myoquat.joints.constraints.base import check_bodies
 from myoquat.joints.multibody.tree import WORLD, Frame, Link, Tree
-from myoquat.joints.ranges import check_ranges
 from myoquat.joints.vectors import matvec, row_cross, vecmat
 from myoquat.kernels.tracing.derivatives import jacobian_at
-from myoquat.muscle.loads import Load, Poses, generalized_force
+from myoquat.muscle.loads import ActingPart, Load, Poses, generalized_force
 
 __all__ = ["LoadingForce", "MeasuredForce", "PassiveForce", "loads_of", "separate_bodies", "wrenches_of_work"]
 
 
 @dataclass(frozen=True)
-class PassiveForce(Record, ABC):
+class PassiveForce(ActingPart):
     """Generalized forces that follow from q, u and, where `timed`, the time.
 
     Those `in_joints` act within joints, which pass them on, and on no body.
@@ -36,9 +33,8 @@ class PassiveForce(Record, ABC):
     array([-10.])
     """
 
+    noun: ClassVar[str] = "force"
     timed: ClassVar[bool] = False
-    in_joints: ClassVar[bool] = False
-    name: str
 
     @abstractmethod
     def torque(self, system: ArticulatedSystem, q: Array, u: Array, t: Array | None = None) -> Array:
@@ -55,22 +51,6 @@ class PassiveForce(Record, ABC):
             lambda motion: self.energy(system, system.displaced(q, motion))[..., None], np.zeros(system.nu), like=q
         )
         return np.sum(slope[..., 0, :] * u, axis=-1)
-
-    @property
-    def element(self) -> str:
-        """The force in words, for messages."""
-        return f"force {self.name!r}"
-
-    @abstractmethod
-    def check(self, system: ArticulatedSystem) -> None:
-        """ModelError for what does not exist or impossible numbers."""
-
-    def check_bodies(self, system: ArticulatedSystem, *names: str) -> None:
-        """ModelError for a body that does not exist, and for one body twice."""
-        check_bodies(system, *names, element=self.element)
-        for k, name in enumerate(names):
-            if name in names[:k]:
-                raise ModelError(f"it acts between body {name!r} and itself", element=self.element)
 
     def check_child(self, system: ArticulatedSystem, body: str, lacks: str) -> None:
         """ModelError for a body that does not exist, and for the ground, with what it lacks."""
@@ -156,12 +136,6 @@ class MeasuredForce(PassiveForce):
         """(..., k, nu) J with dx/dt = J u."""
         still = np.zeros(system.nu)
         return jacobian_at(lambda motion: self.measures(system, system.displaced(q, motion)), still, like=q)
-
-    def check(self, system: ArticulatedSystem) -> None:
-        check_ranges(self, self.element)
-        for name, values in ((f.name, getattr(self, f.name)) for f in fields(self)):
-            if isinstance(values, tuple) and ("stiffness" in name or "damping" in name) and min(values) < 0:
-                raise ModelError(f"{name} must not be negative, but is {values}", element=self.element)
 
 
 # ---- Bodies that move each on its own, as if there were no joints ---------------------------------------------------

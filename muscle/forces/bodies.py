@@ -6,7 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints import ArticulatedSystem, quaternion_from_euler, rotation_matrix
+from myoquat.joints import ArticulatedSystem, ModelError, quaternion_from_euler, rotation_matrix
 from myoquat.joints.functions import AxisFunction, Constant
 from myoquat.joints.ranges import NotNegative
 from myoquat.joints.vectors import dot, joined, matvec, vector
@@ -38,24 +38,29 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class PointForce(MeasuredForce):
-    """A force on the distance |p1 - p2| [m] of two points of bodies, in body frames [m]; not determined where they
-    meet."""
+class ForceBetween(MeasuredForce):
+    """A force between points of two bodies, in body frames [m]."""
 
     first: str
     second: str
     first_point: Vector = ORIGIN
     second_point: Vector = ORIGIN
 
+    def check(self, system: ArticulatedSystem) -> None:
+        super().check(system)
+        self.check_bodies(system, self.first, self.second)
+
+
+@dataclass(frozen=True)
+class PointForce(ForceBetween):
+    """A force on the distance |p1 - p2| [m] of two points of bodies, in body frames [m]; not determined where they
+    meet."""
+
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         poses = system.poses(q)
         (R1, p1), (R2, p2) = poses[self.first], poses[self.second]
         d = p1 + matvec(R1, as_array(self.first_point)) - p2 - matvec(R2, as_array(self.second_point))
         return vector([np.sqrt(np.sum(d * d, axis=-1))])
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        self.check_bodies(system, self.first, self.second)
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class PointSpring(PointForce):
 
 
 @dataclass(frozen=True)
-class FrameForce(MeasuredForce):
+class FrameForce(ForceBetween):
     """Forces on six measures between a frame of each body.
 
     The measures x are the angles (3) [rad] and the position (3) [m] of the second frame in the first. The angles are
@@ -96,10 +101,6 @@ class FrameForce(MeasuredForce):
     [m] and XYZ angles [rad] in their bodies.
     """
 
-    first: str
-    second: str
-    first_point: Vector = ORIGIN
-    second_point: Vector = ORIGIN
     first_angles: Vector = ORIGIN
     second_angles: Vector = ORIGIN
 
@@ -124,7 +125,9 @@ class FrameForce(MeasuredForce):
 
     def check(self, system: ArticulatedSystem) -> None:
         super().check(system)
-        self.check_bodies(system, self.first, self.second)
+        for name, values in vars(self).items():
+            if ("stiffness" in name or "damping" in name) and min(values) < 0:
+                raise ModelError(f"{name} must not be negative, but is {values}", element=self.element)
 
 
 @dataclass(frozen=True)
@@ -332,11 +335,6 @@ class PrescribedForce(LoadingForce):
         fixed = self.point_in_world and self.point_frame is None
         point = at + np.zeros(p.shape) if fixed else p + matvec(R, at)
         return [Load(self.body, point, force, torque)]
-
-    def check(self, system: ArticulatedSystem) -> None:
-        for name in (self.body, self.force_frame, self.point_frame):
-            if name is not None:
-                self.check_bodies(system, name)
 
 
 # ---- Forces against the weight of bodies ----------------------------------------------------------------------------

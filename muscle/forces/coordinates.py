@@ -7,7 +7,6 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints import ArticulatedSystem, ModelError, quaternion_multiply, rotation_matrix
-from myoquat.joints.constraints.base import check_coordinates
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.joints.vectors import axial, dot, matvec, vector
@@ -36,10 +35,6 @@ class CoordinateForce(MeasuredForce):
 
     def measures(self, system: ArticulatedSystem, q: Array) -> Array:
         return vector([system.coordinate(self.coordinate, q)])
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        check_coordinates(system, self.coordinate, element=self.element)
 
 
 @dataclass(frozen=True)
@@ -273,8 +268,6 @@ class SwingTwistLimit(MeasuredForce):
             raise ModelError(f"swing must lie in (0, pi], not {self.swing}", element=self.element)
         if not 0 < self._half <= np.pi:
             raise ModelError(f"twist must be a range of a width in (0, 2 pi], not {self.twist}", element=self.element)
-        if not any(self.axis):
-            raise ModelError("axis must not be zero", element=self.element)
 
     @property
     def _half(self) -> float:
@@ -305,16 +298,14 @@ class CoordinateLimit(CoordinateForce):
     [10.0, 0.0, -10.0]
     """
 
+    noun: ClassVar[str] = "limit"
+    ordered: ClassVar[tuple[tuple[str, str], ...]] = (("lower", "upper"),)
     lower: float
     upper: float
     lower_stiffness: NotNegative
     upper_stiffness: NotNegative
     transition: Positive
     damping: NotNegative = 0.0
-
-    @property
-    def element(self) -> str:
-        return f"limit {self.name!r}"
 
     def force(self, x: Array, rate: Array) -> Array:
         above, below = x - self.upper, self.lower - x
@@ -326,8 +317,3 @@ class CoordinateLimit(CoordinateForce):
         x = x[..., 0]
         above, below = (engaged_energy(d, self.transition) for d in (x - self.upper, self.lower - x))
         return self.upper_stiffness * above + self.lower_stiffness * below
-
-    def check(self, system: ArticulatedSystem) -> None:
-        super().check(system)
-        if self.lower > self.upper:
-            raise ModelError(f"lower is above upper: {self.lower} > {self.upper}", element=self.element)

@@ -9,7 +9,6 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
-from myoquat.joints import ModelError
 from myoquat.joints.functions.base import engaged, engaged_energy
 from myoquat.joints.ranges import NotNegative, Positive
 from myoquat.muscle.laws.base import ForceLaw
@@ -25,13 +24,6 @@ __all__ = [
     "SlackSpring",
     "dry_friction",
 ]
-
-
-def _check_order(law: ForceLaw, lower: str, upper: str, element: str) -> None:
-    """ModelError where one number of a law is above another one."""
-    low, high = getattr(law, lower), getattr(law, upper)
-    if not low <= high:
-        raise ModelError(f"{lower} must not be above {upper}, not {low} and {high}", element=element)
 
 
 @dataclass(frozen=True)
@@ -68,6 +60,7 @@ class AffinePath(ForceLaw):
 class ClippedForce(ForceLaw):
     """The force of the law into which this is mixed, between `least_force` and `greatest_force` [N]."""
 
+    ordered: ClassVar[tuple[tuple[str, str], ...]] = (("least_force", "greatest_force"),)
     least_force: float = field(default=0.0, kw_only=True)
     greatest_force: float = field(default=0.0, kw_only=True)
 
@@ -78,10 +71,6 @@ class ClippedForce(ForceLaw):
     def force(self, length: Array, speed: Array, activation: Array, state: Array | None = None) -> Array:
         force = super().force(length, speed, activation, state)  # type: ignore[safe-super]
         return np.minimum(np.maximum(force, self.least_force), self.greatest_force)
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        _check_order(self, "least_force", "greatest_force", element)
 
 
 @dataclass(frozen=True)
@@ -103,6 +92,7 @@ class ClippedAffinePath(ClippedForce, AffinePath):
 class _BetweenLengths(ForceLaw):
     """A law of a path that is free between two lengths."""
 
+    ordered: ClassVar[tuple[tuple[str, str], ...]] = (("shortest_length", "longest_length"),)
     stiffness: NotNegative
     shortest_length: float
     longest_length: float
@@ -111,10 +101,6 @@ class _BetweenLengths(ForceLaw):
     @property
     def can_push(self) -> bool:
         return True
-
-    def check(self, element: str) -> None:
-        super().check(element)
-        _check_order(self, "shortest_length", "longest_length", element)
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,6 @@ class Thelen2003(HillLaw):
 
     def check(self, element: str) -> None:
         super().check(element)
-        for name in ("passive_strain", "active_shape", "passive_shape", "concentric_shape"):
-            if getattr(self, name) <= 0:
-                raise ModelError(f"{name} must be positive, not {getattr(self, name)}", element=element)
-        if self.eccentric_force <= 1:
-            raise ModelError(f"eccentric_force must be above 1, not {self.eccentric_force}", element=element)
         if not 1 / self.eccentric_force < self.straight_from < 1:
             raise ModelError(
                 f"straight_from must lie between 1 / eccentric_force and 1, not {self.straight_from}", element=element

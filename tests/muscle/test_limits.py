@@ -39,7 +39,7 @@ def test_the_force_is_that_of_springs_that_set_in_smoothly():
     ("changes", "message"),
     [
         ({"coordinate": "d"}, "coordinate 'd' does not exist"),
-        ({"lower": 0.5}, "lower is above upper"),
+        ({"lower": 0.5}, "lower must not be above upper"),
     ],
 )
 def test_bad_limits_are_refused(changes, message):

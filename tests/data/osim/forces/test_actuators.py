@@ -108,7 +108,7 @@ def test_controls_outside_their_bounds_raise_a_named_error():
     ("actuator", "message"),
     [
         (CoordinateActuator("f", "knee"), "coordinate 'knee' does not exist"),
-        (CoordinateActuator("f", "a1", lower=1.0, upper=0.0), "lower is above upper"),
+        (CoordinateActuator("f", "a1", lower=1.0, upper=0.0), "lower must not be above upper"),
         (TorqueActuator("f", "A", "hand"), "body 'hand' does not exist"),
         (TorqueActuator("f", "A", "B", (0.0, 0.0, 0.0)), "axis must not be zero"),
         (PointToPointActuator("f", "A", "A"), "between body 'A' and itself"),
