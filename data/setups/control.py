@@ -263,7 +263,7 @@ def _gain(element: Element, tag: str, default: float) -> float:
 def _left_out(document: SetupDocument, root: Element) -> tuple[str, ...]:
     """Analyses, controllers that are on, and files of a tool that does not use them."""
     controllers = [e for e in document.set_of(root, "ControllerSet")[0] if boolean(e, "on", True)]
-    files = ("constraints_file", "rra_controls_file", "desired_points_file")
+    files = ("constraints_file", "rra_controls_file", "desired_points_file", "actuators_to_exclude")
     unknown = described([*analyses_of(document, root)[1], *controllers])
     return (*unknown, *(f"<{tag}>" for tag in files if text(root, tag, "") not in NOTHING))
 

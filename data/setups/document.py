@@ -6,9 +6,11 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from myoquat.core.lazy_imports import difflib
 from myoquat.core.records import dataclass
 from myoquat.data.files import beside, existing, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
+from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
 from myoquat.joints import ModelError
 
@@ -142,6 +144,7 @@ def set_in(path: Path, tag: str, *older: str) -> tuple[list[Element], SetupDocum
     if root.tag not in (tag, *older):
         raise ModelError(f"<{tag}> is wanted, not <{root.tag}>", file=path, line=root.sourceline)
     complete(root, FIRST_RELEASE)
+    drop_unknown(root, path)
     return members(root), SetupDocument(root, path)
 
 
@@ -161,7 +164,92 @@ def open_setup(path: Path, anywhere: bool = False, model: Path | None = None) ->
         root = tools[0]
     if model is not None and not os.path.isfile(model):
         raise ModelError("no such model file", file=model)
+    drop_unknown(root, path)
     return SetupDocument(root, path, anywhere, model)
+
+
+# --------------------------------------------------------------------------------------------------------------
+#
+# Elements that no version of OpenSim knows, or that come twice.
+
+
+TOOL = """model_file replace_force_set force_set_files results_directory output_precision initial_time final_time
+    solve_for_equilibrium_for_auxiliary_states maximum_number_of_integrator_steps maximum_integrator_step_size
+    minimum_integrator_step_size integrator_error_tolerance AnalysisSet ControllerSet external_loads_file"""
+FOLLOWING = f"""{TOOL} desired_points_file desired_kinematics_file task_set_file constraints_file rra_controls_file
+    lowpass_cutoff_frequency cmc_time_window use_fast_optimization_target optimizer_algorithm optimizer_print_level
+    numerical_derivative_step_size optimization_convergence_tolerance optimizer_max_iterations use_verbose_printing
+    optimizer_convergence_criterion optimizer_derivative_dx use_curvature_filter"""
+TRACKING = """results_directory input_directory model_file constraint_weight accuracy time_range output_motion_file
+    report_errors marker_file"""
+PLACED = (
+    "apply IKTaskSet marker_file coordinate_file time_range output_motion_file output_model_file output_marker_file"
+)
+ANALYSIS = "on start_time end_time step_interval in_degrees"
+SET_MEMBERS = {"MeasurementSet": "Measurement", "MarkerPairSet": "MarkerPair", "BodyScaleSet": "BodyScale",
+               "ScaleSet": "Scale", "OrientationWeightSet": "OrientationWeight"}  # fmt: skip
+PROPERTIES: dict[str, str] = {  # of OpenSim 4.6, with those of older versions
+    "AnalyzeTool": f"{TOOL} states_file coordinates_file speeds_file lowpass_cutoff_frequency_for_coordinates",
+    "CMCTool": f"{FOLLOWING} actuators_to_exclude",
+    "RRATool": f"""{FOLLOWING} adjust_com_to_reduce_residuals initial_time_for_com_adjustment output_model_file
+        final_time_for_com_adjustment adjusted_com_body""",
+    "ForwardTool": f"{TOOL} states_file use_specified_dt",
+    "InverseKinematicsTool": f"{TRACKING} IKTaskSet coordinate_file report_marker_locations",
+    "IMUInverseKinematicsTool": f"{TRACKING} sensor_to_opensim_rotations orientations_file OrientationWeightSet",
+    "IMUPlacer": """model_file base_imu_label base_heading_axis sensor_to_opensim_rotations output_model_file
+        orientation_file_for_calibration""",
+    "InverseDynamicsTool": """results_directory input_directory model_file time_range forces_to_exclude
+        external_loads_file coordinates_file lowpass_cutoff_frequency_for_coordinates output_gen_force_file
+        joints_to_report_body_forces output_body_forces_file coordinates_in_degrees""",
+    "ScaleTool": "mass height age notes GenericModelMaker ModelScaler MarkerPlacer",
+    "GenericModelMaker": "model_file marker_set_file",
+    "ModelScaler": """apply scaling_order MeasurementSet ScaleSet marker_file time_range preserve_mass_distribution
+        output_model_file output_scale_file""",
+    "MarkerPlacer": """apply IKTaskSet marker_file coordinate_file time_range output_motion_file output_model_file
+        output_marker_file max_marker_movement move_model_markers""",
+    "Measurement": "apply MarkerPairSet BodyScaleSet",
+    "MarkerPair": "markers",
+    "BodyScale": "axes",
+    "Scale": "scales segment apply",
+    "IKMarkerTask": "apply weight",
+    "IKCoordinateTask": "apply weight value_type value",
+    "OrientationWeight": "weight",
+    "CMC_Joint": "on weight wrt_body express_body active kp kv ka r0 r1 r2 coordinate limit",
+    "Actuation": ANALYSIS,
+    "StatesReporter": ANALYSIS,
+    "ForceReporter": f"{ANALYSIS} include_constraint_forces",
+    "Kinematics": f"{ANALYSIS} coordinates",
+    "BodyKinematics": f"{ANALYSIS} bodies express_results_in_body_local_frame",
+    "PointKinematics": f"{ANALYSIS} body_name relative_to_body_name point_name point",
+    "MuscleAnalysis": f"{ANALYSIS} muscle_list moment_arm_coordinate_list compute_moments",
+    "StaticOptimization": f"""{ANALYSIS} use_model_force_set activation_exponent use_muscle_physiology
+        optimizer_convergence_criterion optimizer_max_iterations""",
+    "JointReaction": f"{ANALYSIS} forces_file joint_names apply_on_bodies express_in_frame",
+}
+
+
+def drop_unknown(root: Element, path: Path) -> None:
+    """Take out elements that OpenSim does not know, such as misspelt ones, and those that come again, with one warning
+    that names them, their lines and the nearest known names."""
+    unsupported = UnsupportedElements()
+    for holder in list(root.iter(*PROPERTIES)):
+        known, seen = [*PROPERTIES[holder.tag].split(), "defaults"], set[str]()
+        for element in list(holder.iterchildren("*")):
+            if element.tag not in known:
+                near = difflib.get_close_matches(element.tag, known, n=1)
+                unsupported.count(element, f"unknown in {holder.tag}" + (f"; nearest: {near[0]}" if near else ""))
+            elif element.tag in seen:
+                unsupported.count(element, f"comes again in {holder.tag}, where the first one counts")
+            else:
+                seen.add(element.tag)
+                continue
+            holder.remove(element)
+    for holder in root.iter(*SET_MEMBERS):
+        for element in members(holder):
+            if element.tag != SET_MEMBERS[holder.tag]:
+                unsupported.count(element, f"unknown in {holder.tag}; it holds {SET_MEMBERS[holder.tag]}")
+                holder.find("objects").remove(element)  # type: ignore[union-attr]
+    unsupported.report(path, False)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Setup files of OpenSim's tools: run here and by OpenSim, and refused with file and line where they are broken."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -13,6 +14,7 @@ from myoquat.apps.opensim_tools import run_setup
 from myoquat.data import (
     ImplausibleWarning,
     Motion,
+    UnsupportedWarning,
     load_markers,
     load_model,
     load_motion,
@@ -20,6 +22,8 @@ from myoquat.data import (
     muscle_states_from_motion,
     save_table,
 )
+from myoquat.data.setups import read_setup
+from myoquat.data.setups.document import PROPERTIES
 from myoquat.joints import ArticulatedSystem, EllipsoidJoint, EulerJoint, ModelError, frame_velocity
 from myoquat.joints.functions import Linear
 from myoquat.muscle import Model, Muscle, PathPoint, PrescribedInput, muscle_state_rates
@@ -319,6 +323,37 @@ def test_broken_setups_are_named_with_their_line(folder, file, old, new, message
     assert message in str(caught.value)
     assert f"{file}:{line}:" in str(caught.value)
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("id.xml", "time_range>", "time_rnge>", "time_rnge (unknown in InverseDynamicsTool; nearest: time_range), li"),
+        ("ik.xml", "<weight>2", "<weight>2</weight><weight>3", "weight (comes again in IKMarkerTask, where the first"),
+        ("jr.xml", "on_bodies>", "on_body>", "apply_on_body (unknown in JointReaction; nearest: apply_on_bodies), "),
+        ("scale.xml", "MarkerPair>", "Pair>", "Pair (unknown in MarkerPairSet; it holds MarkerPair), line 5"),
+    ],
+)
+def test_elements_that_are_unknown_or_come_again_are_reported(folder, file, old, new, message):
+    path = folder / file
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.warns(UnsupportedWarning, match=re.escape(f": 1 {message}")):
+        read_setup(path)
+
+
+KNOWN_PROPERTIES = """
+answer = {}
+for name in arguments:
+    thing = getattr(opensim, name)()
+    answer[name] = [thing.getPropertyByIndex(k).getName() for k in range(thing.getNumProperties())]
+"""
+
+
+@pytest.mark.peers
+def test_all_properties_of_opensim_s_tools_are_known(in_opensim):
+    objects = {"Analyses": "AnalysisSet", "orientation_weights": "OrientationWeightSet"}
+    for name, properties in in_opensim(KNOWN_PROPERTIES, *PROPERTIES).items():
+        assert {objects.get(x, x) for x in properties} <= {*PROPERTIES[name].split()}, name
 
 
 def test_times_that_the_motion_lacks_are_reported(folder):
