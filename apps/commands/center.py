@@ -24,7 +24,6 @@ MAX_SCATTER_M = 0.02  # of markers on skin about rigid segments and a joint
     "--method",
     type=click.Choice(["score", "sphere", "sara"]),
     default="score",
-    show_default=True,
     help="A center by SCoRE or by spheres, or a point of the axis of a hinge by SARA.",
 )
 @click.option("--to", "trial", type=options.FILE, help="Add the marker to this trial instead.")

@@ -39,12 +39,12 @@ OWN = (
 @click.option("--body", "bodies", multiple=True, type=PAIR, metavar="A=B",
               help="A=B: bodies whose names differ; repeatable.")  # fmt: skip
 @options.rotations
-@click.option("--poses", default=200, show_default=True, help="Number of random poses.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the poses.")
+@click.option("--poses", default=200, help="Number of random poses.")
+@click.option("--seed", default=0, help="Seed of the poses.")
 @click.option("--motion", type=options.FILE, help="Poses from frames of this .mot or .sto file of FIRST.")
 @options.degrees
 @options.ignore
-@click.option("--activation", default=1.0, show_default=True, help="Activation of all muscles, for forces.")
+@click.option("--activation", default=1.0, help="Activation of all muscles, for forces.")
 @click.option("--tolerance", type=float, help="Greatest relative difference with exit code 0.")
 @click.option("--report", type=options.PAGE, help="Page with tables and curves: .html.")
 @click.option("--table", type=options.Written(".csv", ".xlsx", ".parquet", ".mat"),

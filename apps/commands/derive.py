@@ -15,16 +15,15 @@ __all__ = ["command"]
 @options.command("derive")
 @options.model
 @click.option("--jacobian", type=click.Choice(JACOBIANS), required=True, help="Which Jacobian to derive.")
-@click.option("--language", type=click.Choice(LANGUAGES), default="python", show_default=True)
+@click.option("--language", type=click.Choice(LANGUAGES), default="python")
 @click.option(
     "--eliminated",
     type=click.IntRange(0, 3),
     default=0,
-    show_default=True,
     help="Component that --jacobian constrained eliminates.",
 )
 @options.rotations
-@click.option("--forces/--no-forces", default=True, show_default=True, help="Also derive forces and torques.")
+@click.option("--forces/--no-forces", default=True, help="Also derive forces and torques.")
 @click.option("--output", type=options.Written(), required=True, help="The file; its stem names the function.")
 @click.option("--overwrite", "--force", "force", is_flag=True, is_eager=True, help="Replace the output if it exists.")
 def command(given: Any) -> None:

@@ -19,11 +19,11 @@ __all__ = ["command"]
 @options.ignore
 @options.rotations
 @options.geometry
-@click.option("--colour", type=click.Choice(["activation", "force"]), default="activation", show_default=True,
+@click.option("--colour", type=click.Choice(["activation", "force"]), default="activation",
               help="What colours the muscles, where MOTION holds it.")  # fmt: skip
-@click.option("--speed", default=1.0, show_default=True, help="Seconds of motion per second of watching.")
-@click.option("--rate", default=30, show_default=True, help="Pictures per second.")
-@click.option("--size", nargs=2, type=int, default=(960, 720), show_default=True, help="Width and height in pixels.")
+@click.option("--speed", default=1.0, help="Seconds of motion per second of watching.")
+@click.option("--rate", default=30, help="Pictures per second.")
+@click.option("--size", nargs=2, type=int, default=(960, 720), help="Width and height in pixels.")
 @options.force
 def command(given: Any) -> None:
     """Write a film of MODEL moving by MOTION to OUTPUT (.mp4, .gif, .webp), without a browser.

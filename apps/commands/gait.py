@@ -35,8 +35,8 @@ CSV = options.Written(".csv")
 @click.option("--loads", type=options.FILE, help="Forces on the feet: OpenSim's ExternalLoads, or .c3d.")
 @click.option("--plate", "plates", multiple=True, type=options.Named(), metavar="LOAD=SIDE",
               help="Foot of a load, such as plate1=right.")  # fmt: skip
-@click.option("--threshold", default=20.0, show_default=True, help="Upward force that begins a contact [N].")
-@click.option("--release", default=10.0, show_default=True, help="Upward force below which it ends [N].")
+@click.option("--threshold", default=20.0, help="Upward force that begins a contact [N].")
+@click.option("--release", default=10.0, help="Upward force below which it ends [N].")
 @click.option("--markers", type=options.FILE, help="Markers: .trc, .c3d.")
 @click.option("--motion", type=options.FILE, help="A motion of --model instead: .mot, .sto.")
 @click.option("--model", help="Model of --motion, whose markers or bodies are then named, and of --curves.")

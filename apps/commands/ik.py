@@ -24,9 +24,7 @@ __all__ = ["command"]
 @options.start
 @options.end
 @options.rotations_meanwhile
-@click.option(
-    "--constraint-weight", default=np.inf, show_default=True, help="Weight of the model's constraints; infinite: exact."
-)
+@click.option("--constraint-weight", default=np.inf, help="Weight of the model's constraints; infinite: exact.")
 @click.option("--errors", type=options.Written(".csv"), help="Store the error of every marker [m]: .csv.")
 @options.page("Show errors and angles")
 @options.uncertainty

@@ -53,17 +53,17 @@ RULES = ("rim", "point", "circle", "ellipse")
 @click.option("--forces", type=options.FILE, help="Tensions by muscle [N]; of least effort without.")
 @options.external_loads
 @click.option("--reserve", "strengths", multiple=True, type=STRENGTH, metavar="NAME=R", help=RESERVE)
-@click.option("--reserve-torque", default=1.0, show_default=True, help="Strength [N m] of other reserves on angles.")
-@click.option("--reserve-force", default=1.0, show_default=True, help="Strength [N] of other reserves on slides.")
+@click.option("--reserve-torque", default=1.0, help="Strength [N m] of other reserves on angles.")
+@click.option("--reserve-force", default=1.0, help="Strength [N] of other reserves on slides.")
 @click.option("--reserve-weight", "reserve_weights", multiple=True, type=options.NUMBERED, metavar="NAME=W",
               help=WEIGHT)  # fmt: skip
 @click.option("--cone", "cones", multiple=True, metavar="JOINT=HEAD,CENTRE,RIM", help=CONE)
-@click.option("--stability", default="rim", show_default=True, type=click.Choice(RULES), help=STABILITY)
+@click.option("--stability", default="rim", type=click.Choice(RULES), help=STABILITY)
 @click.option("--least-activation", type=float, help="Least activation of the muscles, in place of the model's own.")
 @click.option("--joint", "joints", multiple=True, metavar="NAME", help="A joint, or its body; all if none are named.")
-@click.option("--on", default="child", show_default=True, type=click.Choice(["child", "parent"]))
-@click.option("--frame", default="ground", show_default=True, help="Whose axes: a body, ground, child or parent.")
-@click.option("--smooth", "--cutoff", "cutoff", default=6.0, show_default=True, metavar="HZ",
+@click.option("--on", default="child", type=click.Choice(["child", "parent"]))
+@click.option("--frame", default="ground", help="Whose axes: a body, ground, child or parent.")
+@click.option("--smooth", "--cutoff", "cutoff", default=6.0, metavar="HZ",
               help="Low-pass filter [Hz]; negative for none.", callback=options.no_filter)  # fmt: skip
 @options.angles
 @click.option("--consistent", is_flag=True, help="Bring the motion onto the model's couplers and constraints: poses, "

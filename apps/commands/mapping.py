@@ -18,8 +18,8 @@ __all__ = ["command"]
 
 @options.command("mapping")
 @options.model
-@click.option("--samples", default=10_000, show_default=True, help="Number of random poses.")
-@click.option("--seed", default=0, show_default=True, help="Seed of poses, strengths and activations.")
+@click.option("--samples", default=10_000, help="Number of random poses.")
+@click.option("--seed", default=0, help="Seed of poses, strengths and activations.")
 @options.rotations
 @click.option("--json", "json_file", type=options.Written(), help="Write all tables to this file.")
 @click.option(
@@ -29,7 +29,7 @@ __all__ = ["command"]
     help="Draw the figures into this folder; 'figures' with --muscle or --format.",
 )
 @click.option("--muscle", help="The muscle of the figures; by default the second one.")
-@click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png", show_default=True)
+@click.option("--format", "suffix", type=click.Choice(["png", "pdf", "svg"]), default="png")
 @click.option("--report", type=options.PAGE, help="Write one page with all of it: .html.")
 @options.force
 def command(given: Any) -> None:

@@ -64,7 +64,7 @@ def command(name: str) -> Callable[[Callable[[Any], None]], click.Command]:
         def called(**given: Any) -> None:
             function(SimpleNamespace(**given))
 
-        return click.command(name)(called)
+        return click.command(name, context_settings={"show_default": True})(called)
 
     return made
 
@@ -152,13 +152,11 @@ model = click.argument("model")
 rotations = click.option(
     "--rotations",
     default="file",
-    show_default=True,
     help="Ball joints: 'file' as they are, 'quaternion', or Euler angles such as YZY.",
 )
 rotations_meanwhile = click.option(
     "--rotations",
     default="quaternion",
-    show_default=True,
     help="Ball joints during the computation: 'file' or 'quaternion'.",
 )
 force = click.option("--force", is_flag=True, is_eager=True, help="Replace output files that exist.")
@@ -170,9 +168,7 @@ def no_filter(ctx: click.Context, param: click.Parameter, value: float) -> float
     return None if value < 0 else value
 
 
-cutoff = click.option(
-    "--cutoff", default=6.0, show_default=True, callback=no_filter, help="Low-pass filter [Hz]; negative for none."
-)
+cutoff = click.option("--cutoff", default=6.0, callback=no_filter, help="Low-pass filter [Hz]; negative for none.")
 angles = click.option("--angles", is_flag=True, help="Filter the file's angles as OpenSim does, not rotations.")
 degrees = click.option(
     "--degrees/--radians", default=None, help="Unit of angles in MOTION, where its header gives none."
@@ -181,8 +177,8 @@ ignore = click.option(
     "--ignore", multiple=True, metavar="NAME", help="Pass over a column of MOTION, or several: '*_tx'."
 )
 axes = click.option("--axes", help="The laboratory's axes along which the model's lie, such as 'x z -y', for markers.")
-start = click.option("--start", type=float, default=-np.inf, help="First time [s].")
-end = click.option("--end", type=float, default=np.inf, help="Last time [s].")
+start = click.option("--start", type=float, default=-np.inf, show_default=False, help="First time [s].")
+end = click.option("--end", type=float, default=np.inf, show_default=False, help="Last time [s].")
 geometry = click.option("--geometry", multiple=True, type=FOLDER, help="A folder with geometry files.")
 
 

@@ -14,9 +14,7 @@ __all__ = ["command"]
 @options.command("run")
 @click.argument("setup", type=options.FILE)
 @click.option("--model", type=options.FILE, help="The model, in place of the <model_file> of SETUP.")
-@click.option(
-    "--rotations", default="file", show_default=True, help="Ball joints during the computation: 'file' or 'quaternion'."
-)
+@click.option("--rotations", default="file", help="Ball joints during the computation: 'file' or 'quaternion'.")
 @click.option("--keep", is_flag=True, help="Refuse to replace files that exist; OpenSim's tools replace them.")
 @click.option("--anywhere", is_flag=True, help="Let the setup write outside its own folder.")
 @click.option("--report", type=click.Path(), help="Show what was computed: .html, one page by itself.")

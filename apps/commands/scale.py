@@ -37,13 +37,12 @@ def _axes_by_body(text: str) -> dict[str, str]:
 @click.option("--trial", type=options.FILE, help="A moving trial: sizes and markers by their joints.")
 @click.option("--stretch", multiple=True, type=options.Named(_axes_by_body), metavar="NAME=BODY,...",
               help="A factor of --trial, of BODY or BODY:XY.")  # fmt: skip
-@click.option("--noise", default=0.003, show_default=True, help="Standard deviation of the markers of --trial [m].")
+@click.option("--noise", default=0.003, help="Standard deviation of the markers of --trial [m].")
 @click.option(
     "--priors",
     default=(0.1, 0.01),
     nargs=2,
     type=float,
-    show_default=True,
     help="Standard deviations of factors, and of marker positions [m], before --trial.",
 )
 @options.axes

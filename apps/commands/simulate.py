@@ -18,18 +18,15 @@ SIMULATED = ("duration", "step", "rtol", "method", "stabilization", "project_sta
 
 @options.command("simulate")
 @options.model
-@click.option("--duration", default=1.0, show_default=True, help="Seconds of motion.")
+@click.option("--duration", default=1.0, help="Seconds of motion.")
 @click.option("--step", type=float, help="Step of a fixed-step method [s]; 1e-3 by default.")
 @click.option("--rtol", type=float, help="Bound on the local error: an adaptive method.")
 @click.option(
     "--method",
     default="rk4",
-    show_default=True,
     help="rk4, lie_rk4, semi_implicit_euler, variational, dop853, rk45, radau.",
 )
-@click.option(
-    "--stabilization", default="projection", show_default=True, help="Of |Q| = 1: projection, norm, baumgarte, none."
-)
+@click.option("--stabilization", default="projection", help="Of |Q| = 1: projection, norm, baumgarte, none.")
 @options.rotations
 @click.option("--activation", type=float, help="One activation for all muscles; by default the model's own.")
 @click.option("--excitation", type=float, help="One excitation for all muscles, where activations are states.")

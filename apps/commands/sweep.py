@@ -23,7 +23,7 @@ __all__ = ["command"]
 @click.option("--threads", type=int, help="Threads; by default all cores.")
 @click.option("--block", type=int, help="Samples per block; by default about 30 s of work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers compute (needs the extra 'cluster').")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds within which the scheduler must answer.")
+@click.option("--timeout", default=30.0, help="Seconds within which the scheduler must answer.")
 @click.option("--table", type=options.Written(".csv", ".xlsx", ".parquet", ".mat"),
               help="Also write a row per sample: .csv, .xlsx, .parquet.")  # fmt: skip
 @click.option("--report", type=options.PAGE, help="Show results and what moves them: .html.")

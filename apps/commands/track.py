@@ -27,18 +27,18 @@ def _show(progress: Progress) -> None:
 @click.option("--start", type=float, help="First time [s]; by default MOTION's.")
 @click.option("--end", type=float, help="Last time [s].")
 @options.cutoff
-@click.option("--intervals", default=50, show_default=True, help="Intervals of equal length.")
+@click.option("--intervals", default=50, help="Intervals of equal length.")
 @click.option(
-    "--transcription", type=click.Choice(list(TRANSCRIPTIONS)), default="hermite_simpson", show_default=True,
+    "--transcription", type=click.Choice(list(TRANSCRIPTIONS)), default="hermite_simpson",
     help="How the motion becomes finitely many unknowns.",
 )  # fmt: skip
-@click.option("--pose", default=10.0, show_default=True, help="Weight of the pose [1/rad^2, 1/m^2].")
-@click.option("--speeds", default=10.0, show_default=True, help="Weight of the velocities.")
-@click.option("--effort", default=1e-3, show_default=True, help="Weight of the squared controls.")
-@click.option("--reserves", default=100.0, show_default=True, help="Torque or force of a control of 1; 0 for none.")
+@click.option("--pose", default=10.0, help="Weight of the pose [1/rad^2, 1/m^2].")
+@click.option("--speeds", default=10.0, help="Weight of the velocities.")
+@click.option("--effort", default=1e-3, help="Weight of the squared controls.")
+@click.option("--reserves", default=100.0, help="Torque or force of a control of 1; 0 for none.")
 @click.option("--muscles", is_flag=True, help="Keep the muscles; without, torques alone move the model.")
-@click.option("--tolerance", default=1e-6, show_default=True, help="Tolerance of the solver.")
-@click.option("--iterations", default=1000, show_default=True, help="Maximum number of iterations.")
+@click.option("--tolerance", default=1e-6, help="Tolerance of the solver.")
+@click.option("--iterations", default=1000, help="Maximum number of iterations.")
 @click.option("--controls", type=options.TABLE, help="Store states and controls: .sto, .csv.")
 @options.degrees
 @options.ignore

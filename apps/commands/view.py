@@ -20,7 +20,7 @@ __all__ = ["command"]
 @options.ignore
 @options.rotations
 @options.geometry
-@click.option("--port", default=8080, show_default=True, help="Port of the local web server.")
+@click.option("--port", default=8080, help="Port of the local web server.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
 def command(given: Any) -> None:
     """Show MODEL (the name of a library model, or a file) in the browser, moving by MOTION (.npz, .mot or .sto).
