@@ -2,7 +2,7 @@
 are projected onto them, so that the forces of the constraints drop out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -33,13 +33,7 @@ __all__ = [
     "free_torques",
     "free_velocities",
     "led_velocities",
-    "named_columns",
 ]
-
-
-def named_columns(parts: Iterable[tuple[Sequence[str], str, Array]]) -> dict[str, Array]:
-    """'<name>.<quantity>' -> (t,) the columns of every (names (n,), quantity, values (t, n)), in order."""
-    return {f"{name}.{quantity}": values[:, k] for names, quantity, values in parts for k, name in enumerate(names)}
 
 
 FORCED = ("system", "forces", "limits", "actuators", "inputs", "muscles")  # parts whose numbers leave a motion as it is

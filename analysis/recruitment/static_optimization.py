@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import are_met
-from myoquat.analysis.recruitment.free import free_velocities, named_columns
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy.actuators import Reserves
 from myoquat.analysis.recruitment.redundancy.equations import Demands, Effort
 from myoquat.analysis.recruitment.redundancy.solving import Recruitment
@@ -84,12 +84,7 @@ class StaticOptimization(Curves, Solved):
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row per pose: '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.reserve'."""
-        parts = (
-            (self.model.muscle_names, "activation", self.activation), (self.model.muscle_names, "force", self.force),
-            (self.velocities, "torque", self.torque), (self.velocities, "reserve", self.reserve),
-        )  # fmt: skip
-        rows = [(names, quantity, values.reshape(-1, values.shape[-1])) for names, quantity, values in parts]
-        return pd.DataFrame(named_columns(rows))
+        return self._table("activation", "force", "torque", "reserve")
 
     def curves(self) -> dict[str, Curve]:
         """activation and force over (..., muscle), torque and reserve over (..., velocity), and the efforts."""

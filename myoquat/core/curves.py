@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array
 
@@ -62,6 +63,15 @@ class Curves:
         if "time" in labels:
             labels["time"] = ("time", labels["time"], {"units": "s"})
         return xr.Dataset(parts, labels)
+
+    def _table(self, *names: str, **renamed: str) -> "pd.DataFrame":
+        """Columns '<label>.<name>' of arrays with labels along their last axis, some of them renamed, and a row for
+        each entry of the others: over the index time [s], if that is the other."""
+        curves, labels, columns = self.curves(), self.labels(), dict[str, Array]()
+        for name, curve in (dict(zip(names, names, strict=True)) | renamed).items():
+            dims, values, _ = curves[curve]
+            columns |= {f"{label}.{name}": values[..., k].ravel() for k, label in enumerate(labels[dims[-1]])}
+        return pd.DataFrame(columns, pd.Index(labels["time"], name="time") if "time" in labels else None)
 
     def plot(self) -> "Figure":
         """A matplotlib Figure of the arrays over time, a panel for each unit of each, angles in degrees."""

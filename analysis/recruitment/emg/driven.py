@@ -14,7 +14,7 @@ import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import inverse_dynamics_of_motion
 from myoquat.analysis.motion.prescribed import prescribed_activations
-from myoquat.analysis.recruitment.free import free_velocities, named_columns
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Effort
 from myoquat.analysis.recruitment.redundancy.equations import least_activations
 from myoquat.core.arguments import check_types, indices_of
@@ -184,12 +184,7 @@ class MuscleTorques(MotionResult):
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.torque', '<velocity>.needed', over the index
         time [s]."""
-        muscles = self.model.muscle_names
-        parts = (
-            (muscles, "activation", self.activation), (muscles, "force", self.force),
-            (self.velocities, "torque", self.torque), (self.velocities, "needed", self.needed),
-        )  # fmt: skip
-        return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
+        return self._table("activation", "force", "torque", "needed")
 
     def curves(self) -> dict[str, Curve]:
         """Those of the muscles, and torque and needed over (time, velocity)."""

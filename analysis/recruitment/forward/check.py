@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.analysis.motion.inverse_dynamics import external_wrenches
-from myoquat.analysis.recruitment.free import free_velocities, named_columns
+from myoquat.analysis.recruitment.free import free_velocities
 from myoquat.analysis.recruitment.redundancy import Redundancy
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve
 from myoquat.core.arguments import check_types, real_array
@@ -293,13 +293,7 @@ class Tracking(MotionResult):
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.error', and of the free velocities
         '<velocity>.muscles' and '<velocity>.help', and '<reserve>.reserve', over the index time [s]."""
-        muscles, velocities = self.model.muscle_names, self.model.system.velocity_names
-        parts = (
-            (muscles, "activation", self.activation), (muscles, "force", self.force), (velocities, "error", self.error),
-            (self.velocities, "muscles", self.muscle_torque), (self.velocities, "help", self.help),
-            ([r.name for r in self.reserves], "reserve", self._given),
-        )  # fmt: skip
-        return pd.DataFrame(named_columns(parts), pd.Index(self.motion.time, name="time"))
+        return self._table("activation", "force", "error", muscles="muscle_torque", help="help", reserve="reserve")
 
     def curves(self) -> dict[str, Curve]:
         """Those of the muscles, muscle_torque and help over (time, velocity), and error of all velocities."""

@@ -415,13 +415,8 @@ class CoupledRecruitment:
 
     def _efforts(self) -> Array:
         """(t,) of every frame."""
-        weights = np.concatenate([self.demands.weights(self.effort), self._of_reserves], axis=-1)
+        weights = self.demands.all_weights(self.effort)
         return terms.cost(weights, float(self.effort.power), self.found.x - self.centre).sum(axis=-1)
-
-    @property
-    def _of_reserves(self) -> Array:
-        weights = [reserve.weight for reserve in self.demands.reserves]
-        return np.broadcast_to(weights, (len(self.time), len(weights)))
 
     def _missing(self) -> Array:
         """(t, e) the residual of the equations for the nonlinear forces."""

@@ -301,7 +301,7 @@ class Effort:
 
     def check_coupled(self) -> None:
         """ValueError if a coupled trial cannot have this effort."""
-        if self.of != "activation" or self.power == np.inf:
+        if self.of != "activation" or self.power == np.inf or not self.is_smooth:
             raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
                              "not metabolic")  # fmt: skip
         if self.power < 2 and np.any(real_array("target", self.target)):
@@ -585,21 +585,18 @@ class Demands:
 
     def programs(self, F0: Array, F1: Array, effort: Effort) -> Programs:
         """Where the tensions are F0 + F1 a (t, m)."""
-        k, r = len(F0), len(self.reserves)
         F0, F1, low, high = self.units(F0, F1, effort)
         G = self.turn @ np.swapaxes(self.lines * F1[:, None, :, None], -1, -2)
-        A = np.empty((k, len(self.names), F0.shape[1] + r))
+        A = np.empty((len(F0), len(self.names), F0.shape[1] + len(self.reserves)))
         np.multiply(np.swapaxes(self.arms, -1, -2), F1[:, None, :], out=A[..., : F0.shape[1]])
         A[..., F0.shape[1] :] = np.swapaxes(self.helps, -1, -2)
-        weights = self.weights(effort)
-        of_reserves = np.broadcast_to([reserve.weight for reserve in self.reserves], (k, r))
         return Programs.of(
             A,
             self.torque - _given(self.arms, F0),
-            weights=np.concatenate([weights, of_reserves], axis=-1),
+            weights=self.all_weights(effort),
             powers=2.0 if effort.power == np.inf else effort.power,
-            lower=self._with_reserves(low, [reserve.lower for reserve in self.reserves]),
-            upper=self._with_reserves(high, [reserve.upper for reserve in self.reserves]),
+            lower=self.with_reserves(low, [reserve.lower for reserve in self.reserves]),
+            upper=self.with_reserves(high, [reserve.upper for reserve in self.reserves]),
             G=np.concatenate([G, self.turn @ np.swapaxes(self.pushes, -1, -2)], axis=-1),
             h=matvec(self.turn, self.pressed(F0)),
         )
@@ -612,7 +609,11 @@ class Demands:
         a = (x * strengths(self.model) - F0) / np.where(pulls, F1, 1.0)
         return np.where(pulls, np.clip(a, self.low, self.high), self.low)
 
-    def _with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
+    def all_weights(self, effort: Effort) -> Array:
+        """(t, m + r) of muscles and reserves, or (1, m + r)."""
+        return self.with_reserves(self.weights(effort), [reserve.weight for reserve in self.reserves])
+
+    def with_reserves(self, muscles: Array, reserves: Sequence[float]) -> Array:
         """(t, m + r), or (1, m + r) where all frames have the same."""
         rows = muscles[:1] if (muscles == muscles[:1]).all() else muscles
         return np.concatenate([rows, np.broadcast_to(reserves, (len(rows), len(reserves)))], axis=-1)

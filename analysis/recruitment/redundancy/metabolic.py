@@ -58,10 +58,6 @@ class MetabolicEffort(Effort):
 
     is_smooth = False
 
-    def check_coupled(self) -> None:
-        raise ValueError("a coupled trial has an effort of powers of activations: not of stress, not the greatest, "
-                         "not metabolic")  # fmt: skip
-
     def curves(self, demands: Demands, backend: str) -> "MetabolicCurves":
         return MetabolicCurves(self, demands, backend)
 

@@ -24,7 +24,6 @@ from typing import Any, Literal
 import numpy as np
 
 from myoquat.analysis.recruitment.convex import Status, are_met
-from myoquat.analysis.recruitment.free import named_columns
 from myoquat.analysis.recruitment.joint_loads import JointLoads, joint_loads
 from myoquat.analysis.recruitment.redundancy.actuators import AnyReserve, Reserves, reserve_wrenches
 from myoquat.analysis.recruitment.redundancy.assembled_motion import check_consistent
@@ -257,14 +256,8 @@ class Redundancy(MotionResult, Solved):
     def to_dataframe(self) -> "pd.DataFrame":
         """Columns '<muscle>.activation', '<muscle>.force', '<velocity>.reserve', '<velocity>.residual',
         '<joint>.margin', 'effort', 'status', over the index time [s]."""
-        muscles, joints = self.model.muscle_names, [cone.joint for cone in self.cones]
-        parts = (
-            (muscles, "activation", self.activation), (muscles, "force", self.force),
-            ([r.name for r in self.reserves], "reserve", self.reserve),
-            (self.velocities, "residual", self.residual), (joints, "margin", self.margin),
-        )  # fmt: skip
-        columns = named_columns(parts) | {"effort": self.effort, "status": self.status}
-        return pd.DataFrame(columns, index=pd.Index(self.motion.time, name="time"))
+        table = self._table("activation", "force", "reserve", "residual", "margin")
+        return table.assign(effort=self.effort, status=self.status)
 
     def curves(self) -> dict[str, Curve]:
         """Those of the muscles, and arrays over (time, actuator), (time, velocity), and (time, joint, axis)."""

@@ -23,7 +23,7 @@ within bounds W. Li, J. Swetits, A new algorithm for solving strictly convex qua
 1997]. Once the right variables are at bounds, a step ends at the solution but for rounding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -368,11 +368,10 @@ class SequentialProgramming:
     def __post_init__(self) -> None:
         demands, effort = self.demands, self.effort
         self.m = demands.lengths.shape[1]
-        r = demands.reserves
-        self.weights = _beside(demands.weights(effort), [x.weight for x in r])
-        self.centre = _beside(demands.targets(effort), [0.0] * len(r))
-        self.low = _beside(demands.low, [x.lower for x in r])
-        self.high = _beside(demands.high, [x.upper for x in r])
+        self.weights = demands.all_weights(effort)
+        self.centre = demands.with_reserves(demands.targets(effort), [0.0] * len(demands.reserves))
+        self.low = demands.with_reserves(demands.low, [x.lower for x in demands.reserves])
+        self.high = demands.with_reserves(demands.high, [x.upper for x in demands.reserves])
         self.enough = TORQUE_RESIDUAL * np.maximum(np.abs(demands.torque).max(axis=-1, initial=0.0), 1.0)
 
     def solved(self, x: Array, y: Array) -> tuple[Solutions, Array]:
@@ -398,10 +397,3 @@ class SequentialProgramming:
         solutions = Solutions(found["x"][:, :n], status, objective, bound, found["price"], np.zeros((k, 0, 3)),
                               found["lack"], found["iterations"].astype(int))  # fmt: skip
         return solutions, found["bent"][:, : self.m, :2]
-
-
-def _beside(muscles: Array, reserves: Sequence[float]) -> Array:
-    """(k, m + r) numbers of muscles (k, m) beside those of the reserves; (1, m + r) where they are one for all."""
-    rows = muscles[:1] if muscles.strides[0] == 0 else muscles
-    parts = rows, np.broadcast_to(np.asarray(reserves, float), (len(rows), len(reserves)))
-    return np.concatenate(parts, axis=-1)
