@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import pydoc
 from types import ModuleType
 
 import public_api
@@ -42,6 +43,10 @@ def test_public_names_have_examples(record_property):
     having = f"{len(names) - len(without)} of {len(names)}"
     record_property("reported", f"{having} public functions and classes have an example that runs")
     assert not without, f"examples are missing: {', '.join(without)}"
+
+
+def test_help_of_simulate_fits_a_screen():
+    assert len(pydoc.plain(pydoc.render_doc(myoquat.simulate))) <= 3000
 
 
 def test_the_face_has_examples():

@@ -61,8 +61,8 @@ def lower(which: int, value: int) -> None:
 
 
 def contents(library: Any, path: str, part: str) -> Iterator[tuple[Any, int]]:
-    """What the library reads of a file, then what it reads of files that hold the frames beyond 65535, and for the
-    first the number of frames: 0 where 16 bits are enough, and by the space in the file where no parameter tells.
+    """What the library reads of a file, then of files that hold the frames beyond 65535. The first comes with the
+    number of frames: 0 where 16 bits are enough, and by the space in the file where no parameter tells.
 
     The library reads as many as the integer POINT:FRAMES says. A greater number stands there as a real number, which
     it refuses, in POINT:LONG_FRAMES or in TRIAL (c3d.org, The C3D frame count).

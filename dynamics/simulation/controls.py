@@ -99,7 +99,18 @@ else:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What acts on a model in a simulation; see the arguments of the same names of `simulate`.
+    """What acts on a model in a simulation.
+
+    Inputs are constants (..., n), a pair (times (k,), values (..., k, n)) with linear interpolation, functions of t, or
+    `StateFeedback`s. Where neither excitation nor controls are there, the model's own `inputs` hold.
+
+    activation     (m,) in [0, 1], the model's own by default. With activation dynamics this is its start
+    torque         (nu,) on u [N m, N], zero by default
+    excitation     (m,) input of muscles with activation dynamics; it and activation default to each other
+    muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
+                   default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so
+    parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...)
+    controls       (k,) of the model's actuators (`Model.control_names`), zero by default
 
     >>> import myoquat as mq
     >>> from myoquat.dynamics import Inputs

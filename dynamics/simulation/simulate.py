@@ -47,46 +47,37 @@ class SimulationWarning(UserWarning):
 def simulate(
     model: SystemLike, q0: ArrayLike | None = None, u0: ArrayLike | None = None, duration: float = 1.0,
     step: float | None = None, rtol: float | None = None, activation: ControlLike | None = None,
-    torque: ControlLike | None = None, constraints: Sequence[Constraint] = (), method: str = "rk4",
+    torque: ControlLike | None = None, constraints: "Sequence[Constraint]" = (), method: str = "rk4",
     stabilization: str = "projection", output_step: float | None = None, *, excitation: ControlLike | None = None,
     controls: ControlLike | None = None, muscle_states: ArrayLike | None = None,
-    parameters: Mapping[str, ArrayLike] | None = None, events: Sequence[Event] = (), project_start: bool = False,
-    progress: bool | None = None, start_time: float = 0.0, inputs: Inputs | None = None,
-) -> Trajectory:  # fmt: skip
-    """Move a Model or an ArticulatedSystem from q0 (..., nq), u0 (..., nu) over `duration` [s].
+    parameters: "Mapping[str, ArrayLike] | None" = None, events: "Sequence[Event]" = (), project_start: bool = False,
+    progress: bool | None = None, start_time: float = 0.0, inputs: "Inputs | None" = None,
+) -> "Trajectory":  # fmt: skip
+    """Move a Model or an ArticulatedSystem over `duration` [s].
 
-    q0, u0         the start, by default the model's own, or neutral and at rest. Leading axes broadcast with those of
-                   activation, torque and parameters: a batch of runs side by side.
-    step           [s] of a fixed-step method, 1e-3 by default, shortened so that whole steps fill duration and
-                   output_step; of an adaptive method its first step.
-    rtol           bound on the local error of each step relative to 1 + |x|; asks for an adaptive method (1e-6).
-    activation     in [0, 1], the model's own by default: (m,), (..., m), a pair (times (k,), values (..., k, m)) with
-                   linear interpolation, a function of t, or a `StateFeedback`. With activation dynamics it is a state,
-                   and this its start. Where a call gives no excitations or controls, the model's own `inputs` hold.
-    torque         (nu,) on u [N m, N], in the same forms; zero by default.
-    constraints    `myoquat.dynamics.constraints` that the motion satisfies beside the model's own constraints and
-                   couplers, redundant ones too. A ConstraintWarning says where they contradict each other;
-                   methods with error control stop there.
-    method         of fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational" (symplectic); adaptive:
-                   "dop853" (the default with rtol), "rk45", "radau" (implicit, for stiff muscles).
-    stabilization  "projection" brings |Q| to 1 and the state onto the constraints along M^-1 A^T after each step.
-                   "norm" (fixed steps) brings only |Q| to 1. Or "baumgarte", which pulls both back, or "none".
-    output_step    [s] between rows of the trajectory; every step by default.
-    excitation     input of muscles with activation dynamics, in the forms of activation; each defaults to the other.
-    controls       (k,) of the model's actuators (`Model.control_names`), in the same forms; zero by default.
-    muscle_states  (..., ns) start of `myoquat.muscle.state_names`, such as the fiber lengths [m] of elastic tendons; by
-                   default in equilibrium at rest. Stiff tendons need small steps, or radau: a StiffnessWarning says so.
-    parameters     numbers of the model by name or pattern (`myoquat.muscle.parameter_names`), arrays (...): a model for
-                   each run. With all methods but variational.
-    events         `Event`s to look for with an adaptive method, kept in `Trajectory.occurrences`.
-    project_start  True moves the start onto |Q| = 1 and the constraints; else one off by more than 1e-6 is refused.
-    progress       True, False, or None for a bar on long runs in a terminal.
-    start_time     [s] of the first row, at which functions of the time begin.
-    inputs         `Inputs`: activation, torque, excitation, muscle_states, parameters and controls in one record.
+    q0, u0         (..., nq), (..., nu) the start; default the model's own, or neutral and at rest. Leading axes
+                   broadcast with those of inputs and parameters: runs side by side.
+    step           [s] 1e-3, shortened to divide duration and output_step; of adaptive methods the first.
+    rtol           bound on a step's error relative to 1 + |x|; asks for an adaptive method (1e-6).
+    activation     (..., m) in [0, 1]; the start, with activation dynamics
+    excitation     (..., m) with activation dynamics
+    torque         (..., nu) on u [N m, N]
+    controls       (..., k) of actuators. All four: constants, (times, values), functions of t, or `StateFeedback`s.
+    muscle_states  (..., ns) the start; `help(Inputs)` has all defaults.
+    constraints    of `myoquat.dynamics.constraints`, beside the model's own.
+    method         fixed step: "rk4", "lie_rk4", "semi_implicit_euler", "variational"; adaptive: "dop853" (default
+                   with rtol), "rk45", "radau" (implicit, for stiff muscles).
+    stabilization  "projection" onto |Q| = 1 and constraints after each step, "norm" (|Q| alone), "baumgarte", "none".
+    output_step    [s] between rows; default every step.
+    parameters     numbers by name or pattern, arrays (...): a model for each run. Not with "variational".
+    events         `Event`s for adaptive methods, kept in `Trajectory.occurrences`.
+    project_start  move the start onto |Q| = 1 and constraints, else 1e-6 off raises.
+    progress       a bar: True, False, None for long runs in terminals.
+    start_time     [s] of the first row and of functions of t.
+    inputs         `Inputs`: all inputs and parameters in one record.
 
-    A state that is no longer finite, or with |u| beyond 1e6, stops without the others. Its later rows are NaN.
-    `Trajectory.stopped` and `.reason` say when and why, a SimulationWarning names the state. Raises ValueError for
-    arguments that do not fit, TypeError for symbols, ModelError for a singular mass matrix.
+    A run that is not finite, or with |u| > 1e6, stops: later rows are NaN, `Trajectory.reason` says why, with a
+    SimulationWarning. ValueError for arguments that do not fit, TypeError for symbols, ModelError for singular masses.
 
     >>> import myoquat as mq
     >>> motion = mq.simulate(mq.load_model("two_link"), duration=0.1, step=1e-3, output_step=0.05)
