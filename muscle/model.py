@@ -2,6 +2,7 @@
 
 import importlib
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from functools import cached_property
@@ -81,61 +82,34 @@ class Model(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        seen: set[str] = set()
-        for muscle in self.muscles:
-            if muscle.name in seen:
-                raise ModelError(f"the name {muscle.name!r} is taken twice", element=f"muscle {muscle.name!r}")
-            seen.add(muscle.name)
-            muscle.check(self.system)
-        self._check_groups()
-        self._check_extras()
+        named = {
+            "muscle": self.muscles,
+            "group": self.groups,
+            "coordinate": self.coordinates,
+            "actuator": self.actuators,
+        }
+        for noun, parts in named.items():
+            for name, count in Counter(part.name for part in parts).items():
+                if count > 1:
+                    raise ModelError(f"the name {name!r} is taken twice", element=f"{noun} {name!r}")
+        for part in (*self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints):
+            part.check(self.system)
+        for group in self.groups:
+            group.check(self.muscle_names)
+        known = {*self.system.coordinate_names, *self.system.angle_names}
+        for described in (*self.coordinates, *self.couplers):
+            described.check(known)
+        check_couplers(self.couplers)
+        for marker in self.markers:
+            marker.check((self.system.ground, *self.system.body_names))
+        for given in self.inputs:
+            given.check((*self.muscle_names, *self.control_names))
+        for constraint in self.constraints:
+            _check_plain(constraint)
         if self.start_q is not None:
             self.system.check_q(self.start_q)
         if self.start_u is not None:
             self.system.check_u(self.start_u)
-
-    def _check_groups(self) -> None:
-        """ModelError for a group whose name another one has, or whose members are not muscles of the model."""
-        seen: set[str] = set()
-        for group in self.groups:
-            if group.name in seen:
-                raise ModelError(f"the name {group.name!r} is taken twice", element=f"group {group.name!r}")
-            seen.add(group.name)
-            group.check(self.muscle_names)
-
-    def _check_extras(self) -> None:
-        """ModelError for data of coordinates or bodies that do not exist, or that are impossible."""
-        known = {*self.system.coordinate_names, *self.system.angle_names}
-        seen: set[str] = set()
-        for coordinate in self.coordinates:
-            if coordinate.name in seen:
-                raise ModelError("it is described twice", element=f"coordinate {coordinate.name!r}")
-            seen.add(coordinate.name)
-            coordinate.check(known)
-        for coupler in self.couplers:
-            coupler.check(known)
-        check_couplers(self.couplers)
-        for marker in self.markers:
-            marker.check((self.system.ground, *self.system.body_names))
-        for limit in self.limits:
-            limit.check(self.system)
-        for force in self.forces:
-            force.check(self.system)
-        self._check_actuators()
-        for constraint in self.constraints:
-            constraint.check(self.system)
-            _check_plain(constraint)
-
-    def _check_actuators(self) -> None:
-        """ModelError for impossible actuators, and for a name that two of them have."""
-        seen: set[str] = set()
-        for actuator in self.actuators:
-            if actuator.name in seen:
-                raise ModelError(f"the name {actuator.name!r} is taken twice", element=actuator.element)
-            seen.add(actuator.name)
-            actuator.check(self.system)
-        for given in self.inputs:
-            given.check((*self.muscle_names, *self.control_names))
 
     def __repr__(self) -> str:
         """A line: the name, and how many of what."""

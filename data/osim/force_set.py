@@ -1,11 +1,11 @@
 """Files of OpenSim's <ForceSet>: actuators that a tool adds to its model."""
 
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.osim.forces import ACTUATORS
 from myoquat.data.osim.frames import Frame, Frames
 from myoquat.data.xml import Element, boolean, complain, last_name, parse_opensim, text
@@ -65,22 +65,14 @@ class _Bodies(Frames):
 def _actuators(holder: Element | None) -> tuple[Actuator, ...]:
     if holder is None:
         raise ModelError("the file holds no <ForceSet>")
-    objects, defaults = holder.find("objects"), holder.find("defaults")
+    complete(holder, FIRST_RELEASE)
     found = []
-    for element in () if objects is None else objects.iterchildren("*"):
+    for element in holder.iterfind("objects/*"):
         if element.tag not in ACTUATORS:
             complain(element, f"<{element.tag}> is no actuator that is known here; known: {', '.join(ACTUATORS)}")
         if boolean(element, "isDisabled") or not boolean(element, "appliesForce", True):
             continue
-        _complete(element, None if defaults is None else defaults.find(element.tag))
         for entry in list(element.iterchildren("*")):
             entry.tag = RENAMED.get(element.tag, {}).get(entry.tag, entry.tag)
         found.append(ACTUATORS[element.tag].read(element, _Bodies()))
     return tuple(found)
-
-
-def _complete(element: Element, default: Element | None) -> None:
-    """Entries that an older file gives in <defaults>."""
-    for entry in () if default is None else list(default.iterchildren("*")):
-        if element.find(entry.tag) is None:
-            element.append(deepcopy(entry))

@@ -31,7 +31,7 @@ def _coupler(name, dependent, independent, scale=1.0):
     [
         ({"coordinates": (Coordinate("d"),)}, "coordinate 'd': the system has no coordinate of this name"),
         ({"coordinates": (Coordinate("a_angle", (1.0, 0.0)),)}, r"coordinate 'a_angle': range must be .*\(1.0, 0.0\)"),
-        ({"coordinates": (Coordinate("a_angle"),) * 2}, "coordinate 'a_angle': it is described twice"),
+        ({"coordinates": (Coordinate("a_angle"),) * 2}, "coordinate 'a_angle': the name 'a_angle' is taken twice"),
         ({"markers": (Marker("p", "d", (0.0, 0.0, 0.0)),)}, "marker 'p': body 'd' does not exist; known: ground, a"),
         ({"markers": (Marker("p", "a", (0.0, 0.0)),)}, "marker 'p': position must be three finite numbers"),
         ({"markers": (Marker("p", "a", (0.0, 0.0, math.nan)),)}, "marker 'p': position must be three finite numbers"),
