@@ -9,7 +9,7 @@ import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.data.formats import CompiledModel, ModelSpec
-from myoquat.data.mjcf.reading.actuators import Start, read_actuators
+from myoquat.data.mjcf.reading.actuators import read_actuators
 from myoquat.data.mjcf.reading.bodies import GROUND, Skeleton, read_skeleton
 from myoquat.data.mjcf.reading.contacts import read_contacts
 from myoquat.data.mjcf.reading.equalities import read_equalities
@@ -27,7 +27,7 @@ __all__ = ["load_mjcf", "read_model"]
 
 MAX_SHOWN = 5  # tendons, in a message
 WRAPPING = ("mujoco", "mujoco3", "shortest")
-START = "start"  # the keyframe at which a model starts
+START = "start"  # the keyframe at which a model starts, else the first one; without any, the pose of the file
 
 
 def read_model(source: Any, strict: bool = False, **options: Any) -> Model:
@@ -102,7 +102,9 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
             source.note(word, i, "without contact=True")
     skeleton = read_skeleton(source)
     skeleton.combinations |= combinations_of(source, skeleton)
-    drives = read_actuators(source, skeleton)
+    names = [source.name("key", i) for i in range(m.nkey)]
+    key = names.index(START) if START in names else 0
+    drives = read_actuators(source, skeleton, (_told(source, key, "ctrl"), _told(source, key, "act")))
     title = bytes(m.names).partition(b"\0")[0].decode("utf-8", "replace")  # with which the table of names begins
     unnamed = not title or (path is not None and source.root is not None and not source.root.get("model"))
     name = ("model" if path is None else path.stem) if unnamed else title
@@ -110,18 +112,21 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
     bodies, shown = _with_shapes(skeleton, used, source)
     gravity = (0.0, 0.0, 0.0) if source.disabled("GRAVITY") else tuple(map(float, m.opt.gravity))
     system = ArticulatedSystem(tuple(bodies), ground=GROUND, gravity=gravity, name=name, shapes=shown)
-    start = _start(source, system, system.check_q(skeleton.start))
-    drives.started(start)
+    for i in range(m.nkey):
+        if i != key:
+            source.note("key", i, "another keyframe")
+    start_q = system.check_q(np.array(m.key_qpos[key], dtype=float) if m.nkey else skeleton.start)
+    start_u = _in_child(system, start_q, np.array(_told(source, key, "qvel") or np.zeros(system.nu)))
     muscles = read_tendons(source, skeleton, drives, wrapping)
     couplers, constraints = read_equalities(source, skeleton, system, muscles)
-    neutral = not m.nkey and tuple(start.q) == tuple(system.neutral())
+    neutral = not m.nkey and tuple(start_q) == tuple(system.neutral())
     contacts = read_contacts(source, skeleton, system) if contact else ()
     return Model(
         system,
         muscles,
         name=name,
-        start_q=None if neutral else tuple(map(float, start.q)),
-        start_u=None if start.u is None or not start.u.any() else tuple(map(float, start.u)),
+        start_q=None if neutral else tuple(map(float, start_q)),
+        start_u=tuple(map(float, start_u)) if start_u.any() else None,
         file=path,
         coordinates=tuple(c for c in skeleton.coordinates if c.range is not None),
         limits=read_limits(skeleton),
@@ -168,26 +173,11 @@ def _with_shapes(skeleton: Skeleton, used: Used, source: Source) -> tuple[list[B
     return bodies, tuple(shapes[GROUND])
 
 
-def _start(source: Source, system: ArticulatedSystem, standing: Array) -> Start:
-    """The keyframe "start", else the first one; without any, the model starts at the pose of the file. Other keyframes
-    are noted."""
-    m: Any = source.m
-    names = [source.name("key", i) for i in range(m.nkey)]
-    chosen = names.index(START) if START in names else 0
-    for i in range(m.nkey):
-        if i != chosen:
-            source.note("key", i, "another keyframe")
-    if not m.nkey:
-        return Start(standing)
-    part = source.part("key", chosen)  # MuJoCo fills in what it does not tell
-    given = {key: part is None or len(getattr(part, key)) > 0 for key in ("qvel", "ctrl", "act")}
-    q = np.array(m.key_qpos[chosen], dtype=float)
-    return Start(
-        q,
-        _in_child(system, q, np.array(m.key_qvel[chosen], dtype=float)) if given["qvel"] else None,
-        rows(m, "key_ctrl", chosen) if given["ctrl"] else None,
-        rows(m, "key_act", chosen) if given["act"] else None,
-    )
+def _told(source: Source, key: int, quantity: str) -> tuple[float, ...] | None:
+    """What a keyframe says of a quantity; None where there is none, or where MuJoCo fills it in."""
+    part = source.part("key", key)
+    told = key < source.m.nkey and (part is None or len(getattr(part, quantity)))
+    return rows(source.m, f"key_{quantity}", key) if told else None
 
 
 def _in_child(system: ArticulatedSystem, q: Array, u: Array) -> Array:

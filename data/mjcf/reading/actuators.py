@@ -1,7 +1,7 @@
 """Actuators: the laws of the tendons that they pull on, and those of joints and sites."""
 
 import math
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from typing import Any
 
 import numpy as np
@@ -39,16 +39,7 @@ FIXED = 1  # what a fixed tendon runs over: joints
 UNKNOWN = "part of an unknown type"
 LAST_GROUP = 30  # that options can disable
 MIN_DIVISOR = 1e-15  # MuJoCo's least divisor
-
-
-@dataclass(frozen=True)
-class Start:
-    """q (nq,), u (nu,), the actuators' controls and their activations at the start; None for what no keyframe says."""
-
-    q: Array
-    u: Array | None = None
-    controls: tuple[float, ...] | None = None
-    activations: tuple[float, ...] | None = None
+Start = tuple[tuple[float, ...] | None, tuple[float, ...] | None]  # controls, and activations
 
 
 class FileDrive:
@@ -62,14 +53,18 @@ class FileDrive:
     controls     (low, high) the control's range, None without; likewise `forces` of the force and `activations`
     lengths      (low, high) the range of lengths of a muscle
     state        the number of its activation, None without one
+    control      at the start, and likewise its `activation`; None where no keyframe says it
     problem      why it does nothing here; empty otherwise
     """
 
-    def __init__(self, source: Source, i: int, alone: Array) -> None:
+    def __init__(self, source: Source, i: int, alone: Array, start: Start) -> None:
         m: Any = source.m
         self.index, self.name = i, source.name("actuator", i) or f"actuator_{i}"
         self.target, self.on = _word(TRANSMISSIONS, m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
         self.state = int(m.actuator_actadr[i]) if m.actuator_actnum[i] == 1 else None
+        controls, activations = start
+        self.control = None if controls is None else controls[i]
+        self.activation = None if activations is None or self.state is None else activations[self.state]
         types = (("gain", GAINS), ("bias", BIASES), ("dyn", DYNAMICS))
         *self.laws, self.dynamics = (_word(known, getattr(m, f"actuator_{key}type")[i]) for key, known in types)
         self.is_muscle = self.laws[0] == "muscle"
@@ -145,16 +140,11 @@ def _range(m: Any, i: int, key: str) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Drive:
-    """What pulls on a tendon: a law of the activation, which is the control (number `index` of the file's) less
-    `offset`, times `scale`. With dynamics it is the file's activation of number `state`."""
+    """What pulls on a tendon: a law of the activation, and that at the start, None where no keyframe says it."""
 
     law: ForceLaw
-    index: int
-    scale: float = 1.0
-    offset: float = 0.0
     activation: float | None = None
     dynamics: ActivationDynamics | None = None
-    state: int | None = None
 
 
 @dataclass
@@ -165,7 +155,6 @@ class Drives:
     joints       the drives of joints whose laws only muscles have, by their own names, with their joints and the sign
                  with which the length of the path follows these
     actuators    those of joints and sites
-    activations  the numbers of the activations that some of the actuators have, by their names
     forces       those that belong to the actuators
     count        how many actuators the model has
     driven       the numbers of the tendons that actuators act on, those too that are not read
@@ -174,42 +163,21 @@ class Drives:
     tendons: dict[str, list[Drive]] = field(default_factory=dict)
     joints: dict[str, tuple[str, float, Drive]] = field(default_factory=dict)
     actuators: list[Actuator] = field(default_factory=list)
-    activations: dict[str, int] = field(default_factory=dict)
     forces: list[PassiveForce] = field(default_factory=list)
     count: int = 0
     driven: set[int] = field(default_factory=set)
 
-    def started(self, start: Start) -> None:
-        """Give the drives and the actuators the activations that a keyframe tells."""
-        if start.activations is not None:
-            states = self.activations.items()
-            given: dict[str, Any] = {name: {"activation": start.activations[state]} for name, state in states}
-            self.actuators = [replace(actuator, **given.get(actuator.name, {})) for actuator in self.actuators]
-        for name, drives in self.tendons.items():
-            self.tendons[name] = [_started(drive, start) for drive in drives]
-        self.joints = {name: (on, sign, _started(drive, start)) for name, (on, sign, drive) in self.joints.items()}
 
-
-def _started(drive: Drive, start: Start) -> Drive:
-    if drive.state is not None:
-        own = 0.0 if start.activations is None else start.activations[drive.state]
-        activation = (own - drive.offset) * drive.scale
-    elif start.controls is not None:
-        activation = (start.controls[drive.index] - drive.offset) * drive.scale
-    else:
-        return drive
-    return replace(drive, activation=min(max(activation, 0.0), 1.0))
-
-
-def read_actuators(source: Source, skeleton: Skeleton) -> Drives:
-    """All actuators; what has no place here is noted."""
+def read_actuators(source: Source, skeleton: Skeleton, start: Start) -> Drives:
+    """All actuators; what has no place here is noted. start: their controls and activations, None for what no keyframe
+    says."""
     m: Any = source.m
     found, (own, others) = Drives(count=getattr(m, "nactuator", m.nu)), _drives_of_joints(m)
     alone = (own == 1) & (others == 0)
     for j in np.nonzero(np.asarray(m.jnt_actfrclimited) & (own + others > 0) & ~alone)[0]:
         source.note("joint", int(j), "actuatorfrcrange of a joint with several actuators, or one that is not its own")
     for i in range(found.count):
-        drive = FileDrive(source, i, alone)
+        drive = FileDrive(source, i, alone, start)
         if drive.target == "tendon":
             found.driven.add(drive.on)
         joint = skeleton.joints[drive.on] if drive.target in ("joint", "jointinparent") else ""
@@ -253,8 +221,7 @@ def _on_tendon(
         if law is None:
             return None
         dynamics = _dynamics(drive, source, (0.0, 1.0), (0.0, 1.0))
-        return Drive(_cut_off(law, drive, gear), drive.index, activation=0.0 if dynamics else None, dynamics=dynamics,
-                     state=drive.state)  # fmt: skip
+        return Drive(_cut_off(law, drive, gear), _activation(drive, dynamics), dynamics)
     low, high = drive.controls or reach or _usual_controls(drive)
     if drive.controls is None:
         source.note("actuator", drive.index, f"a control without limits; read as one within [{low:g}, {high:g}]")
@@ -266,9 +233,15 @@ def _on_tendon(
     dynamics = _dynamics(drive, source, controls, (low, high))
     path_law, low, high = _affine(drive, gear, low, high)
     scale = 1.0 / (high - low) if high != low else 0.0
-    start = min(max(-low * scale, 0.0), 1.0) if dynamics else None
-    state = drive.state if dynamics else None
-    return Drive(_cut_off(path_law, drive, gear), drive.index, scale, low, start, dynamics, state)
+    return Drive(_cut_off(path_law, drive, gear), _activation(drive, dynamics, low, scale), dynamics)
+
+
+def _activation(
+    drive: FileDrive, dynamics: ActivationDynamics | None, offset: float = 0.0, scale: float = 1.0
+) -> float | None:
+    """At the start: that of the file, or the control without dynamics, less `offset`, times `scale`."""
+    own = drive.control if dynamics is None or drive.state is None else drive.activation
+    return None if own is None and dynamics is None else min(max(((own or 0.0) - offset) * scale, 0.0), 1.0)
 
 
 def _usual_controls(drive: FileDrive) -> tuple[float, float]:
@@ -386,17 +359,16 @@ def _on_joint(drive: FileDrive, joint: str, source: Source, skeleton: Skeleton, 
         return
     given: dict[str, Any] = {"optimal_force": gear * gain[0], **drive.bounds}
     actuator: type[CoordinateActuator] = CoordinateActuator
-    if drive.state is not None:
-        found.activations[drive.name] = drive.state
     low, high = drive.activations or (-math.inf, math.inf)
     if drive.dynamics == "integrator":
         actuator = IntegratingCoordinateActuator
-        given |= {"activation": min(max(0.0, low), high), "least_activation": low, "greatest_activation": high}
+        own = min(max(0.0, low), high) if drive.activation is None else drive.activation
+        given |= {"activation": own, "least_activation": low, "greatest_activation": high}
     elif drive.dynamics in ("filter", "filterexact"):
         if low > given["lower"] or high < given["upper"]:
             source.note("actuator", drive.index, "actrange; its activation is not cut off")
         actuator = ActivationCoordinateActuator
-        given |= {"activation_time": drive.parameters[0], "activation": 0.0}
+        given |= {"activation_time": drive.parameters[0], "activation": drive.activation or 0.0}
     found.actuators.append(actuator(drive.name, joint, **given))
     if any(bias):
         stiffness = -gear * gear * bias[1]
