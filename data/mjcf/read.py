@@ -104,7 +104,7 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
     skeleton.combinations |= combinations_of(source, skeleton)
     names = [source.name("key", i) for i in range(m.nkey)]
     key = names.index(START) if START in names else 0
-    drives = read_actuators(source, skeleton, (_told(source, key, "ctrl"), _told(source, key, "act")))
+    drives = read_actuators(source, skeleton, (_stated(source, key, "ctrl"), _stated(source, key, "act")))
     title = bytes(m.names).partition(b"\0")[0].decode("utf-8", "replace")  # with which the table of names begins
     unnamed = not title or (path is not None and source.root is not None and not source.root.get("model"))
     name = ("model" if path is None else path.stem) if unnamed else title
@@ -116,7 +116,7 @@ def _model(source: Source, path: Path | None, wrapping: str, contact: bool) -> M
         if i != key:
             source.note("key", i, "another keyframe")
     start_q = system.check_q(np.array(m.key_qpos[key], dtype=float) if m.nkey else skeleton.start)
-    start_u = _in_child(system, start_q, np.array(_told(source, key, "qvel") or np.zeros(system.nu)))
+    start_u = _in_child(system, start_q, np.array(_stated(source, key, "qvel") or np.zeros(system.nu)))
     muscles = read_tendons(source, skeleton, drives, wrapping)
     couplers, constraints = read_equalities(source, skeleton, system, muscles)
     neutral = not m.nkey and tuple(start_q) == tuple(system.neutral())
@@ -173,11 +173,11 @@ def _with_shapes(skeleton: Skeleton, used: Used, source: Source) -> tuple[list[B
     return bodies, tuple(shapes[GROUND])
 
 
-def _told(source: Source, key: int, quantity: str) -> tuple[float, ...] | None:
+def _stated(source: Source, key: int, quantity: str) -> tuple[float, ...] | None:
     """What a keyframe says of a quantity; None where there is none, or where MuJoCo fills it in."""
     part = source.part("key", key)
-    told = key < source.m.nkey and (part is None or len(getattr(part, quantity)))
-    return rows(source.m, f"key_{quantity}", key) if told else None
+    stated = key < source.m.nkey and (part is None or len(getattr(part, quantity)))
+    return rows(source.m, f"key_{quantity}", key) if stated else None
 
 
 def _in_child(system: ArticulatedSystem, q: Array, u: Array) -> Array:
