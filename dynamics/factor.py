@@ -6,23 +6,24 @@ Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, s
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import add_blocks, mass
 from myoquat.dynamics.inverse import inverse
+from myoquat.dynamics.rows import filled_entries
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.multibody.tree import WORLD
-from myoquat.joints.vectors import components, mirrored
+from myoquat.joints.vectors import components, mirrored, transpose
 from myoquat.kernels.control_flow.out_of_line_call import out_of_line_call
 from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = [
-    "Factors", "ancestors", "ascended", "columns_solved", "descended", "elimination_order", "factor", "forward",
-    "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
+    "Factors", "Metric", "ancestors", "ascended", "columns_solved", "descended", "elimination_order", "factor",
+    "forward", "inverse3", "inverse_mass", "mass_factor", "pattern", "solve", "solve_small", "sparse_entries"
 ]  # fmt: skip
 
 
@@ -180,17 +181,61 @@ def descended(order: list[tuple[int, list[int]]], F: Array, B: Array) -> Array:
     return X
 
 
+class Metric(NamedTuple):
+    """M = L^T D L by its factor F (..., nu, nu) in the order of velocities with their ancestors."""
+
+    order: list[tuple[int, list[int]]]
+    F: Array
+
+    @classmethod
+    def of(cls, M: Array) -> "Metric":
+        """M, in the order of its structural zeros."""
+        order = elimination_order(filled_entries(M))
+        return cls(order, factor(order, M))
+
+    @classmethod
+    def at(cls, system: ArticulatedSystem, q: Array) -> "Metric":
+        """M(q) of a system."""
+        order = ancestors(system)
+        return cls(order, factor(order, mass(system, q)))
+
+    @property
+    def inverse_pivots(self) -> Array:
+        """(..., nu) 1/D."""
+        return np.diagonal(self.F, axis1=-2, axis2=-1)
+
+    def solve(self, force: Array) -> Array:
+        """(..., nu) M^-1 force."""
+        return solve(self.order, self.F, force[..., None])[..., 0]
+
+    def halved(self, A: Array) -> Array:
+        """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
+        return np.sqrt(self.inverse_pivots)[..., None] * descended(self.order, self.F, transpose(A))
+
+    def lengths(self, A: Array, sizes: Array) -> Array:
+        """(..., k) the lengths of rows A (..., k, nu) that come from numbers of larger `sizes` with their round-off."""
+        least = np.sqrt(self.inverse_pivots)[..., None, :] * sizes
+        return np.sqrt(np.sum(self.halved(A) ** 2, axis=-2) + np.sum(least * least, axis=-1))
+
+    def motion(self, x: Array) -> Array:
+        """(..., nu) L^-1 D^-1/2 x: M^-1 A^T lambda of x = Y lambda."""
+        return ascended(self.order, self.F, (x / np.sqrt(self.inverse_pivots))[..., None])[..., 0]
+
+    def inverse_product(self, A: Array) -> Array:
+        """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
+        Y = descended(self.order, self.F, transpose(A))
+        return transpose(Y) @ (self.inverse_pivots[..., None] * Y)
+
+
 def inverse_mass(system: ArticulatedSystem, q: Array) -> Array:
     """(..., nu, nu) M^-1."""
-    order = ancestors(system)
-    return mirrored(solve(order, factor(order, mass(system, q)), np.eye(system.nu)))
+    return mirrored(solve(*Metric.at(system, q), np.eye(system.nu)))
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu) udot = M^-1 (tau - b + J^T f_ext)."""
-    order = ancestors(system)
     rest = tau - inverse(system, q, u, None, f_ext)
-    return solve(order, factor(order, mass(system, q)), rest[..., None])[..., 0]
+    return Metric.at(system, q).solve(rest)
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import numpy as np
 from myoquat.core.content import BoundedTable
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics.composite import mass
-from myoquat.dynamics.factor import ancestors
+from myoquat.dynamics.factor import ancestors, factor
 from myoquat.joints import ArticulatedSystem, ModelError
 from myoquat.joints.evaluation import SystemLike
 from myoquat.joints.locks import kept_by_content
@@ -103,15 +103,11 @@ def _scaled(M: Array) -> Pair:
 
 
 def _vanishing_pivot(system: ArticulatedSystem) -> int | None:
-    order = ancestors(system)
-    M = np.broadcast_to(_masses(system), (RANDOM_POSES, system.nu, system.nu)).copy()
-    diagonal = np.einsum("...ii->...i", M).copy()
-    for k, above in reversed(order):
-        if np.all(M[:, k, k] <= PIVOT_TOLERANCE * diagonal[:, k]):
-            return k
-        row = M[:, k, above]
-        M[:, np.ix_(above, above)[0], above] -= row[:, :, None] * row[:, None, :] / M[:, k, k, None, None]
-    return None
+    order, M = ancestors(system), np.broadcast_to(_masses(system), (RANDOM_POSES, system.nu, system.nu))
+    with np.errstate(all="ignore"):  # ancestors of a velocity whose pivot vanishes come after it
+        pivots = 1.0 / np.einsum("...ii->...i", factor(order, M))
+    vanish = (pivots <= PIVOT_TOLERANCE * np.einsum("...ii->...i", M)).all(axis=0)
+    return next((k for k, _ in reversed(order) if vanish[k]), None)
 
 
 def _error(system: ArticulatedSystem, k: int) -> ModelError:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from myoquat.core.arguments import check_items
 from myoquat.core.content import content_key
 from myoquat.core.typing import Array, Pair
 from myoquat.dynamics import composite, factor, inverse
-from myoquat.dynamics.factor import solve_small
+from myoquat.dynamics.factor import Metric, solve_small
 from myoquat.dynamics.regularity import singular_velocity
 from myoquat.dynamics.rows import Elimination, Rows, filled_entries, pose_tolerance
 from myoquat.joints import ArticulatedSystem
@@ -151,13 +150,13 @@ class Constraints:
             return partial(self._unreduced, self._metric(q, t))
         return partial(self._reduced, self._inertia(q, t))
 
-    def _unreduced(self, metric: "_Metric", A: Array, wanted: Array, force: Array, pose: Pair) -> Pair:
+    def _unreduced(self, metric: Metric, A: Array, wanted: Array, force: Array, pose: Pair) -> Pair:
         """`_solver` with all rows in the metric."""
         free = metric.solve(force)
         change, multipliers = self._solved(metric, A, wanted - matvec(A, free), pose)
         return free + change, multipliers
 
-    def _solved(self, metric: "_Metric", A: Array, wanted: Array, pose: Pair, lengths: Array | None = None) -> Pair:
+    def _solved(self, metric: Metric, A: Array, wanted: Array, pose: Pair, lengths: Array | None = None) -> Pair:
         """(M^-1 A^T lambda (..., nu), lambda (..., k)): the least motion with A (...) = wanted (..., k) at a pose and
         time, and the multipliers that cause it. `lengths` as of `Rows`."""
         if not self.redundant:
@@ -210,7 +209,7 @@ class Constraints:
         y = np.zeros(len(elimination.free))
         c = elimination.whole(y, values)
         if elimination.free:
-            metric = _Metric.of(elimination.folded(transpose(elimination.folded(M))))
+            metric = Metric.of(elimination.folded(transpose(elimination.folded(M))))
             y = metric.solve(elimination.folded((force - matvec(M, c))[..., None, :])[..., 0, :])
         if left and elimination.free:
             R = elimination.folded(B)
@@ -239,11 +238,11 @@ class Constraints:
             wanted.append(-phi if on_poses else 0.0 * A[..., 0])
         return joined_matrices(rows, -2), joined(wanted)
 
-    def _metric(self, q: Array, t: Array) -> "_Metric":
+    def _metric(self, q: Array, t: Array) -> Metric:
         """M; M + A^T A where M is singular."""
         if not self.weightless:
-            return _Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
-        return _Metric.of(self._inertia(q, t))
+            return Metric(factor.ancestors(self.system), factor.mass_factor(self.system, q))
+        return Metric.of(self._inertia(q, t))
 
     def _inertia(self, q: Array, t: Array) -> Array:
         """(..., nu, nu) the matrix of the same metric."""
@@ -260,44 +259,6 @@ class Constraints:
         u = np.zeros(self.system.nu)
         ends = np.cumsum([0, *(c.rate(self.system, q, u, t).shape[-1] for c in self.parts)]).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
-
-
-class _Metric(NamedTuple):
-    """M = L^T D L by its factor F (..., nu, nu) in the order of velocities with their ancestors."""
-
-    order: list[tuple[int, list[int]]]
-    F: Array
-
-    @classmethod
-    def of(cls, M: Array) -> "_Metric":
-        """M, in the order of its structural zeros."""
-        order = factor.elimination_order(filled_entries(M))
-        return cls(order, factor.factor(order, M))
-
-    def solve(self, force: Array) -> Array:
-        """(..., nu) M^-1 force."""
-        return factor.solve(self.order, self.F, force[..., None])[..., 0]
-
-    def halved(self, A: Array) -> Array:
-        """(..., nu, k) Y = D^-1/2 L^-T A^T, with Y^T Y = A M^-1 A^T."""
-        Y = factor.descended(self.order, self.F, transpose(A))
-        return np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None] * Y
-
-    def lengths(self, A: Array, sizes: Array) -> Array:
-        """(..., k) the lengths of rows A (..., k, nu) that come from numbers of larger `sizes` with their round-off."""
-        least = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))[..., None, :] * sizes
-        return np.sqrt(np.sum(self.halved(A) ** 2, axis=-2) + np.sum(least * least, axis=-1))
-
-    def motion(self, x: Array) -> Array:
-        """(..., nu) L^-1 D^-1/2 x: M^-1 A^T lambda of x = Y lambda."""
-        roots = np.sqrt(np.diagonal(self.F, axis1=-2, axis2=-1))
-        return factor.ascended(self.order, self.F, (x / roots)[..., None])[..., 0]
-
-    def inverse_product(self, A: Array) -> Array:
-        """(..., k, k) A M^-1 A^T = Y^T D^-1 Y with Y = L^-T A^T. Y is as sparse as the branches that the rows reach."""
-        Y = factor.descended(self.order, self.F, transpose(A))
-        inverse_pivots = np.diagonal(self.F, axis1=-2, axis2=-1)
-        return transpose(Y) @ (inverse_pivots[..., None] * Y)
 
 
 # ---- The constraints that a model holds by itself -----------------------------------------------------------------

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from myoquat.core.typing import Array, Pair
-from myoquat.dynamics import composite, factor, inverse
+from myoquat.dynamics import composite, inverse
+from myoquat.dynamics.factor import Metric
 from myoquat.dynamics.integrators.base import FixedStep, StepFormula
 from myoquat.dynamics.integrators.equations import StateEquations
 from myoquat.dynamics.inverse import damping_force
@@ -94,22 +95,16 @@ def _momentum(equations: StateEquations, q: Array, u: Array) -> Array:
 
 def _velocity(equations: StateEquations, q: Array, p: Array) -> Array:
     """(..., nu) M^-1 p."""
-    order = factor.ancestors(equations.system)
-    return factor.solve(order, factor.factor(order, composite.mass(equations.system, q)), p[..., None])[..., 0]
+    return Metric.at(equations.system, q).solve(p)
 
 
 def _solved(equations: StateEquations, h: Array, q: Array, p: Array, given: Mapping[str, Any], t: Array) -> Array:
     """(..., nu) v with p + D1 L_d + h f / 2 = 0."""
-    order = factor.ancestors(equations.system)
-    F = factor.factor(order, composite.mass(equations.system, q))
-
-    def times_inverse(r: Array) -> Array:
-        return factor.solve(order, F, r[..., None])[..., 0]
-
-    v = h * times_inverse(p)
+    metric = Metric.at(equations.system, q)
+    v = h * metric.solve(p)
     for _ in range(STEP_ITERATIONS):
         loss, _ = _momenta(equations, h, q, v, given, t)
-        v = v + h * times_inverse(p - loss)
+        v = v + h * metric.solve(p - loss)
     return v
 
 

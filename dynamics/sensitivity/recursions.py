@@ -24,18 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array, Pair
-from myoquat.dynamics import factor
 from myoquat.dynamics.composite import (
     composites,
     dense,
     force_columns,
-    mass,
     moving_pairs,
     pair_products,
     to_branch_forces,
     to_branch_motions,
     work,
 )
+from myoquat.dynamics.factor import Metric, columns_solved
 from myoquat.dynamics.inverse import body_wrenches, inverse, link_forces, passive_force, rotor_inertia, transmitted
 from myoquat.joints import ArticulatedSystem
 from myoquat.joints.motion import (
@@ -62,11 +61,10 @@ def has_recursion(system: ArticulatedSystem) -> bool:
 
 def forward_derivatives(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
     """(..., nu, 3 nu) of udot by a small motion, by u and by tau, the last M^-1."""
-    nu, order = system.nu, factor.ancestors(system)
-    F = factor.factor(order, mass(system, q))
-    udot = factor.solve(order, F, (tau - inverse(system, q, u, None, f_ext))[..., None])[..., 0]
+    nu, metric = system.nu, Metric.at(system, q)
+    udot = metric.solve(tau - inverse(system, q, u, None, f_ext))
     of_tau = inverse_derivatives(system, q, u, udot, f_ext)[..., : 2 * nu]
-    found = factor.columns_solved(order, F, joined_matrices([-of_tau, np.eye(nu)]))
+    found = columns_solved(*metric, joined_matrices([-of_tau, np.eye(nu)]))
     return joined_matrices([found[..., : 2 * nu], mirrored(found[..., 2 * nu :])])
 
 

@@ -93,20 +93,12 @@ TOLERANCE = 1e-13  # of its last change, relative to 1 + |x|
 
 
 @dataclass(frozen=True)
-class RadauStep:
+class RadauStep(StepChain):
     """One step of Radau IIA of order 5 with a given length, x' = x + z3, z_i = h sum_j a_ij f(t + c_j h, x + z_j).
 
     With Z (3 n,) and K_j the derivatives of f at the stages, (I - h A K) dZ = h A (K dx + the derivatives by inputs).
     Newton's method, which finds Z, has the same matrix. Then the state returns to |Q| = 1 and to the constraints.
     """
-
-    equations: StateEquations
-    stabilization: str
-
-    @property
-    def chain(self) -> StepChain:
-        """Slope and projection, which Radau IIA shares with the methods by slopes."""
-        return StepChain(FIXED_STEP["rk4"], self.equations, self.stabilization)
 
     def __call__(self, t: float, h: float, x: Array, values: Sequence[Array], constants: Sequence[Any] = ()) -> Pair:
         """x' (..., n) and its derivatives (..., n, n + m) by x and by the inputs `values`. Raises RuntimeError where
@@ -117,7 +109,7 @@ class RadauStep:
 
         def at_stages(z: Array) -> tuple[Array, Array, Array]:
             """The slopes, their derivatives K, and I - h A K."""
-            f, K = self.chain.slope(t + h * NODES, h, x[..., None, :] + z, staged, constants)
+            f, K = self.slope(t + h * NODES, h, x[..., None, :] + z, staged, constants)
             blocks = np.einsum("ij,...jkl->...ikjl", h * STAGE_MATRIX, K[..., :n])  # h a_ij K_j
             return f, K, np.eye(3 * n) - blocks.reshape((*K.shape[:-3], 3 * n, 3 * n))
 
@@ -133,7 +125,7 @@ class RadauStep:
         _, K, matrix = at_stages(z)
         right = np.einsum("ij,...jkl->...ikl", h * STAGE_MATRIX, K).reshape((*batch, 3 * n, -1))
         dz = np.linalg.solve(matrix, right)[..., 2 * n :, :]
-        return self.chain.projected((t, h), x + z[..., 2, :], dz + np.eye(*dz.shape[-2:]), values, constants)
+        return self.projected((t, h), x + z[..., 2, :], dz + np.eye(*dz.shape[-2:]), values, constants)
 
 
 class StepDerivatives(NamedTuple):
@@ -206,14 +198,14 @@ def step_derivatives(
 
 def differentiated_step(
     method: str, equations: StateEquations, stabilization: str, step: float
-) -> tuple[StepChain | RadauStep, tuple[float, ...]]:
+) -> tuple[StepChain, tuple[float, ...]]:
     """A step [s] of a method with its derivatives, and the constants that it takes last. ValueError for a method whose
     steps have no derivatives, and for a step that is not positive and finite."""
     if not (isinstance(step, Real) and 0 < step < math.inf):
         raise ValueError(f"step must be positive and finite [s], not {step!r}")
     constants = (BAUMGARTE_STEPS * step,) if equations.baumgarte else ()
     if method == "radau":
-        return RadauStep(equations, stabilization), constants
+        return RadauStep(FIXED_STEP["rk4"], equations, stabilization), constants  # the slope and the projection of rk4
     if method in ADAPTIVE:
         raise ValueError(f"method {method!r} chooses its steps, which have no derivatives; 'radau' has them")
     return StepChain(method_named(method), equations, stabilization), constants
