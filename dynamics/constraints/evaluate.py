@@ -16,7 +16,7 @@ from myoquat.dynamics.regularity import check_pose
 from myoquat.dynamics.rows import RANK_TOLERANCE, Rows
 from myoquat.dynamics.udwadia_kalaba import Constrained, augmented, working
 from myoquat.joints import ArticulatedSystem, ConstraintWarning, ModelError
-from myoquat.joints.constraints import Constraint, CoordinateCoupler, Holonomic, Locked, PolynomialCoupler, Prescribed
+from myoquat.joints.constraints import Constraint, Holonomic, Locked
 from myoquat.joints.evaluation import compiled
 from myoquat.joints.vectors import cross, dot, matvec, spread, transpose, vecmat
 from myoquat.muscle import Model
@@ -261,13 +261,7 @@ def constraint_wrenches(constraints: Constraints, q: Array, t: Array, multiplier
 # the reaction of a joint within a loop, is not determined; the rest is.
 
 
-IN_JOINTS = (CoordinateCoupler, Locked, PolynomialCoupler, Prescribed)
 NULL_VECTOR_TOLERANCE = 1e-6  # of the greatest effect of a unit multiplier: null vectors that do more change a reaction
-
-
-def acts_in_joints(constraint: Constraint) -> bool:
-    """Whether a constraint is one on coordinates, whose force acts within their joints and on no body."""
-    return isinstance(constraint, IN_JOINTS)
 
 
 def holds_velocities(constraint: Constraint) -> bool:
@@ -301,8 +295,8 @@ class ConstrainedMotion:
                 raise ModelError("it holds velocities: its force on bodies is not known", element=constraint.label)
         own = constraints_of(model)
         self.model, self.q, self.time = model, np.asarray(q, dtype=float), np.asarray(time, dtype=float)
-        self.on_bodies = tuple(c for c in own if not acts_in_joints(c))
-        self.constraints = (*self.on_bodies, *(c for c in own if acts_in_joints(c)))
+        self.on_bodies = tuple(c for c in own if c.driven is None)  # others act within joints and on no body
+        self.constraints = (*self.on_bodies, *(c for c in own if c.driven is not None))
         none = np.zeros((len(self.q), 0, model.system.nu))
         self.rows: Array = self._arrays.jacobian(self.q, self.time) if own else none
         # with M = L L^T, the rows in this metric: the map (L^-1 A^T)^+ L^-1, and the null space of A^T

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from myoquat.core.arguments import indices_of
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.dynamics.composite import mass
@@ -77,9 +78,8 @@ class Event:
         """The path of a muscle passes the length `at` [m]."""
 
         def value(model: Any, t: float, q: np.ndarray, u: np.ndarray) -> float:
-            if muscle not in model.muscle_names:
-                raise ValueError(f"event: no muscle {muscle!r}; known: {', '.join(model.muscle_names)}")
-            return float(path_lengths(model, q)[model.muscle_names.index(muscle)] - at)
+            (k,) = indices_of("muscle", (muscle,), model.muscle_names)
+            return float(path_lengths(model, q)[k] - at)
 
         return cls(muscle, value, direction, terminal)
 

@@ -219,6 +219,16 @@ class Problem:
         given = {name: control.at(np.array([time]))[..., 0, :] for name, control in controls.items()}
         return given | self.fed_back(inputs, time, q, u)
 
+    def begun(
+        self, start: Pair, time: float, inputs: Inputs, controls: Mapping[str, Control], own: Array | None = None
+    ) -> tuple[Array | None, tuple[Array, ...]]:
+        """The numbers of each run, and where it starts: q, u and, unless `own` gives them, the states of muscles and
+        actuators."""
+        p = self.values(inputs.parameters)
+        q, u = start if p is None else self.started(*start, p, time)
+        given = self.at_start(controls, inputs, time, (q, u))
+        return p, (q, u, *(self.own_start(q, given, inputs, p) if own is None else (own,)))
+
     # ---- the states of muscles and actuators at the start -------------------------------------------------------
 
     def own_start(

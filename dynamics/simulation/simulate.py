@@ -152,9 +152,5 @@ def _adaptive(
     events: Sequence[Event],
 ) -> tuple[Run, Any, Any]:  # fmt: skip
     """By SciPy's solvers, state after state."""
-    p, q, u = problem.values(inputs.parameters), start.q, start.u
-    if p is not None:
-        q, u = problem.started(q, u, p, timing.start)
-    whole = AdaptiveProblem(problem.equations, controls, problem.choice, timing, tuple(events), p)
-    given = problem.at_start(controls, inputs, timing.start, (q, u))
-    return solve_batch(whole, (q, u, *problem.own_start(q, given, inputs, p)))
+    p, begin = problem.begun((start.q, start.u), timing.start, inputs, controls)
+    return solve_batch(AdaptiveProblem(problem.equations, controls, problem.choice, timing, tuple(events), p), begin)

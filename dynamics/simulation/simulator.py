@@ -124,18 +124,12 @@ class Simulator:
         check(self.system, q, "the start")
         u = check_numbers("u0", self.system.check_u(start[1], "u0"))
         controls = problem.controls(inputs) if controls is None else controls
-        p = problem.values(inputs.parameters)
-        if p is not None:
-            q, u = problem.started(q, u, p, timing.start)
-        constants: dict[str, Any] = {} if p is None else {"p": p}
-        if problem.equations.baumgarte:
-            constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant
         with traced_once():
-            given = problem.at_start(controls, inputs, timing.start, (q, u))
-            at_start = problem.own_start(q, given, inputs, p) if own is None else (own,)
-            return self._advance(
-                self.method.begin(problem.equations, q, u, *at_start), timing, controls, constants, tick
-            )
+            p, begin = problem.begun((q, u), timing.start, inputs, controls, own)
+            constants: dict[str, Any] = {} if p is None else {"p": p}
+            if problem.equations.baumgarte:
+                constants["time_constant"] = BAUMGARTE_STEPS * schedule.h if time_constant is None else time_constant
+            return self._advance(self.method.begin(problem.equations, *begin), timing, controls, constants, tick)
 
     def _advance(
         self, x: Array, timing: Timing, controls: dict[str, Control], constants: dict[str, Any], tick: Tick | None

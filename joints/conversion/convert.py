@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.arguments import check_types, real_array
+from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import difflib
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.joints import (
@@ -268,14 +268,7 @@ def named_system(system: ArticulatedSystem, names: Collection[str]) -> Articulat
 
     Raises ValueError, with the nearest names, for one that is neither.
     """
-    known = (*system.coordinate_names, *system.angle_names)
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3)
-            raise ValueError(
-                f"coordinate {name!r} does not exist; "
-                + (f"nearest: {', '.join(near)}" if near else f"known: {', '.join(known)}")
-            )
+    indices_of("coordinate", names, (*system.coordinate_names, *system.angle_names))
     return in_angles(system, names)
 
 

@@ -127,7 +127,7 @@ def test_a_pose_by_the_names_of_the_file(system, rng):
     np.testing.assert_allclose(ball.coordinate("flexion", q), [0.1, 0.7], atol=1e-14)
     np.testing.assert_allclose(ball.coordinate("list", q), -0.2, atol=1e-14)
     np.testing.assert_allclose(ball.coordinate("adduction", q), 0.0, atol=1e-14)
-    with pytest.raises(ValueError, match="'flexio' does not exist; nearest: flexion"):
+    with pytest.raises(ValueError, match="no coordinate 'flexio'; nearest: flexion"):
         by_name(ball, {"flexio": 0.1}, ball.neutral())
 
 
