@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import field, replace
 from itertools import product
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Joint(Record, ABC):
     [('revolute', 1, 1), ('spherical', 4, 3), ('floating', 7, 6)]
     """
 
-    kind: ClassVar[str]  # its name in model files
+    kind: ClassVar[str]  # its name in model files: that of `facts` that are the same for all joints of the type
     span: ClassVar[str] = "some"  # motions that it leaves free: "some", "rotations" (these alone, all of them) or "all"
     is_weld: ClassVar[bool] = False  # whether its bodies are one
     by_sequence: ClassVar[bool] = False  # whether its rotation is shown, or is, in the angles of its Euler `sequence`
@@ -94,6 +94,11 @@ class Joint(Record, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_ranges(self, None, f"{type(self).__name__}: ")
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if isinstance(facts := cls.__dict__.get("facts"), JointFacts):
+            cls.kind = facts.kind
 
     @property
     @abstractmethod

@@ -20,7 +20,6 @@ from myoquat.kernels.symbolic.arrays import arctan2, as_array
 
 __all__ = ["ConstantCurvatureJoint"]
 
-FACTS = JointFacts("constant_curvature", ("rx", "rz", "ry"), ("rad",) * 3, "successive axes x, z, y")
 XZY = EulerJoint("XZY")
 ROD_AXIS = np.array([0.0, 1.0, 0.0])  # e, the axis of the rod at both ends
 MAX_RANDOM_ANGLE_RAD = 1.5  # [rad] to which angles are drawn at random: OpenSim's end at pi / 2 - 0.01
@@ -49,8 +48,9 @@ class ConstantCurvatureJoint(PointedJoint):
     array([0., 1., 1.])
     """
 
-    kind: ClassVar[str] = "constant_curvature"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts(
+        "constant_curvature", ("rx", "rz", "ry"), ("rad",) * 3, "successive axes x, z, y"
+    )
     pointer: ClassVar[int] = 1
     length: Positive = 1.0
     rest: Vector3 = (0.0, 0.0, 0.0)

@@ -8,12 +8,10 @@ import numpy as np
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, Pair
 from myoquat.joints.types.base import JointFacts, Vector3
-from myoquat.joints.types.turns import EULER, EulerJoint, PointedJoint
+from myoquat.joints.types.turns import EulerJoint, PointedJoint
 from myoquat.kernels import as_array
 
 __all__ = ["EllipsoidJoint"]
-
-FACTS = replace(EULER, kind="ellipsoid")
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class EllipsoidJoint(PointedJoint):
     array([0.1, 0. , 0. ])
     """
 
-    kind: ClassVar[str] = "ellipsoid"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = replace(EulerJoint.facts, kind="ellipsoid")
     pointer: ClassVar[int] = 2
     radii: Vector3
     sequence: str = "XYZ"

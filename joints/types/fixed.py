@@ -7,8 +7,6 @@ from myoquat.joints.types.base import AxesJoint, JointFacts
 
 __all__ = ["FixedJoint"]
 
-FACTS = JointFacts("fixed", (), (), "")
-
 
 @dataclass(frozen=True)
 class FixedJoint(AxesJoint):
@@ -20,8 +18,7 @@ class FixedJoint(AxesJoint):
     0
     """
 
-    kind: ClassVar[str] = "fixed"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts("fixed", (), (), "")
     is_weld: ClassVar[bool] = True
 
     def opposite(self) -> "FixedJoint":

@@ -15,13 +15,6 @@ from myoquat.joints.vectors import block_diagonal, cross, dot, joined, matvec, t
 
 __all__ = ["FloatingJoint"]
 
-FACTS = JointFacts(
-    "floating", ("x", "y", "z", "Q0", "Q1", "Q2", "Q3"), ("m", "m", "m", "1", "1", "1", "1"),
-    "position in the joint frame; Q child to joint", ("v_x", "v_y", "v_z", "omega_x", "omega_y", "omega_z"),
-    ("m/s", "m/s", "m/s", "rad/s", "rad/s", "rad/s"),
-    "child or parent (the model's velocity frame), linear and angular", quaternion=3
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class FloatingJoint(FramedJoint):
@@ -37,8 +30,12 @@ class FloatingJoint(FramedJoint):
     (7, 6, ('x', 'y', 'z', 'Q0', 'Q1', 'Q2', 'Q3'))
     """
 
-    kind: ClassVar[str] = "floating"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts(
+        "floating", ("x", "y", "z", "Q0", "Q1", "Q2", "Q3"), ("m", "m", "m", "1", "1", "1", "1"),
+        "position in the joint frame; Q child to joint", ("v_x", "v_y", "v_z", "omega_x", "omega_y", "omega_z"),
+        ("m/s", "m/s", "m/s", "rad/s", "rad/s", "rad/s"),
+        "child or parent (the model's velocity frame), linear and angular", quaternion=3
+    )  # fmt: skip
     span: ClassVar[str] = "all"
     sequence: str = "YZY"
     velocity_frame: str = "child"

@@ -15,8 +15,6 @@ from myoquat.joints.vectors import components, matvec, vector
 
 __all__ = ["FollowerJoint", "Turn", "angles_of", "named_coordinates"]
 
-FACTS = JointFacts("follower", (), (), "")
-
 
 def named_coordinates(joint: Any, q: Array) -> Array:
     """(..., 3) coordinates x of the named angles of a ball joint (`angles_of`) at its q (..., nq)."""
@@ -75,8 +73,7 @@ class FollowerJoint(CoordinateJoint):
            [-1.,  0.,  0.]])
     """
 
-    kind: ClassVar[str] = "follower"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts("follower", (), (), "")
     constants: ClassVar[tuple[str, ...]] = ("ball", "turns", "frame")
     leader: str
     ball: Joint

@@ -7,8 +7,6 @@ from myoquat.joints.types.base import AxesJoint, AxisJoint, JointFacts, Vector3,
 
 __all__ = ["PlanarJoint"]
 
-FACTS = JointFacts("planar", ("x", "y", "angle"), ("m", "m", "rad"), "joint", ("v_x", "v_y", "speed"))
-
 
 @dataclass(frozen=True)
 class PlanarJoint(AxesJoint, AxisJoint):
@@ -27,8 +25,9 @@ class PlanarJoint(AxesJoint, AxisJoint):
            [ 0.,  0.,  1.]]))
     """
 
-    kind: ClassVar[str] = "planar"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts(
+        "planar", ("x", "y", "angle"), ("m", "m", "rad"), "joint", ("v_x", "v_y", "speed")
+    )
 
     @property
     def rotates_about(self) -> tuple[Vector3, ...]:

@@ -11,8 +11,6 @@ from myoquat.kernels import as_array
 
 __all__ = ["PrismaticJoint"]
 
-FACTS = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",))
-
 
 @dataclass(frozen=True)
 class PrismaticJoint(DirectedJoint):
@@ -27,8 +25,7 @@ class PrismaticJoint(DirectedJoint):
     array([0.  , 0.  , 0.25])
     """
 
-    kind: ClassVar[str] = "prismatic"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts("prismatic", ("position",), ("m",), "joint axis", ("speed",))
 
     @property
     def slides_along(self) -> tuple[Vector3, ...]:

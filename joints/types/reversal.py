@@ -12,12 +12,6 @@ from myoquat.joints.vectors import cross, matvec, row_cross, transpose, vecmat
 
 __all__ = ["ReversedJoint"]
 
-FACTS = JointFacts(
-    "reversed", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,
-    "as of the joint that is reversed (up to six coordinates)", velocity_units=("rad/s or m/s",) * 6,
-    velocity_frame="as of the joint that is reversed"
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class ReversedJoint(CoordinateJoint):

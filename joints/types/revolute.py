@@ -12,8 +12,6 @@ from myoquat.kernels import as_array
 
 __all__ = ["RevoluteJoint"]
 
-FACTS = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",))
-
 
 @dataclass(frozen=True)
 class RevoluteJoint(DirectedJoint):
@@ -28,8 +26,7 @@ class RevoluteJoint(DirectedJoint):
     array([0., 1., 0.])
     """
 
-    kind: ClassVar[str] = "revolute"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts("revolute", ("angle",), ("rad",), "joint axis", ("speed",))
 
     @property
     def rotates_about(self) -> tuple[Vector3, ...]:

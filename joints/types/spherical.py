@@ -23,11 +23,6 @@ from myoquat.joints.vectors import components, transpose, vector
 
 __all__ = ["FramedJoint", "SphericalJoint", "shorter"]
 
-FACTS = JointFacts(
-    "spherical", ("Q0", "Q1", "Q2", "Q3"), ("1", "1", "1", "1"), "child to joint", ("omega_x", "omega_y", "omega_z"),
-    ("rad/s", "rad/s", "rad/s"), "child or parent (the model's velocity frame)", quaternion=0
-)  # fmt: skip
-
 
 class FramedJoint(Joint):
     """A joint with a quaternion, whose u is in components of the child or of the parent, as `velocity_frame` says."""
@@ -61,8 +56,11 @@ class SphericalJoint(FramedJoint):
     (array([0.7071, 0.    , 0.    , 0.7071]), array([0.    , 0.    , 1.5708]))
     """
 
-    kind: ClassVar[str] = "spherical"
-    facts: ClassVar[JointFacts] = FACTS
+    facts: ClassVar[JointFacts] = JointFacts(
+        "spherical", ("Q0", "Q1", "Q2", "Q3"), ("1", "1", "1", "1"), "child to joint",
+        ("omega_x", "omega_y", "omega_z"), ("rad/s", "rad/s", "rad/s"),
+        "child or parent (the model's velocity frame)", quaternion=0
+    )  # fmt: skip
     span: ClassVar[str] = "rotations"
     sequence: str = "YZY"
     extension: str = "polynomial"

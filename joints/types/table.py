@@ -1,30 +1,37 @@
 """The joint types in one table: sizes, units and frames of q and u, as data."""
 
 from myoquat.joints.types import (
-    constant_curvature,
-    ellipsoid,
-    fixed,
-    floating,
-    follower,
-    planar,
-    prismatic,
-    reversal,
-    revolute,
-    spherical,
+    ConstantCurvatureJoint,
+    EllipsoidJoint,
+    EulerJoint,
+    FixedJoint,
+    FloatingJoint,
+    FollowerJoint,
+    PlanarJoint,
+    PrismaticJoint,
+    RevoluteJoint,
+    SphericalJoint,
+    UniversalJoint,
 )
 from myoquat.joints.types.base import JointFacts
-from myoquat.joints.types.turns import EULER, GIMBAL, UNIVERSAL
+from myoquat.joints.types.turns import GIMBAL
 
 __all__ = ["JOINT_FACTS", "joint_table"]
 
+REVERSED = JointFacts(
+    "reversed", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,
+    "as of the joint that is reversed (up to six coordinates)", velocity_units=("rad/s or m/s",) * 6,
+    velocity_frame="as of the joint that is reversed"
+)  # fmt: skip
 CUSTOM = JointFacts(
     "custom", ("c1", "c2", "c3", "c4", "c5", "c6"), ("rad or m",) * 6,
     "given axes (up to six coordinates, names of your own)", velocity_units=("rad/s or m/s",) * 6,
     velocity_frame="given axes"
 )  # fmt: skip
 _FACTS = (
-    fixed.FACTS, floating.FACTS, revolute.FACTS, prismatic.FACTS, spherical.FACTS, EULER, planar.FACTS, UNIVERSAL,
-    ellipsoid.FACTS, constant_curvature.FACTS, reversal.FACTS, GIMBAL, follower.FACTS, CUSTOM
+    FixedJoint.facts, FloatingJoint.facts, RevoluteJoint.facts, PrismaticJoint.facts, SphericalJoint.facts,
+    EulerJoint.facts, PlanarJoint.facts, UniversalJoint.facts, EllipsoidJoint.facts, ConstantCurvatureJoint.facts,
+    REVERSED, GIMBAL, FollowerJoint.facts, CUSTOM
 )  # fmt: skip
 
 JOINT_FACTS: dict[str, JointFacts] = {facts.kind: facts for facts in _FACTS}

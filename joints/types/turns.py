@@ -74,9 +74,6 @@ class TurnsJoint(CoordinateJoint):
         return self.from_ball(random_quaternions(n, rng))
 
 
-EULER = JointFacts("euler", ("p1", "p2", "p3"), ("rad",) * 3, "successive axes of the sequence")
-
-
 @dataclass(frozen=True)
 class EulerJoint(TurnsJoint):
     """q = phi (3) [rad] of an intrinsic Euler sequence, u = phidot [rad/s].
@@ -91,8 +88,9 @@ class EulerJoint(TurnsJoint):
     (('p1', 'p2', 'p3'), ('p1_dot', 'p2_dot', 'p3_dot'))
     """
 
-    kind: ClassVar[str] = "euler"
-    facts: ClassVar[JointFacts] = EULER
+    facts: ClassVar[JointFacts] = JointFacts(
+        "euler", ("p1", "p2", "p3"), ("rad",) * 3, "successive axes of the sequence"
+    )
     by_sequence: ClassVar[bool] = True
     sequence: str = "YZY"
     angles: Angles | None = None
@@ -108,7 +106,7 @@ class EulerJoint(TurnsJoint):
     @cached_property
     def own_angles(self) -> Angles:
         x, y, z = (tuple(np.eye(3)[i].tolist()) for i in axes(self.sequence))
-        return Angles(EULER.coordinates, (x, y, z))  # type: ignore[arg-type]
+        return Angles(self.facts.coordinates, (x, y, z))  # type: ignore[arg-type]
 
     @property
     def rotates_about(self) -> tuple[Vector3, ...]:
@@ -164,15 +162,6 @@ class GimbalJoint(TurnsJoint):
 # ---- The universal (Cardan) joint: two successive rotations -------------------------------------------------------
 
 
-UNIVERSAL = JointFacts(
-    "universal",
-    ("angle1", "angle2"),
-    ("rad", "rad"),
-    "first axis in the joint frame, second after the first rotation",
-    ("speed1", "speed2"),
-)
-
-
 @dataclass(frozen=True)
 class UniversalJoint(AxesJoint):
     """q = two angles (2) [rad]: a rotation about `first`, then one about `second`; u = their rates [rad/s].
@@ -188,8 +177,10 @@ class UniversalJoint(AxesJoint):
            [0., 1., 0.]])
     """
 
-    kind: ClassVar[str] = "universal"
-    facts: ClassVar[JointFacts] = UNIVERSAL
+    facts: ClassVar[JointFacts] = JointFacts(
+        "universal", ("angle1", "angle2"), ("rad", "rad"),
+        "first axis in the joint frame, second after the first rotation", ("speed1", "speed2")
+    )  # fmt: skip
     constants: ClassVar[tuple[str, ...]] = ("first", "second")
     first: Vector3 = (1.0, 0.0, 0.0)
     second: Vector3 = (0.0, 1.0, 0.0)
