@@ -278,13 +278,14 @@ class Model(Record):
         return self._rigid or self
 
     def without_muscles(self) -> "Model":
-        """The same model without muscles and without their groups, and without inputs.
+        """The same model without muscles, their groups and their inputs.
 
         >>> import myoquat as mq
         >>> mq.load_model("two_link").without_muscles().muscles
         ()
         """
-        return replace(self, muscles=(), groups=(), inputs=())
+        inputs = tuple(given for given in self.inputs if given.name in self.control_names)
+        return replace(self, muscles=(), groups=(), inputs=inputs)
 
     def with_degroote_fregly_muscles(self) -> "Model":
         """The same model with the curves of De Groote and Fregly (2016) in place of those of its Hill-type muscles.

@@ -111,7 +111,7 @@ def straight_paths(model: Model, q: Array) -> StraightPaths:
 def _bare(model: Model, muscles: Sequence[Muscle], q: Array) -> tuple[Array, Array]:
     """Lengths and Jacobians of paths without surfaces."""
     bare = tuple(replace(muscle, path=replace(muscle.path, wraps=())) for muscle in muscles)
-    bare_model = replace(model, muscles=bare, groups=(), file=None)
+    bare_model = replace(model, muscles=bare, groups=(), inputs=(), file=None)
     return path_lengths(bare_model, q), path_jacobian(bare_model, q)
 
 

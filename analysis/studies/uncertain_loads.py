@@ -548,10 +548,8 @@ def uncertain_torques(
     ('inertias',)
     """
     trial, inputs, sources, missing = _begun(model, recording, inputs, steps, OF_TORQUES)
-    of_actuators = tuple(own for own in model.inputs if own.name in model.control_names)
-    bare = replace(model, muscles=(), groups=(), inputs=of_actuators)
     rows = inputs.times(len(trial.poses.time))
-    bare = trial.poses.check_system(bare)
+    bare = trial.poses.check_system(model.without_muscles())
     numbers, moving = VariedNumbers.of(bare, sources), selected_frames(trial.steps.moving(model, trial.poses), rows)
     base = None if numbers is None else VariedDemands(bare, moving, loads, ((), ()), numbers.parameters)
 

@@ -1,7 +1,6 @@
 """`myoquat track`."""
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -52,7 +51,7 @@ def command(given: Any) -> None:
     """
     model = load_model(given.model, given.rotations)
     if not given.muscles:
-        model = replace(model, muscles=(), groups=(), inputs=())
+        model = model.without_muscles()
     recorded = options.recorded(given, model)
     moving = smooth(recorded, given.cutoff, model=model)
     ends = given.start, given.end

@@ -10,6 +10,8 @@ from myoquat.analysis.control import Effort, OwnGoal, Problem
 from myoquat.analysis.motion import inverse_dynamics_of_motion, smooth
 from myoquat.analysis.recruitment import (
     CalibrationTrial,
+    MomentTrial,
+    calibrate_moments,
     calibrate_muscles,
     emg_driven,
     joint_loads,
@@ -96,6 +98,9 @@ def test_emg_and_calibrations_have_what_the_model_prescribes():
     errors = calibrate_muscles(model, [CalibrationTrial(motion, a)]).errors
     assert errors.loc["a_dot", "needed"] > 0.5
     assert errors.loc["a_dot", "before"] < 1e-9
+    trial = MomentTrial(motion, Emg(t, ("tri",), a[:, 1:], "1"), {"a_dot": tau[:, 0]})
+    hill = replace(model, muscles=tuple(replace(m, law=laws.DeGrooteFregly2016(200.0, 0.2, 0.2)) for m in PAIR))
+    assert calibrate_moments(hill, [trial]).model.inputs == hill.inputs[1:]  # without a channel "bic" carries nothing
 
 
 def test_static_optimization_obeys_what_acts_at_the_time_of_a_pose():

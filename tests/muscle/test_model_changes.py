@@ -7,7 +7,8 @@ import pytest
 import myoquat as mq
 from myoquat.analysis.control import reserve_torques
 from myoquat.joints.errors import ModelError
-from myoquat.muscle import ActivationDynamics, Muscle, PathPoint
+from myoquat.joints.functions import Constant
+from myoquat.muscle import ActivationDynamics, Muscle, PathPoint, PrescribedInput
 from myoquat.muscle.actuators import CoordinateActuator
 from myoquat.muscle.coordinates import Coordinate
 from myoquat.muscle.laws import DeGrooteFregly2016, Thelen2003
@@ -39,7 +40,9 @@ def test_muscles_are_replaced_or_removed():
     assert isinstance(muscle.law, DeGrooteFregly2016)
     assert (muscle.law.max_isometric_force, muscle.law.pennation) == (900.0, 0.1)
     assert muscle.activation_dynamics == ActivationDynamics(0.02, 0.05)
-    assert arm().without_muscles().muscles == ()
+    inputs = PrescribedInput(muscle.name, Constant(0.5)), PrescribedInput("motor", Constant(2.0))
+    driven = replace(arm(), actuators=(CoordinateActuator("motor", "s"),), inputs=inputs).without_muscles()
+    assert (driven.muscles, driven.inputs) == ((), inputs[1:])
     with pytest.raises(ModelError, match="'m1': its law is no Hill-type muscle"):
         mq.load_model("two_link").with_degroote_fregly_muscles()
 

@@ -502,7 +502,9 @@ def _measured_muscles(model: Model, trials: Sequence[MomentTrial]) -> Model:
             if set(given) != set(known):
                 raise ValueError(f"trial {k} has other {what} than the first: {', '.join(given)}")
     muscles = tuple(m for m in model.muscles if m.name in first.emg.names)
-    own = replace(model, muscles=muscles, groups=()).with_rigid_tendons()
+    silent = {*model.muscle_names}.difference(first.emg.names)
+    inputs = tuple(given for given in model.inputs if given.name not in silent)
+    own = replace(model, muscles=muscles, groups=(), inputs=inputs).with_rigid_tendons()
     check_laws(own)
     _laws(own)
     return own

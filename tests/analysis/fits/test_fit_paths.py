@@ -12,6 +12,7 @@ from myoquat.data import load_model
 from myoquat.dynamics.constraints import assemble
 from myoquat.joints import ArticulatedSystem, Body, random_quaternions
 from myoquat.joints.constraints import CoordinateCoupler
+from myoquat.joints.functions import Constant
 from myoquat.joints.types import RevoluteJoint, SphericalJoint
 from myoquat.muscle import (
     ConditionalPoint,
@@ -22,6 +23,7 @@ from myoquat.muscle import (
     PathPoint,
     PoseFunction,
     PoseVariables,
+    PrescribedInput,
     WrapCylinder,
     fitted_path,
     path_flags,
@@ -105,7 +107,7 @@ def test_poses_near_and_beyond_a_jump_are_left_out_and_listed():
     """A point that is on the path beyond 1.9 rad lengthens it by a jump: the fit follows the other nine tenths."""
     via = ConditionalPoint("lower", (0.2, 0.1, 0.0), "elbow", (1.9, 3.0))
     muscle = Muscle("m", (BICEPS.path.points[0], via, BICEPS.path.points[1]))
-    model = replace(ARM, muscles=(muscle,))
+    model = replace(ARM, muscles=(muscle,), inputs=(PrescribedInput("m", Constant(0.5)),))
     q = range_poses(model, 1500, turns={"upper": 0.7})
     settings = FitSettings(length_error=3e-4, arm_error=1.5e-3, near=0.02)
     fits = fit_paths(model, q, settings=settings)
