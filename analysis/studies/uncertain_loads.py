@@ -77,7 +77,8 @@ class UncertainInputs:
     marker_placement  [m] of each marker along each axis of its body, the same in all frames: skin and palpation.
     marker_noise      [m] of each marker along each axis of the laboratory, of each frame by itself: the cameras.
     strengths         of the logarithm of each muscle's greatest isometric force: log-normal with the model's as median.
-    attachments       [m] of the first and the last point of each muscle's path, along each axis of their bodies.
+    attachments       [m] of the first and the last point of each muscle's path, along each axis of their bodies; a
+                      fitted path has none.
     inertias          of the logarithm of each body's mass, with which its inertia goes, and of the distance of its
                       centre of mass from its joint.
 
@@ -627,8 +628,7 @@ def _begun(
     trial = RecordedTrial(model, recording, steps or MotionSteps())
     matter = tuple(name for name in inputs.sources if relevant is None or name in relevant)
     sources = trial.usable(matter)
-    if not model.muscles:
-        sources = tuple(name for name in sources if name not in ("strengths", "attachments"))
+    sources = tuple(name for name in sources if name not in _DRAWS or VariedNumbers.of(model, (name,)) is not None)
     if not sources:
         raise ValueError(
             f"nothing is uncertain: the model lacks what {', '.join(matter) or 'the sources'} would change"

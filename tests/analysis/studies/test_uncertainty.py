@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import myoquat as mq
+from myoquat.analysis.fits import fit_paths
 from myoquat.analysis.studies import (
     LoadsWanted,
     MotionSteps,
@@ -96,6 +97,9 @@ def test_what_a_trial_lacks_is_named(model, held):
     assert "not in the trial: marker_placement" in repr(found)
     with pytest.raises(ValueError, match="nothing is uncertain"):
         uncertain_angles(bare, held)
+    fitted = bare.with_fitted_paths(fit_paths(bare, np.linspace(-1.0, 1.0, 50)[:, None]))
+    found = uncertain_loads(fitted, held, None, UncertainInputs(samples=16, frames=2), None, LoadsWanted(reserves=1.0))
+    assert found.missing == ("marker_placement", "marker_noise", "attachments")
 
 
 def test_inputs_that_make_no_sense_are_named():
