@@ -143,7 +143,7 @@ def load_markers(
 
     at_origin: many programs write 0 0 0 for a marker that was not seen. With "missing", frames in which a marker jumps
     to exactly this point are gaps. One ImplausibleWarning lists them, an error if `strict`. "position" keeps them. A
-    marker that is at this point whenever it is seen is kept, and listed too.
+    marker that stays at this point without a jump, or whenever it is seen, is kept, and listed too.
 
     >>> import tempfile
     >>> from myoquat.data import Markers, load_markers
@@ -209,6 +209,8 @@ def _without_jumps_to_origin(markers: Markers, path: Path, strict: bool) -> Mark
         x = markers.positions[:, k]
         if (markers.missing[:, k] | (x == 0).all(axis=-1)).all() and not markers.missing[:, k].all():
             doubtful.count("kept, because they are always at this point", name)
+        elif any(b - a > 1 and not _jumps(x, a, b) for a, b in gaps_of((x == 0).all(axis=-1))):
+            doubtful.count("kept for more than a frame, because the marker is near this point before or after", name)
         frames = [frame for a, b in gaps_of((x == 0).all(axis=-1)) if _jumps(x, a, b) for frame in range(a, b)]
         if frames:
             positions[frames, k] = np.nan

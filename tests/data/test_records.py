@@ -299,9 +299,10 @@ def test_markers_that_jump_to_the_origin_are_missing(tmp_path, units):
 def test_markers_at_the_origin_without_a_jump_stay(tmp_path):
     walking().save(tmp_path / "x.trc")
     assert not load_markers(tmp_path / "x.trc").missing.any()
-    walking(A=range(21)).save(tmp_path / "y.trc", units="mm")
-    with pytest.warns(ImplausibleWarning, match=r"exactly 0 0 0.*: kept, because they are always at this point \(A\)$"):
-        assert not load_markers(tmp_path / "y.trc").missing.any()
+    for name, frames, why in (("A", range(21), "because they are always at"), ("B", [10, 11], "for more than a frame")):
+        walking(**{name: frames}).save(tmp_path / "y.trc", units="mm", overwrite=True)
+        with pytest.warns(ImplausibleWarning, match=rf"exactly 0 0 0.*: kept,? {why}.* \({name}\)$"):
+            assert not load_markers(tmp_path / "y.trc").missing.any()
 
 
 # ---- c3d ---------------------------------------------------------------------------------------------------------
