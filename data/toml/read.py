@@ -65,9 +65,9 @@ from typing import Any
 
 from myoquat.data.files import read_text
 from myoquat.data.toml.records import check_keys, numbers, read_fields, read_record, string
-from myoquat.data.toml.write import BODY_FIELDS, EXTRAS, FORMAT, JOINT_FIELDS, VERSION
+from myoquat.data.toml.write import BODY_FIELDS, FORMAT, JOINT_FIELDS, PARTS, SYSTEM_FIELDS, VERSION
 from myoquat.joints import ArticulatedSystem, Body, Joint, ModelError
-from myoquat.muscle import Model, Muscle
+from myoquat.muscle import Model
 
 __all__ = ["line_of", "parse_model", "parse_toml", "read_model", "words"]
 
@@ -134,22 +134,8 @@ def words(message: str) -> list[str]:
     return [*found, *(part for word in found for part in reversed(word.split(".")) if len(part) > 1)]
 
 
-_TOP = {
-    "format",
-    "version",
-    "name",
-    "description",
-    "ground",
-    "gravity",
-    "velocity_frame",
-    "start",
-    "shapes",
-    "bodies",
-    "muscles",
-}
-_TOP |= set(EXTRAS)
-_START = {"q", "u"}
-TABLES = {"body": "bodies", "muscle": "muscles"} | {key[:-1]: key for key in EXTRAS}  # an element -> its tables
+_TOP = {"format", "version", "name", "description", "start", "bodies", *SYSTEM_FIELDS, *PARTS}
+TABLES = {"body": "bodies"} | {key[:-1]: key for key in PARTS}  # an element -> its tables
 
 
 def read_model(path: str | Path, strict: bool = False) -> Model:
@@ -197,28 +183,23 @@ def _model(data: dict[str, Any], path: Path) -> Model:
         raise ModelError(
             f"format {data['format']!r} version {data['version']!r}: this reads {FORMAT!r} version {VERSION}"
         )
-    given: dict[str, Any] = {
-        key: string(data[key], "the file", key) for key in ("ground", "name", "velocity_frame") if key in data
-    }
-    if "gravity" in data:
-        given["gravity"] = numbers(data["gravity"], [3], "the file", "gravity")
-    if "shapes" in data:
-        given |= read_fields(ArticulatedSystem, {"shapes": data["shapes"]}, "the file", "", ("shapes",))
+    given = {key: data[key] for key in SYSTEM_FIELDS if key in data}
+    name = string(data.get("name", path.stem), "the file", "name")
     bodies = tuple(_body(*item) for item in _tables(data, "bodies", "body"))
-    system = ArticulatedSystem(bodies, **({"name": path.stem} | given))
+    fields = read_fields(ArticulatedSystem, given, "the file", "", SYSTEM_FIELDS)
+    system = ArticulatedSystem(bodies, name=name, **fields)
     start = data.get("start", {})
-    check_keys(start, _START, set(), "start")
+    check_keys(start, {"q", "u"}, set(), "start")
     return Model(
         system,
-        tuple(read_record(Muscle, table, element, "") for table, element in _tables(data, "muscles", "muscle")),
-        name=system.name,
+        name=name,
         description=string(data.get("description", ""), "the file", "description"),
         start_q=numbers(start["q"], [system.nq], "start", "q") if "q" in start else None,
         start_u=numbers(start["u"], [system.nu], "start", "u") if "u" in start else None,
         file=path,
         **{
             key: tuple(read_record(cls, table, element, "") for table, element in _tables(data, key, key[:-1]))
-            for key, cls in EXTRAS.items()
+            for key, cls in PARTS.items()
         },
     )
 

@@ -4,33 +4,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from myoquat.core.lazy_imports import tomlkit
+from myoquat.core.records import declared
 from myoquat.data.files import check_output, write_text
 from myoquat.data.toml.records import array, write_fields, write_record
 from myoquat.joints import Body
-from myoquat.joints.constraints import Constraint
-from myoquat.muscle import CoordinateLimit, Model, Muscle, MuscleGroup, PrescribedInput
-from myoquat.muscle.actuators import Actuator
-from myoquat.muscle.coordinates import Coordinate, Coupler, Marker
-from myoquat.muscle.forces import PassiveForce
+from myoquat.muscle import Model, Muscle
 
 if TYPE_CHECKING:
     from tomlkit.items import AbstractTable, Table
 
-__all__ = ["BODY_FIELDS", "EXTRAS", "FORMAT", "JOINT_FIELDS", "VERSION", "model_text", "write_model"]
+__all__ = ["BODY_FIELDS", "FORMAT", "JOINT_FIELDS", "PARTS", "SYSTEM_FIELDS", "VERSION", "model_text", "write_model"]
 
 FORMAT = "myoquat-model"
 VERSION = 1
-EXTRAS: dict[str, type] = {
-    "coordinates": Coordinate,
-    "couplers": Coupler,
-    "markers": Marker,
-    "limits": CoordinateLimit,
-    "constraints": Constraint,
-    "forces": PassiveForce,
-    "actuators": Actuator,
-    "inputs": PrescribedInput,
-    "groups": MuscleGroup,
-}
+PARTS: dict[str, Any] = {name: classes[0] for name, _, _, classes in declared(Model) if classes}  # a table for each
+SYSTEM_FIELDS = ("ground", "gravity", "velocity_frame", "shapes")
 BODY_FIELDS = ("name", "parent", "mass", "center_of_mass", "inertia", "lenient_inertia", "shapes")
 JOINT_FIELDS = (  # of a Body, but in a file they stand with its joint
     *("joint_name", "position", "orientation", "damping", "stiffness", "spring_mount", "rotor_inertia"),
@@ -61,10 +49,7 @@ def _document(model: Model) -> Any:
         document["description"] = model.description
     document["ground"] = model.system.ground
     document["gravity"] = array(model.system.gravity)
-    if model.system.velocity_frame != "child":
-        document["velocity_frame"] = model.system.velocity_frame
-    if model.system.shapes:
-        document["shapes"] = write_fields(model.system, "the file", ("shapes",))["shapes"]
+    document.update(write_fields(model.system, "the file", SYSTEM_FIELDS[2:]))
     if model.start_q is not None or model.start_u is not None:
         start = tomlkit.table()
         if model.start_q is not None:
@@ -73,13 +58,9 @@ def _document(model: Model) -> Any:
             start["u"] = array(model.start_u)
         document["start"] = start
     document["bodies"] = _tables(_body(body) for body in model.system.bodies)
-    document["muscles"] = _tables(_muscle(muscle) for muscle in model.muscles)
-    for key in EXTRAS:
-        if getattr(model, key):
-            document[key] = _tables(
-                write_record(extra, _element(key[:-1], extra, k), inline=False)
-                for k, extra in enumerate(getattr(model, key), start=1)
-            )
+    for key in PARTS:
+        if parts := getattr(model, key):
+            document[key] = _tables(_part(key[:-1], part, k) for k, part in enumerate(parts, start=1))
     return document
 
 
@@ -90,10 +71,15 @@ def _tables(tables: Any) -> Any:
     return array
 
 
-def _element(word: str, record: Any, place: int) -> str:
-    """What an error calls a record: by its name, or by its place if it has none."""
-    name = getattr(record, "name", "")
-    return f"{word} {name!r}" if name else f"{word} number {place}"
+def _part(word: str, part: Any, place: int) -> "AbstractTable":
+    """A record, which an error calls by its name, or by its place if it has none."""
+    name = getattr(part, "name", "")
+    table = write_record(part, f"{word} {name!r}" if name else f"{word} number {place}", inline=False)
+    if isinstance(part, Muscle):
+        path: Any = table["path"]
+        points: Any = path if isinstance(path, list) else path["points"]
+        points.multiline(True)
+    return table
 
 
 def _body(body: Body) -> "Table":
@@ -101,12 +87,4 @@ def _body(body: Body) -> "Table":
     table.update(write_fields(body, element, BODY_FIELDS))
     table["joint"] = write_record(body.joint, element, inline=False)
     table["joint"].update(write_fields(body, element, JOINT_FIELDS))
-    return table
-
-
-def _muscle(muscle: Muscle) -> "AbstractTable":
-    table = write_record(muscle, f"muscle {muscle.name!r}", inline=False)
-    path: Any = table["path"]
-    points: Any = path if isinstance(path, list) else path["points"]
-    points.multiline(True)
     return table
