@@ -26,7 +26,7 @@ from myoquat.joints import ArticulatedSystem, Body, FixedJoint, convert_coordina
 from myoquat.joints.conversion.balls import with_angles
 from myoquat.joints.conversion.chains import Coupling, with_chains_restored
 from myoquat.joints.functions import Linear
-from myoquat.muscle import Model, MusclePath
+from myoquat.muscle import Model
 from myoquat.muscle.actuators import Actuator, PointToPointActuator
 from myoquat.muscle.coordinates import Coupler
 from myoquat.muscle.forces import ContactSurface
@@ -35,6 +35,7 @@ from myoquat.muscle.loads import BODIES
 __all__ = ["write_model"]
 
 COLONS = re.compile(r"(</?\w+)\.\.(?=\w)")  # ours for the :: of OpenSim's tags, which XML takes for namespaces
+ON_BODIES = ("muscles", "markers", "constraints", "forces", "actuators")  # parts of a model that name bodies
 VERSION = "40000"  # the oldest that OpenSim 4 writes: every release of it reads it
 
 
@@ -102,26 +103,10 @@ def _prepared(model: Model) -> Model:
     was, new = model.system.ground, system.ground
     system, couplings = with_chains_restored(system)
     system = replace(system, bodies=tuple(with_angles(body) for body in system.bodies))
-
-    def on(things: Any) -> Any:
-        return tuple(replace(thing, body=new) if thing.body == was else thing for thing in things)
-
-    def moved(path: MusclePath) -> MusclePath:
-        return replace(path, points=on(path.points), wraps=on(path.wraps), anatomy=None)
-
-    muscles = tuple(replace(muscle, path=moved(muscle.path)) for muscle in model.muscles)
-    return replace(
-        model,
-        system=system,
-        couplers=(*model.couplers, *_couplers(couplings, {coupler.name for coupler in model.couplers})),
-        muscles=muscles,
-        markers=on(model.markers),
-        constraints=tuple(_on_ground(constraint, was, new) for constraint in model.constraints),
-        forces=tuple(_on_ground(force, was, new) for force in model.forces),
-        actuators=tuple(_on_ground(actuator, was, new) for actuator in model.actuators),
-        start_q=None,
-        start_u=None,
-    )
+    parts: dict[str, Any] = {key: _on_ground(getattr(model, key), was, new) for key in ON_BODIES}
+    parts["muscles"] = tuple(replace(m, path=replace(m.path, anatomy=None)) for m in parts["muscles"])
+    couplers = (*model.couplers, *_couplers(couplings, {coupler.name for coupler in model.couplers}))
+    return replace(model, system=system, couplers=couplers, start_q=None, start_u=None, **parts)
 
 
 def _with_bodies_to_pull_at(model: Model) -> Model:
@@ -149,7 +134,7 @@ def _couplers(couplings: Mapping[str, Coupling], taken: Collection[str]) -> list
 
 
 def _on_ground(pair: Any, was: str, new: str) -> Any:
-    """The constraint, force, actuator, or what they hold, with another name for the ground."""
+    """Parts of a model, or what they hold, with another name for the ground."""
     if isinstance(pair, tuple):
         parts = tuple(_on_ground(part, was, new) for part in pair)
         return parts if any(a is not b for a, b in zip(parts, pair, strict=True)) else pair
