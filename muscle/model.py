@@ -82,7 +82,7 @@ class Model(Record):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        named = {
+        named: dict[str, Sequence[Any]] = {
             "muscle": self.muscles,
             "group": self.groups,
             "coordinate": self.coordinates,
@@ -92,13 +92,16 @@ class Model(Record):
             for name, count in Counter(part.name for part in parts).items():
                 if count > 1:
                     raise ModelError(f"the name {name!r} is taken twice", element=f"{noun} {name!r}")
-        for part in (*self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints):
+        acting: tuple[Any, ...] = (*self.muscles, *self.limits, *self.forces, *self.actuators, *self.constraints)
+        for part in acting:
             part.check(self.system)
         for group in self.groups:
             group.check(self.muscle_names)
         known = {*self.system.coordinate_names, *self.system.angle_names}
-        for described in (*self.coordinates, *self.couplers):
-            described.check(known)
+        for coordinate in self.coordinates:
+            coordinate.check(known)
+        for coupler in self.couplers:
+            coupler.check(known)
         check_couplers(self.couplers)
         for marker in self.markers:
             marker.check((self.system.ground, *self.system.body_names))

@@ -172,7 +172,7 @@ def _dynamics(model: SystemLike, name: str, forces: bool) -> Differentiable:
     system, shapes = variables.system, variables.shapes
     result = "udot" if variables.forward else "tau"
 
-    def value(*arrays: Array) -> Array:
+    def value(*arrays: Array) -> tuple[Array, ...]:
         key = "model function", name, variables.key
         formula = lambda *x: variables.value(variables.named(x))[..., : system.nu]  # noqa: E731
         return Differentiable.of(compiled(key, formula, shapes, [result], name=name)).value(*arrays)
