@@ -5,8 +5,10 @@ system are written out one after the other. Those of a large one are members of 
 of each type of link once. Source: [RBDA] R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, table 7.1.
 """
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,13 +43,13 @@ from myoquat.joints.vectors import (
     vecmat,
 )
 from myoquat.kernels.control_flow.out_of_line_call import holds_symbols
-from myoquat.kernels.control_flow.tree_scan import Member, Pass, tree_scan
+from myoquat.kernels.control_flow.table_loop import Rows
 from myoquat.kernels.symbolic.arrays import as_array, is_symbolic, may_be_nonzero
 from myoquat.kernels.tracing.context import becomes_loops
 
 __all__ = ["accelerated", "eliminations_of", "forward"]
 
-MIN_SCANNED_LINKS, MIN_LINKS_PER_TYPE = MinRows.TREE_SCAN, MinRows.TREE_SCAN_TYPE
+MIN_LOOPED_LINKS, MIN_LINKS_PER_TYPE = MinRows.LINKS, MinRows.LINKS_PER_TYPE
 
 
 def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Array | None = None) -> Array:
@@ -61,9 +63,9 @@ def forward(system: ArticulatedSystem, q: Array, u: Array, tau: Array, f_ext: Ar
            for i, link in enumerate(links)):  # fmt: skip
         return factor.forward(system, q, u, tau, f_ext)
     tau = tau - passive_force(system, q, u)
-    members = _members(system, q, u, tau) if f_ext is None else []
-    if members:
-        return assembled(system, _by_tree_scan(system, members))
+    types = _types_of_links(system, q, u, tau) if f_ext is None else []
+    if types:
+        return assembled(system, _by_rows(system, types, q, u, tau))
     found = accelerated(system, eliminations_of(system, q, u, tau, f_ext))
     return assembled(system, [udot for udot, _ in found])
 
@@ -96,14 +98,16 @@ class Elimination(NamedTuple):
     """A joint whose acceleration is eliminated.
 
     passed  () -> the articulated body that the parent feels, in the parent's axes
-    solved  a = X a_parent + c -> udot and the link's acceleration
+    kept    what `solved` needs of the joint's elimination
+    solved  a = X a_parent + c, kept -> udot and the link's acceleration
     """
 
     link: Link
     transform: Pair
     drift: Pair
     passed: Callable[[], Articulated]
-    solved: Callable[[Pair], tuple[Array, Pair]]
+    kept: Array
+    solved: Callable[[Pair, Array], tuple[Array, Pair]]
 
 
 def alone(link: Link, velocity: Pair) -> Articulated:
@@ -118,18 +122,30 @@ def eliminated(
 ) -> Elimination:
     """The elimination of a link's joint, at its q and tau. `body` is the link with all that it carries. `motion` is its
     transform, subspace and drift. `rotor` is the inertia of the joint's rotors."""
-    span = "some" if may_be_nonzero(rotor) else link.joint.span
+    span = span_of(link, rotor)
     if span == "rotations":
         ways = _rotations_eliminated(body, motion, tau, link.joint.subspace_inverse(q))
     else:
         ways = _all_eliminated(body, motion, tau) if span == "all" else _some_eliminated(body, motion, tau, rotor)
-    return Elimination(link, motion[0], motion[2], *ways)
+    return Elimination(link, motion[0], motion[2], *ways, solved_by(span, link, q, motion[1]))
 
 
-Ways = tuple[Callable[[], Articulated], Callable[[Pair], tuple[Array, Pair]]]  # passed, solved
+def span_of(link: Link, rotor: Array | float) -> str:
+    """Which way a joint is eliminated."""
+    return "some" if may_be_nonzero(rotor) else link.joint.span
 
 
-def _rotations_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, B: Array) -> Ways:
+def solved_by(span: str, link: Link, q: Array, subspace: Pair) -> Callable[[Pair, Array], tuple[Array, Pair]]:
+    """`solved` of an `Elimination`."""
+    if span == "rotations":
+        return partial(_rotations_solved, link.joint.subspace_inverse(q))
+    return partial(_all_solved if span == "all" else _some_solved, subspace)
+
+
+Eliminated = tuple[Callable[[], Articulated], Array]  # passed, kept
+
+
+def _rotations_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, B: Array) -> Eliminated:
     """Spherical and Euler joints, B = S_omega^-1: omegadot = I^-1 (torque - n - H a_v)."""
     transform, _, drift = motion
     torque, inverse = vecmat(tau, B), inverse3(body.I)
@@ -144,35 +160,39 @@ def _rotations_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], ta
         H = row_cross(p, full(M))
         return Articulated(product_upper(H, skew(p)), H, M, *to_parent(transform, (torque, f)))
 
-    def solved(a: Pair) -> tuple[Array, Pair]:
-        omegadot = symmetric_times(inverse, excess) - matvec(G, a[1])
-        return matvec(B, omegadot - a[0]), (omegadot, a[1])
-
-    return passed, solved
+    return passed, joined_matrices([symmetric_times(inverse, excess)[..., None], G])
 
 
-def _all_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array) -> Ways:
+def _rotations_solved(B: Array, a: Pair, kept: Array) -> tuple[Array, Pair]:
+    omegadot = kept[..., 0] - matvec(kept[..., 1:], a[1])
+    return matvec(B, omegadot - a[0]), (omegadot, a[1])
+
+
+def _all_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array) -> Eliminated:
     """Floating joints: the body accelerates by itself, and the parent feels no more than the joint's own force
-    S^-T tau, with S S^T = 1."""
+    S^-T tau, with S S^T = 1. It is a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a
+    lone body."""
     transform, (S_omega, S_v), _ = motion
     n, f = matvec(S_omega, tau), matvec(S_v, tau)
 
     def passed() -> Articulated:
         return Articulated(np.zeros(6), np.zeros((3, 3)), np.zeros(6), *to_parent(transform, (n, f)))
 
-    def solved(a: Pair) -> tuple[Array, Pair]:
-        """a' = I_A^-1 (force - p_A), by the Schur complement of M, which is diagonal for a lone body."""
-        torque, force, M_inverse = n - body.n, f - body.f, inverse3(body.M)
-        HM = body.H @ full(M_inverse)
-        schur = body.I - product_upper(HM, body.H)
-        a_omega = symmetric_times(inverse3(schur), torque - matvec(HM, force))
-        a_v = symmetric_times(M_inverse, force - vecmat(a_omega, body.H))
-        return vecmat(a_omega - a[0], S_omega) + vecmat(a_v - a[1], S_v), (a_omega, a_v)
-
-    return passed, solved
+    torque, force, M_inverse = n - body.n, f - body.f, inverse3(body.M)
+    HM = body.H @ full(M_inverse)
+    schur = body.I - product_upper(HM, body.H)
+    a_omega = symmetric_times(inverse3(schur), torque - matvec(HM, force))
+    return passed, joined([a_omega, symmetric_times(M_inverse, force - vecmat(a_omega, body.H))])
 
 
-def _some_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, rotor: Array | float) -> Ways:
+def _all_solved(S: Pair, a: Pair, kept: Array) -> tuple[Array, Pair]:
+    a_omega, a_v = kept[..., :3], kept[..., 3:]
+    return vecmat(a_omega - a[0], S[0]) + vecmat(a_v - a[1], S[1]), (a_omega, a_v)
+
+
+def _some_eliminated(
+    body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Array, rotor: Array | float
+) -> Eliminated:
     """Any joint: U = I_A S, D = S^T U + rotor, I_a = I_A - U D^-1 U^T."""
     transform, (S_omega, S_v), drift = motion
     U_omega = full(body.I) @ S_omega + body.H @ S_v
@@ -198,11 +218,12 @@ def _some_eliminated(body: Articulated, motion: tuple[Pair, Pair, Pair], tau: Ar
         I = congruent(R, I) + product_upper(H, lever) + product_upper(lever, H_moved)
         return Articulated(I, H_moved, M, *to_parent(transform, (n, f)))
 
-    def solved(a: Pair) -> tuple[Array, Pair]:
-        udot = rest - matvec(W_omega, a[0]) - matvec(W_v, a[1])
-        return udot, (a[0] + matvec(S_omega, udot), a[1] + matvec(S_v, udot))
+    return passed, found
 
-    return passed, solved
+
+def _some_solved(S: Pair, a: Pair, kept: Array) -> tuple[Array, Pair]:
+    udot = kept[..., 0] - matvec(kept[..., 1:4], a[0]) - matvec(kept[..., 4:], a[1])
+    return udot, (a[0] + matvec(S[0], udot), a[1] + matvec(S[1], udot))
 
 
 # ---- link by link -------------------------------------------------------------------------------------------
@@ -244,89 +265,136 @@ def accelerated(system: ArticulatedSystem, eliminations: list[Elimination | None
         parent = elimination.link.parent
         above = world if parent == WORLD else found[parent][1]
         assert above is not None
-        found.append(_accelerated(elimination, above))
+        found.append(elimination.solved(_carried(elimination.transform, elimination.drift, above), elimination.kept))
     return found
 
 
-def _accelerated(elimination: Elimination, parent: Pair) -> tuple[Array, Pair]:
-    """udot and the link's acceleration from the parent's."""
-    a_omega, a_v = to_child(elimination.transform, parent)
-    return elimination.solved((a_omega + elimination.drift[0], a_v + elimination.drift[1]))
+def _carried(transform: Pair, drift: Pair, parent: Pair) -> Pair:
+    """a = X a_parent + c of a link."""
+    a_omega, a_v = to_child(transform, parent)
+    return a_omega + drift[0], a_v + drift[1]
 
 
-# ---- type by type -------------------------------------------------------------------------------------------
-
-
-class _Member:
-    """A link as the passes come to it, with q, u and tau of its joint."""
-
-    def __init__(self, link: Link, row: Array, numbers: Array) -> None:
-        nq, nu = link.joint.nq, link.joint.nu
-        self.q, self.u, self.tau = row[:nq], row[nq : nq + nu], row[nq + nu :]
-        self.link, self.rotor = link.with_numbers(numbers[:-1]), numbers[-1:]
-        self.placed = placement(self.link, self.q)
-
-    def moved(self, parent: Array) -> Array:
-        """(6,) its velocity from the parent's."""
-        joint, parent_velocity = self.link.joint, (parent[:3], parent[3:])
-        self.velocity, self.drift = velocity_and_drift(joint, self.placed, self.q, self.u, parent_velocity)
-        return joined(self.velocity)
-
-    def passed(self, children: Array) -> Array:
-        """(27,) what the parent feels, from what it feels of its children."""
-        I, H, M, n, f = np.split(children, _ENDS)
-        body = alone(self.link, self.velocity).plus(Articulated(I, H.reshape(3, 3), M, n, f))
-        motion = *self.placed, self.drift
-        self.elimination = eliminated(self.link, self.rotor, body, motion, self.q, self.tau)
-        felt = self.elimination.passed()
-        return joined([felt.I, felt.H.reshape(9), felt.M, felt.n, felt.f])
-
-    def accelerated(self, parent: Array) -> Array:
-        """(6,) its acceleration from the parent's."""
-        self.udot, acceleration = _accelerated(self.elimination, (parent[:3], parent[3:]))
-        return joined(acceleration)
-
-    def result(self) -> Array:
-        """(nu,) udot."""
-        return self.udot
+# ---- type by type: rows of a loop for every pass -----------------------------------------------------------
 
 
 _ENDS = (6, 15, 21, 24)  # of I, H, M and n one after the other
+_MOTION, _BODY = 21, 27  # numbers of a link's drift, rotation and velocity, and of an articulated body
 
 
-def _members(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[Member]:
-    """The links as members of a scan; none where they are few, or of many types, or where their numbers vary."""
-    links = system.tree.links
+class _LinkRow(NamedTuple):
+    """What a row does in every pass. It takes q, u and tau of its joint, and numbers last, in which alone rows of a
+    type differ. There is nothing (0,) above a root or below a leaf, and none when a sum begins."""
+
+    link: Link
+    rotor: Array | float
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The shape of what its `Elimination` keeps."""
+        return {"rotations": (3, 4), "all": (6,)}.get(span_of(self.link, self.rotor), (self.link.joint.nu, 7))
+
+    def moved(self, row: Array, parent: Array, numbers: Array) -> Array:
+        """(21,) drift, rotation and velocity, from the parent's velocity."""
+        link, _, q, u, _ = self._of(row, numbers)
+        (R, p), S = placement(link, q)
+        above = (parent[:3], parent[3:]) if len(parent) else None
+        velocity, drift = velocity_and_drift(link.joint, ((R, p), S), q, u, above)
+        return joined([*drift, R.reshape(9), *velocity])
+
+    def felt(self, row: Array, motion: Array, children: Array, above: Array, numbers: Array) -> Array:
+        """What is kept, and (27,) what the parent feels, from what this link and the parent feel of their children."""
+        link, rotor, q, _, tau = self._of(row, numbers)
+        drift, transform, S = _motion_of(link, q, motion)
+        body = alone(link, (motion[15:18], motion[18:]))
+        if len(children):
+            I, H, M, n, f = np.split(children, _ENDS)
+            body = body.plus(Articulated(I, H.reshape(3, 3), M, n, f))
+        found = eliminated(link, rotor, body, (transform, S, drift), q, tau)
+        passed = joined([x.reshape(-1) for x in found.passed()])
+        return joined([found.kept.reshape(-1), above + passed if len(above) else passed])
+
+    def accelerated(self, row: Array, placed: Array, kept: Array, parent: Array, numbers: Array) -> Array:
+        """(nu + 6,) udot and the acceleration, from the parent's."""
+        link, rotor, q, _, _ = self._of(row, numbers)
+        drift, transform, S = _motion_of(link, q, placed)
+        a = _carried(transform, drift, (parent[:3], parent[3:]))
+        udot, a = solved_by(span_of(link, rotor), link, q, S)(a, kept.reshape(self.kept))
+        return joined([udot, *a])
+
+    def _of(self, row: Array, numbers: Array) -> tuple[Link, Array, Array, Array, Array]:
+        """The link of a row and the inertia of its rotors, with q, u and tau."""
+        nq, nu = self.link.joint.nq, self.link.joint.nu
+        return self.link.with_numbers(numbers[:-1]), numbers[-1:], row[:nq], row[nq : nq + nu], row[nq + nu :]
+
+
+def _motion_of(link: Link, q: Array, x: Array) -> tuple[Pair, Pair, Pair]:
+    """Drift, transform and subspace of a link. Its rotation is kept, since angles have sines."""
+    (_, p), S = placement(link, q)
+    return (x[:3], x[3:6]), (x[6:15].reshape(3, 3), p), S
+
+
+def _types_of_links(system: ArticulatedSystem, q: Array, u: Array, tau: Array) -> list[tuple[Hashable, Array]]:
+    """The type of every link, and the numbers in which links of one type differ. None where links are few, or of many
+    types, or where their numbers vary."""
+    links, found = system.tree.links, list[tuple[Hashable, Array]]()
     if (
-        len(links) < MIN_SCANNED_LINKS
+        len(links) < MIN_LOOPED_LINKS
         or any(link.follows for link in links)
         or not becomes_loops(q, u, tau)
         or holds_symbols((system.gravity, *(link.joint for link in links)))
     ):
         return []
-    members = []
     for link in links:
         rotor = system.bodies[link.body].rotor_inertia
         numbers = np.concatenate([link.numbers, as_array([rotor])])
         if is_symbolic(numbers):
             return []
-        type_key: Hashable = link.pattern, may_be_nonzero(rotor)
-        row = joined([q[..., link.q], u[..., link.u], tau[..., link.u]])
-        members.append(Member(type_key, partial(_Member, link), row, numbers))
+        found.append(((link.pattern, may_be_nonzero(rotor), len(numbers)), numbers))
     try:
-        types = {member.type_key for member in members}
+        types = {key for key, _ in found}
     except TypeError:  # a joint of another package that has no hash
         return []
-    return members if MIN_LINKS_PER_TYPE * len(types) <= len(links) else []
+    return found if MIN_LINKS_PER_TYPE * len(types) <= len(links) else []
 
 
-def _by_tree_scan(system: ArticulatedSystem, members: list[Member]) -> list[Array]:
+def _by_rows(
+    system: ArticulatedSystem, types: list[tuple[Hashable, Array]], q: Array, u: Array, tau: Array
+) -> list[Array]:
     """[(nu of the joint) udot of every link]."""
-    links = system.tree.links
-    gravity = np.concatenate([np.zeros(3), -as_array(system.gravity)])
-    passes = (
-        Pass(_Member.moved, 6, np.zeros(6)), Pass(_Member.passed, 27), Pass(_Member.accelerated, 6, gravity),
-    )  # fmt: skip
-    return tree_scan(
-        members, [link.parent for link in links], passes, _Member.result, [link.joint.nu for link in links]
-    )
+    links, rows, size = system.tree.links, Rows(), sum(link.joint.nu for link in system.tree.links)
+    cells: list[Any] = [None] * size
+
+    def laid(values: Sequence[Any]) -> range:
+        cells.extend(values)
+        return range(len(cells) - len(values), len(cells))
+
+    made = [_LinkRow(link, system.bodies[link.body].rotor_inertia) for link in links]
+    start = np.cumsum([0, *(link.joint.nu for link in links)])
+    udot = [range(a, b) for a, b in pairwise(start.tolist())]
+    row = [laid([*np.asarray(joined([q[link.q], u[link.u], tau[link.u]]))]) for link in links]
+    motion = [laid([None] * _MOTION) for _ in links]
+    kept = [laid([None] * math.prod(own.kept)) for own in made]
+    felt = [laid([None] * _BODY) for _ in range(len(links) + 1)]  # the last one and those that follow are the world's
+    velocity = [*(own[15:] for own in motion), range(0)]
+    acceleration = [*velocity[:-1], laid([*[0.0] * 3, *-as_array(system.gravity)])]  # where velocities were
+
+    def add(step: str, i: int, takes: list[range], gives: list[range]) -> None:
+        key = step, types[i][0], *map(len, takes)
+        if key not in rows.types:
+            takes_gives = ([np.arange(len(block)) for block in blocks] for blocks in (takes, gives))
+            rows.types[key] = getattr(made[i], step), *takes_gives
+        rows.add(key, tuple(block.start for block in (*takes, *gives)), types[i][1])
+
+    for i, link in enumerate(links):
+        add("moved", i, [row[i], velocity[link.parent]], [motion[i]])
+    begun = set[int]()  # links that feel something of their children
+    for i, link in reversed([*enumerate(links)]):
+        above = felt[link.parent]
+        takes = [row[i], motion[i], felt[i][: _BODY * (i in begun)], above[: _BODY * (link.parent in begun)]]
+        add("felt", i, takes, [kept[i], above])
+        begun |= {link.parent} - {WORLD}
+    for i, link in enumerate(links):
+        add("accelerated", i, [row[i], motion[i][:15], kept[i], acceleration[link.parent]], [udot[i], acceleration[i]])
+    found = rows.looped(cells, size)
+    return [found[own.start : own.stop] for own in udot]

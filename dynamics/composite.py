@@ -198,7 +198,7 @@ def add_blocks(rows: Rows, formula: Callable[..., Array], takes: Sequence[Block]
     if key not in rows.types:
         *own, last = ((step * np.arange(h)[:, None] + np.arange(w)).ravel() for _, step, h, w in blocks)
         rows.types[key] = partial(_of_blocks, *key), own, [last]
-    rows.add(key, [tuple(block[0] for block in blocks)])
+    rows.add(key, tuple(block[0] for block in blocks))
 
 
 def _of_blocks(formula: Callable[..., Array], shapes: Sequence[tuple[int, int]], *entries: Array) -> Array:

@@ -22,9 +22,9 @@ class MinRows(IntEnum):
                     muscles) and Rajagopal2016 (80), J takes as long per pose as muscle by muscle. It takes 2/3 as long
                     to build; dl/dq takes 1/7 to 1/2 as long. For a shoulder (33), J takes 1/20 longer per
                     pose and 9/10 as long to build
-    TREE_SCAN       links of a system that may be members of a scan over the tree. Below, a state of the measured chains
+    LINKS           links of a system whose passes may be loops over the tree. Below, a state of the measured chains
                     and trees takes up to a seventh longer by loops
-    TREE_SCAN_TYPE  links of a type, on the average, from which they are
+    LINKS_PER_TYPE  links of a type, on the average, from which they are
 
     >>> MinRows.FORMULA.reached_by(3), MinRows.FORMULA.reached_by(4)
     (False, True)
@@ -34,8 +34,8 @@ class MinRows(IntEnum):
     DIFFERENTIATED = 5
     SEGMENTS = 13
     PROGRAM = 50
-    TREE_SCAN = 48
-    TREE_SCAN_TYPE = 8
+    LINKS = 48
+    LINKS_PER_TYPE = 8
 
     def reached_by(self, rows: float) -> bool:
         """Whether so many rows are enough."""

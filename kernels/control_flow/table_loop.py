@@ -5,8 +5,8 @@ formula gives those of others. The first cells of its blocks stand in a table. R
 that a row may take what an earlier one gave. While a kernel is traced the rows are not unrolled. The kernel holds the
 formula of every type once, in a loop over its table, on cells that stay where they are.
 
-`map_rows` is the loop of one type whose rows depend on each other in nothing; `tree_scan` makes one of passes over a
-tree.
+`map_rows` is the loop of one type whose rows depend on each other in nothing; `Rows` collects the rows of others, such
+as passes over a tree.
 """
 
 from collections.abc import Callable, Hashable, Sequence, Set
@@ -21,6 +21,7 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.kernels.control_flow.out_of_line_call import OutOfLineCall, out_of_line_call
 from myoquat.kernels.symbolic.arrays import SymbolArray, symbols_of
+from myoquat.kernels.symbolic.operations import OPERATIONS
 from myoquat.kernels.symbolic.terms import Scalar, Term, number_of
 from myoquat.kernels.tracing.context import entered
 from myoquat.kernels.tracing.tape import Apply, Ends, Inner, Node, OfLoop, Tape, arguments, interpret
@@ -94,14 +95,14 @@ class Rows:
 
     def __init__(self) -> None:
         self.types: dict[Hashable, tuple[Callable[..., Array], Sequence[Array], Sequence[Array]]] = {}
-        self._firsts: dict[Hashable, list[tuple[int, ...]]] = {}
+        self._rows: dict[Hashable, list[tuple[tuple[int, ...], Array | None]]] = {}
         self._order: list[tuple[int, int]] = []
 
-    def add(self, key: Hashable, rows: Sequence[tuple[int, ...]]) -> None:
-        """Rows of a type next, by the first cells of their blocks."""
-        firsts, row_type = self._firsts.setdefault(key, []), list(self.types).index(key)
-        self._order += [(row_type, k) for k in range(len(firsts), len(firsts) + len(rows))]
-        firsts += rows
+    def add(self, key: Hashable, firsts: tuple[int, ...], numbers: Array | None = None) -> None:
+        """A row of a type next, by the first cells of its blocks, with its numbers (c,), if the formula takes them."""
+        own = self._rows.setdefault(key, [])
+        self._order.append((list(self.types).index(key), len(own)))
+        own.append((firsts, numbers))
 
     def looped(self, cells: Sequence[Any], size: int) -> Array:
         """(size,) what the first cells hold after all rows, by `table_loop`. Those that a row gives before any takes
@@ -109,12 +110,35 @@ class Rows:
         flat, types = np.empty(len(cells), dtype=object), []
         flat[:] = cells
         for key, (formula, takes, gives) in self.types.items():
-            firsts = np.array(self._firsts[key], dtype=np.int64).T
-            blocks = [Block(first, behind) for first, behind in zip(firsts, [*takes, *gives], strict=True)]
-            types.append(RowType(formula, tuple(blocks[: len(takes)]), tuple(blocks[len(takes) :])))
+            firsts, numbers = zip(*self._rows[key], strict=True)
+            starts = np.array(firsts, dtype=np.int64).T
+            blocks = [Block(first, behind) for first, behind in zip(starts, [*takes, *gives], strict=True)]
+            own = (formula, None) if numbers[0] is None else _of_varying(formula, np.stack(numbers))
+            types.append(RowType(own[0], tuple(blocks[: len(takes)]), tuple(blocks[len(takes) :]), own[1]))
             for block in blocks[len(takes) :]:
                 flat[block.cells[block.cells < size]] = None
         return table_loop(flat, types, in_runs(self._order), size)
+
+
+def _of_varying(formula: Callable[..., Array], numbers: Array) -> tuple[Callable[..., Array], Array]:
+    """A formula that takes those of the numbers (k, c) of all rows that vary, and these: it is traced with the others,
+    whose zeros are structural."""
+    varying = np.flatnonzero([len({x.tobytes() for x in column}) > 1 for column in numbers.T])
+
+    def of_varying(*given: Array) -> Array:
+        return formula(*given[:-1], _filled(numbers[0], varying, given[-1]))
+
+    of_varying.__name__ = name_of(formula)
+    return of_varying, numbers[:, varying]
+
+
+def _filled(numbers: Array, varying: Array, own: Array) -> Array:
+    """(c,) the numbers, those that vary replaced by others."""
+    if not varying.size:
+        return numbers
+    filled = numbers.astype(object)
+    filled[varying] = np.asarray(own)
+    return filled.view(SymbolArray)
 
 
 def table_loop(cells: Array, types: Sequence[RowType], order: Sequence[Run], size: int) -> Array:
@@ -207,14 +231,33 @@ class PendingTableLoop:
         return replace(self, outputs={cell: term for cell, term in self.outputs.items() if given[cell]}, kept=kept)
 
     def traced(self) -> "TableLoop | OutOfLineCall":
-        """The loop with the formula of each type traced, or a function of calls where one has a loop inside."""
+        """The loop with the formula of each type traced, again where it takes numbers that are zero in every state. A
+        function of calls where one has a loop inside."""
         types = [self._traced_rows(*pair) for pair in zip(self.types, self.kept, strict=True)]
         found = tuple(rows for rows in types if rows is not None)
-        if len(found) == len(types):
+        if len(found) < len(types):
+            sizes = {"given": len(self.known)}, {"result": len(self.outputs)}
+            return OutOfLineCall(trace(self._by_calls, *sizes, name_of(self.types[0].formula)))
+        living = self._living(found)
+        if all(lives.all() for blocks in living for lives in blocks):
             known, outputs = map(tuple, (self.known.tolist(), self.outputs))
             return TableLoop(found, self.order, len(self.cells), known, outputs)
-        sizes = {"given": len(self.known)}, {"result": len(self.outputs)}
-        return OutOfLineCall(trace(self._by_calls, *sizes, name_of(self.types[0].formula)))
+        again = replace(self, types=tuple(map(_without_zeros, self.types, living)))
+        needed = again.pruned({*self.results})
+        assert needed is not None  # the same results
+        return needed.traced()
+
+    def _living(self, types: Sequence["TracedRows"]) -> list[list[Array]]:
+        """Of every block that a type takes, which numbers may be other than zero in some row and state."""
+        nonzero = np.array([type(x) is Term or (x is not None and x != 0.0) for x in self.cells])
+        while True:
+            before = nonzero.copy()
+            found = [[np.any(nonzero[block.cells], axis=0) for block in rows.takes] for rows in types]
+            for rows, blocks in zip(types, found, strict=True):
+                lives = _possibly_nonzero(rows.tape, np.concatenate([*blocks, np.ones(rows.numbers.shape[1])]))
+                nonzero[np.concatenate([block.cells for block in rows.gives], axis=1)[:, lives]] = True
+            if np.array_equal(nonzero, before):
+                return found
 
     def _traced_rows(self, row_type: RowType, kept: Array) -> "TracedRows | None":
         """The traced rows of a type; None with a loop inside."""
@@ -236,6 +279,38 @@ class PendingTableLoop:
         cells[self.known] = np.asarray(given)
         types = [row_type._replace(formula=partial(_by_call, row_type)) for row_type in self.types]
         return _row_by_row(cells, types, self.order)[list(self.outputs)].view(SymbolArray)
+
+
+def _without_zeros(row_type: RowType, living: Sequence[Array]) -> RowType:
+    """A type that takes only those numbers that live, the others are zero."""
+    indices = [np.flatnonzero(lives) for lives in living]
+
+    def formula(*given: Array) -> Array:
+        takes = (_filled(np.zeros(len(lives)), own, x) for lives, own, x in zip(living, indices, given, strict=False))
+        return row_type.formula(*takes, *given[len(living) :])
+
+    formula.__name__ = name_of(row_type.formula)
+    takes = (Block(block.first, block.behind[own]) for block, own in zip(row_type.takes, indices, strict=True))
+    return row_type._replace(formula=formula, takes=tuple(takes))
+
+
+def _possibly_nonzero(tape: Tape, inputs: Array) -> Array:
+    """(n,) which outputs may be other than zero, where only some inputs may."""
+    lives: list[bool] = []
+    for operation, a, b, c, number in tape.nodes:
+        if operation == "input":
+            lives.append(bool(inputs[int(number)]))
+        elif operation == "const":
+            lives.append(number != 0.0)
+        elif operation in ("mul", "if"):
+            lives.append(lives[a] and lives[b])
+        elif operation in ("add", "sub", "min", "max"):
+            lives.append(lives[a] or lives[b])
+        elif operation == "select":
+            lives.append(lives[b] or lives[c])
+        else:
+            lives.append(lives[a] if operation == "div" or OPERATIONS[operation].zero_at_zero else True)
+    return np.array([lives[i] for i in tape.outputs], dtype=bool)
 
 
 def _by_call(row_type: RowType, *given: Array) -> Array:

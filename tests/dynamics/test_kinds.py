@@ -27,7 +27,7 @@ def _kernel(system, **options):
 @pytest.fixture
 def every_link(monkeypatch):
     """All trees are scans, for any number of links of a type."""
-    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 1)
+    monkeypatch.setattr(articulated, "MIN_LOOPED_LINKS", 1)
     monkeypatch.setattr(articulated, "MIN_LINKS_PER_TYPE", 0)
 
 
@@ -87,19 +87,19 @@ def test_code_does_not_grow_with_the_links(tmp_path):
 
 
 def test_few_links_and_many_types_are_unrolled(rng, monkeypatch):
-    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 10)
+    monkeypatch.setattr(articulated, "MIN_LOOPED_LINKS", 10)
     few, enough = (_chain(links, lambda rng: RevoluteJoint((0, 1, 0)), rng) for links in (9, 10))
     assert ["_type0" in _kernel(system).ir for system in (few, enough)] == [False, True]
-    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 4)
+    monkeypatch.setattr(articulated, "MIN_LOOPED_LINKS", 4)
     assert "_type0" not in _kernel(_chain(5, lambda rng: random_joint(rng, ["custom"]), rng)).ir
 
 
 def test_derivatives_see_the_links(rng, monkeypatch):
     system = _chain(12, lambda rng: RevoluteJoint((0, 1, 0)), rng)
     state = _state(system, rng, 2)
-    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 12)
+    monkeypatch.setattr(articulated, "MIN_LOOPED_LINKS", 12)
     by_type = _kernel(system).jacobian("output0", "u")(*state)
-    monkeypatch.setattr(articulated, "MIN_SCANNED_LINKS", 13)
+    monkeypatch.setattr(articulated, "MIN_LOOPED_LINKS", 13)
     expected = _kernel(system).jacobian("output0", "u")(*state)
     np.testing.assert_allclose(by_type, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 

@@ -5,8 +5,8 @@ import pytest
 
 from myoquat import kernels
 from myoquat.kernels import as_array, constant, root, while_loop
-from myoquat.kernels.control_flow.table_loop import map_rows
-from myoquat.kernels.control_flow.tree_scan import ROOT, Member, Pass, tree_scan
+from myoquat.kernels.control_flow.table_loop import Rows, map_rows
+from myoquat.kernels.tracing.context import becomes_loops
 from myoquat.kernels.tracing.derivatives import jacobian_at
 from tests.differences import differences
 
@@ -162,35 +162,32 @@ def test_residual_that_does_not_fit_raises_an_error(points):
         kernels.compile(formula, {"x": 2})
 
 
-class Orbit:
-    """A member of a tree whose anomaly, by a loop in each row of a map, depends on its parent's."""
-
-    def __init__(self, row, numbers):
-        self.row, self.numbers = row, numbers
-
-    def down(self, parent):
-        pairs = np.stack([self.row + parent, 0.5 * self.row - parent], axis=-1)[..., None, :]
-        rows = np.concatenate([pairs[..., 0], pairs[..., 1]], axis=-2)
-        found = map_rows(lambda row, own: anomaly(np.concatenate([row, own + 0.0 * row], axis=-1)), rows, ECCENTRIC, 1)
-        self.found = np.sum(found, axis=-2) * self.numbers[..., :1]
-        return self.found
-
-    def result(self):
-        return self.found
-
-
 ECCENTRIC = np.array([[0.2], [0.5]])
 
 
+def orbit(x, parent, factor):
+    """(..., 1) an anomaly, by a loop in each row of a map, that depends on the one of a parent."""
+    rows = np.concatenate([x + parent, 0.5 * x - parent], axis=-1)[..., None]
+    found = map_rows(lambda row, own: anomaly(np.concatenate([row, own + 0.0 * row], axis=-1)), rows, ECCENTRIC, 1)
+    return np.sum(found, axis=-2) * factor
+
+
 def orbits(x):
-    """(..., 4) of x (..., 4): a loop inside a map inside a scan over a tree."""
-    members = [Member(0, Orbit, x[..., i : i + 1], np.array([0.3 + 0.1 * i])) for i in range(4)]
-    passes = (Pass(Orbit.down, 1, np.zeros(1)),)
-    return np.concatenate(tree_scan(members, [ROOT, 0, 0, 2], passes, Orbit.result, [1] * 4), axis=-1)
+    """(..., 4) of x (..., 4), of the nodes of a tree: in a kernel a loop inside a map inside a loop over rows."""
+    found, parents, factors = [np.zeros(1)], (0, 1, 1, 3), 0.3 + 0.1 * np.arange(4)[:, None]
+    if not becomes_loops(x):
+        for i, parent in enumerate(parents):
+            found.append(orbit(x[..., i : i + 1], found[parent], factors[i]))
+        return np.concatenate(np.broadcast_arrays(*found[1:], subok=True), axis=-1)
+    rows, one = Rows(), [np.arange(1)]
+    rows.types[0] = orbit, 2 * one, one
+    for i, parent in enumerate(parents):
+        rows.add(0, (5 + i, parent - 1 if parent else 4, i), factors[i])
+    return rows.looped([*[None] * 4, 0.0, *np.asarray(x)], 4)
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_loop_inside_a_map_inside_a_scan_with_derivatives(lanes, rng):
+def test_loop_inside_a_map_inside_a_loop_over_rows_with_derivatives(lanes, rng):
     x = rng.uniform(0.1, 0.6, (30, 4))
     kernel = kernels.compile(orbits, {"x": 4}, lanes=lanes)
     np.testing.assert_allclose(kernel(x), orbits(x), rtol=1e-13)
