@@ -1,9 +1,9 @@
 from .contacts import acting_surfaces as acting_surfaces
 from .contacts import holds_end as holds_end
 from .contacts import path_contacts as path_contacts
-from .half_plane import HalfPlaneCylinder as HalfPlaneCylinder
-from .half_plane import HalfPlaneSphere as HalfPlaneSphere
 from .segment_solver import Piece as Piece
+from .side_site import HalfPlaneCylinder as HalfPlaneCylinder
+from .side_site import HalfPlaneSphere as HalfPlaneSphere
 from .side_site import InsideCylinder as InsideCylinder
 from .side_site import InsideSphere as InsideSphere
 from .side_site import MujocoInsideCylinder as MujocoInsideCylinder

@@ -220,23 +220,18 @@ def _iterated(was: Found, known: Known, state: _State, newton: Array, where: Arr
     return replace(was, length=route.length, contacts=route.contacts, residual=np.sqrt(residual))
 
 
-@dataclass(frozen=True)
-class _Approach:
-    """Newton's iterate, and whether (...) it converged or leads back to a known path."""
-
-    iterate: NewtonIterate
-    done: Array
+_Approach = tuple[NewtonIterate, Array]  # Newton's iterate, and whether (...) it converged or leads to a known path
 
 
 def _approaches(approach: _Approach) -> Array:
-    return ~approach.done
+    return ~approach[1]
 
 
 def _approached(approach: _Approach, path: tuple[Route, tuple[Contact, ...], Array]) -> _Approach:
-    route, known, stays = path
-    new = newton_step(approach.iterate, route)
-    converged = ~any_exceeds(new.numbers - approach.iterate.numbers, NEWTON_TOLERANCE)
-    return _Approach(new, converged | (stays & ~differs(_contacts(route, new), known, BACK)))
+    (iterate, _), (route, known, stays) = approach, path
+    new = newton_step(iterate, route)
+    converged = ~any_exceeds(new.numbers - iterate.numbers, NEWTON_TOLERANCE)
+    return new, converged | (stays & ~differs(_contacts(route, new), known, BACK))
 
 
 def _by_newton(found: Found, known: Known, where: Array) -> tuple[Contact, ...]:
@@ -244,8 +239,8 @@ def _by_newton(found: Found, known: Known, where: Array) -> tuple[Contact, ...]:
     route = found.route(known.segment)
     route = replace(route, contacts=tuple(replace(c, on=c.on & where) for c in route.contacts))
     start = newton_start(route)
-    begin, path = _Approach(start, where & ~where), (route, known.contacts, known.stays)
-    end = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where).iterate
+    begin, path = (start, where & ~where), (route, known.contacts, known.stays)
+    end, _ = while_loop(_approaches, _approached, begin, path, max_steps=MAX_NEWTON_STEPS, where=where)
     return _contacts(route, choose(end.is_finite(), end, start))
 
 

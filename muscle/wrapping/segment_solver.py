@@ -325,47 +325,31 @@ class _Alone:
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """A segment, the order of its surfaces along the straight line, and the paths over each surface alone: on the side
-    of the straight line, and on the other one for those that divide."""
+class _Sides:
+    """The starts of one selection of sides.
+
+    segment  with these sides
+    order    (...) each, the order of the surfaces along the path at the start
+    alone    the paths over each surface alone
+    bound    (...) the length of the longest of them without a side, or of the one on the sides of the straight line
+    again    (...) whether the sides are those of the straight line again, with another order
+    """
 
     segment: Segment
     order: Order
     alone: tuple[_Alone, ...]
-    opposite: tuple[_Alone, ...]
-
-    @property
-    def selections(self) -> list[tuple[int, ...]]:
-        """Selections of surfaces that divide, to be passed on the opposite side: none, each one, each two, and so on.
-
-        None stands there again at the end: the path found may come to the surfaces in another order, or it may come to
-        them and to a ring in the order against the given one.
-        """
-        dividing = self.segment.dividing
-        found = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
-        return [*found, ()] if dividing or self.through_ring else found
-
-    @property
-    def through_ring(self) -> bool:
-        """Whether a path through a ring comes to the surfaces in any of two orders."""
-        return any(own.ring for own in self.segment.types) and all(own.hint is None for own in self.segment.types)
+    bound: Array
+    again: Array
 
     @property
     def singles(self) -> int:
-        """How many starts over single surfaces a selection has: the longest, and each one."""
+        """How many starts over single surfaces there are: the longest, and each one."""
         return len(self.alone) + 1
 
     @property
-    def block(self) -> int:
-        """How many starts a selection has."""
-        return self.singles + PLANES * len(_bundles(self.segment))
-
-    def on_sides(self, opposite: Sequence[Array]) -> list[_Alone]:
-        """The paths over each surface alone, those that divide on the opposite side where (...) that is so."""
-        found = list(self.alone)
-        for k, i in enumerate(self.segment.dividing):
-            found[i] = choose(opposite[k], self.opposite[k], found[i])
-        return found
+    def planes(self) -> int:
+        """How many starts in planes there are."""
+        return PLANES * len(_bundles(self.segment))
 
 
 @dataclass(frozen=True)
@@ -373,17 +357,31 @@ class _Search:
     """The search.
 
     best      the shortest path so far
-    here      the shortest one on the present selection of sides
     given_up  (...) the length of the shortest one that is not the answer, though it is shorter
     other     (...) the length of the shortest other local minimum
-    guesses   (..., planes) the lengths of the starts in planes, bundle by bundle; infinite for those that are not used
-    number    (...) of the next start, -1 where there is none
     """
 
     best: Found
-    here: Found
     given_up: Array
     other: Array
+
+    def may_be_shortened(self, bound: Array) -> Array:
+        """(...) whether a path may be better, none of which is shorter than a bound (...)."""
+        return (self.best.rank != 0) | (self.best.length > bound + SAME_LENGTH)
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """The search on one selection of sides.
+
+    search   as far as it is
+    here     the shortest path on these sides
+    guesses  (..., planes) the lengths of the starts in planes, bundle by bundle; infinite for those that are not used
+    number   (...) of the next start, -1 where there is none
+    """
+
+    search: _Search
+    here: Found
     guesses: Array
     number: Array
 
@@ -394,20 +392,50 @@ def _bundles(segment: Segment) -> list[tuple[int, bool]]:
     return [(i, neighbours) for i in segment.round for neighbours in (True, False)]
 
 
+def _through_ring(segment: Segment) -> bool:
+    """Whether a path through a ring comes to the surfaces in any of two orders."""
+    return any(own.ring for own in segment.types) and all(own.hint is None for own in segment.types)
+
+
 def _shortest(segment: Segment, alone: tuple[_Alone, ...], order: Order) -> _Search:
-    """The search after all starts."""
-    zero, none = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start)
-    turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
-    problem = _Problem(segment, order, alone, tuple(_over_one(turned, i) for i in segment.dividing))
-    guesses = zero[..., None] + np.full(PLANES * len(_bundles(segment)), np.inf)
+    """The search after all starts.
+
+    Surfaces that divide are passed on the sides of the straight line, then each one on its opposite side, each two, and
+    so on. At the end the sides are again those of the straight line. The path found may come to the surfaces in another
+    order, or to a ring against the given order.
+    """
+    zero, none, dividing = 0.0 * segment.start[..., 0], Contact.none(0.0 * segment.start), segment.dividing
     nothing = Found.none(Route(segment, (none,) * len(alone), (zero,) * len(alone)))
-    begin = _Search(nothing, nothing, zero + np.inf, zero + np.inf, guesses, zero)
-    steps = 2 * problem.block * len(problem.selections)
-    return while_loop(_any_start, _tried, begin, problem, max_steps=steps)
+    search = _Search(nothing, zero + np.inf, zero + np.inf)
+    turned = replace(segment, opposite=tuple(~x for x in segment.opposite))
+    other = {i: _over_one(turned, i) for i in dividing}
+    selections = [own for k in range(len(dividing) + 1) for own in itertools.combinations(dividing, k)]
+    least = zero
+    for n, own in enumerate([*selections, ()] if dividing or _through_ring(segment) else selections):
+        best, here = search.best, [other[i] if i in own else x for i, x in enumerate(alone)]
+        bound = reduce(np.maximum, [here[i].length for i in (*segment.round, *dividing)], least)
+        least = least if n else bound
+        asked = search.may_be_shortened(bound)
+        for i in own:  # a surface touched on neither side has one
+            asked = asked & ((alone[i].length > 0) | ((best.rank == 0) & (other[i].length > 0)) | best.on[i])
+        again, first = order, always(zero)
+        if n >= len(selections) and _through_ring(segment):
+            again = tuple(float(len(order) - 1) - x for x in order)
+        elif n >= len(selections):
+            again = best.order
+            elsewhere = reduce(or_, [x != y for x, y in zip(again, order, strict=True)])
+            asked = asked & elsewhere & reduce(or_, best.opposite)
+        opposite = tuple(first & (i in own) for i in dividing)
+        last = first & (n >= len(selections))
+        sides = _Sides(replace(segment, opposite=opposite), again, tuple(here), bound, last)
+        begin = _Tries(search, search.best, zero[..., None] + np.full(sides.planes, np.inf), zero)
+        steps = 2 * (sides.singles + sides.planes)
+        search = while_loop(_any_start, _tried, begin, sides, max_steps=steps, where=asked | (n == 0)).search
+    return search
 
 
-def _any_start(search: _Search) -> Array:
-    result: Array = search.number >= 0
+def _any_start(tries: _Tries) -> Array:
+    result: Array = tries.number >= 0
     return result
 
 
@@ -419,48 +447,28 @@ def _over_one(segment: Segment, number: int) -> _Alone:
     return _Alone.of(segment, number, c)
 
 
-def _tried(search: _Search, problem: _Problem) -> _Search:
+def _tried(tries: _Tries, sides: _Sides) -> _Tries:
     """The search after the start of its number."""
-    selection, within = _place(search, problem)
-    segment, here = problem.segment, search.here
-    chosen = [(selection == float(n), own) for n, own in enumerate(problem.selections)]
-    never, in_plane = ~always(within), within >= float(problem.singles)
-    opposite = tuple(reduce(or_, [x for x, own in chosen if i in own]) for i in segment.dividing)
-    segment = replace(segment, opposite=opposite)
-    alone = problem.on_sides(opposite)
-    contacts, none = [], Contact.none(0.0 * segment.start)
-    for i, (own, longest) in enumerate(zip(alone, _longest(alone), strict=True)):
-        contacts.append(choose(((within == 0.0) & longest) | (within == float(i + 1)), own.contact, none))
-    last = never if len(chosen) == 1 else chosen[-1][0]
-    turned = tuple(float(len(contacts) - 1) - x for x in problem.order)
-    order = choose(last, turned if problem.through_ring else search.best.order, problem.order)
-    order = choose(in_plane, here.order, order)
-    route, planar = Route(segment, tuple(contacts), order), never
+    segment, here, number, contacts = sides.segment, tries.here, tries.number, []
+    before, none, in_plane = tries.search, Contact.none(0.0 * segment.start), number >= float(sides.singles)
+    for i, (own, longest) in enumerate(zip(sides.alone, _longest(sides.alone), strict=True)):
+        contacts.append(choose(((number == 0.0) & longest) | (number == float(i + 1)), own.contact, none))
+    route, planar = Route(segment, tuple(contacts), choose(in_plane, here.order, sides.order)), ~always(number)
     if segment.round:
-        start, planar = _in_plane(here.route(segment), within - float(problem.singles), in_plane)
+        start, planar = _in_plane(here.route(segment), number - float(sides.singles), in_plane)
         route = replace(route, contacts=choose(planar, start.contacts, route.contacts))
-    route = replace(route, order=_freely_placed(route))
-    best = search.best
-    known = Known(problem.segment, best.contacts, np.where(best.rank == 0, best.length, np.inf), search.number > 0)
-    found = descended(Found.none(route), known, never | _in_given_order(segment), planar)
-    first = within == 0.0
+    route, best = replace(route, order=_freely_placed(route)), before.best
+    known = Known(segment, best.contacts, np.where(best.rank == 0, best.length, np.inf), best.rank < np.inf)
+    found = descended(Found.none(route), known, ~always(number) | _in_given_order(segment), planar)
     shorter = _is_better(found, here)
-    other, given_up = search.other, search.given_up
-    search = _compared(replace(search, here=choose(first | shorter, found, here)), found, segment)
-    if problem.through_ring:  # in the other order a path that is no better tells nothing
-        other, given_up = np.where(last, other, search.other), np.where(last, given_up, search.given_up)
+    search = _compared(before, found, segment)
+    if _through_ring(segment):  # in the other order a path that is no better tells nothing
+        other, given_up = choose(sides.again, (before.other, before.given_up), (search.other, search.given_up))
         search = replace(search, other=other, given_up=given_up)
     others = shorter & in_plane  # the planes through the neighbours on it are others
-    number = np.where(others, search.number - within + float(problem.singles - 1), search.number)
-    return _with_next(replace(search, number=number), problem)
-
-
-def _place(search: _Search, problem: _Problem) -> tuple[Array, Array]:
-    """The number (...) of the present selection of sides, and that of the start within it."""
-    number, block = search.number, float(problem.block)
-    firsts = [np.where(number >= n * block, 1.0, 0.0) for n in range(1, len(problem.selections))]
-    selection = sum(firsts, 0.0 * number)
-    return selection, number - block * selection
+    number = np.where(others, float(sides.singles - 1), number)
+    here = choose((tries.number == 0.0) | shorter, found, here)
+    return _with_next(replace(tries, search=search, here=here, number=number), sides)
 
 
 def _longest(alone: Sequence[_Alone]) -> Flags:
@@ -496,8 +504,7 @@ def _compared(search: _Search, found: Found, segment: Segment) -> _Search:
     Whether a one-sided surface is touched depends on where a path comes from. Where that is all that decides, the other
     path counts as equally long.
     """
-    best, first = search.best, search.number == 0
-    better = first | _is_better(found, best)
+    best, first, better = search.best, ~(search.best.rank < np.inf), _is_better(found, search.best)
     loser, winner = choose(better, (best, found), (found, best))
     given_up = found.unsolved & ~differs(found.contacts, best.contacts, BACK)
     other, length = ~first & differs(found.contacts, best.contacts) & ~given_up, loser.length
@@ -526,105 +533,67 @@ def _is_better(found: Found, best: Found) -> Array:
     return better
 
 
-def _with_next(search: _Search, problem: _Problem) -> _Search:
+def _with_next(tries: _Tries, sides: _Sides) -> _Tries:
     """The search with the number of the next start, -1 where there is none."""
-    segment, best, number = problem.segment, search.best, search.number
-    length, sure, (selection, within) = best.length, best.rank == 0, _place(search, problem)
-    without_quadrant, selections, bounds = [*segment.round, *segment.dividing], problem.selections, []
-    sides = [problem.on_sides([always(number) & (i in own) for i in segment.dividing]) for own in selections]
-    for alone in sides:
-        bounds.append(reduce(np.maximum, [alone[i].length for i in without_quadrant], 0.0 * length))
-    open_ = ~sure | (length > bounds[0] + SAME_LENGTH)
-    may = [open_ & (~sure | (length > bound + SAME_LENGTH)) for bound in bounds]
-    for n, turned in enumerate(selections):  # a surface touched on neither side has one
-        for i in turned:
-            other = problem.opposite[segment.dividing.index(i)].length > 0
-            may[n] = may[n] & ((sure & other) | (problem.alone[i].length > 0) | best.on[i])
-    if segment.dividing and not problem.through_ring:
-        elsewhere = reduce(or_, [a != b for a, b in zip(best.order, problem.order, strict=True)])
-        may[-1] = may[-1] & elsewhere & reduce(or_, best.opposite)
-    on = search.here.on
+    segment, number, best, on = sides.segment, tries.number, tries.search.best, tries.here.on
+    open_, singles = tries.search.may_be_shortened(sides.bound), float(sides.singles)
+    starts = [(x.length > 0) & ~own for x, own in zip(sides.alone, _longest(sides.alone), strict=True)]
     curved = touches_several(on) | reduce(or_, [on[i] for i in segment.round], ~always(number))
-    asked = [selection == float(n) for n in range(len(may))]
-    in_planes = reduce(or_, [x & y for x, y in zip(may, asked, strict=True)])
-    in_planes = in_planes & (sure | best.unsolved) & curved
-    planned: list[list[Array]] = []
-    for mine, alone in zip(may, sides, strict=True):
-        others = [(x.length > 0) & ~own for x, own in zip(alone, _longest(alone), strict=True)]
-        planned.append([mine, *(mine & x for x in others)])
-    left = reduce(or_, [a & x & (within < float(n)) for a, own in zip(asked, planned, strict=True)
-                        for n, x in enumerate(own)])  # fmt: skip
-    guesses = _measured(search, problem, in_planes & ~left & (within < float(problem.singles)))
-    short = guesses < np.where(sure, MAX_START_RATIO * length, np.inf)[..., None]
-    planes = [in_planes & short[..., k] for k in range(problem.block - problem.singles)]
-    numbers: list[Array] = []
-    for n, (own, here) in enumerate(zip(planned, asked, strict=True)):
-        every = [*own, *(here & x for x in planes)]
-        numbers += [np.where(x & (number < float(m)), float(m), np.inf) for m, x in enumerate(every, n * problem.block)]
-    following = reduce(np.minimum, numbers)
-    return replace(search, guesses=guesses, number=np.where(following < np.inf, following, -1.0))
+    in_planes = ((best.rank == 0) | best.unsolved) & curved
+    left = reduce(or_, [x & (number < float(m)) for m, x in enumerate(starts, 1)])
+    guesses = tries.guesses
+    if segment.round:
+        asked = open_ & in_planes & ~left & (number < singles)
+        guesses = np.where(asked[..., None], _measured(tries.here.route(segment), asked), guesses)
+    short = guesses < np.where(best.rank == 0, MAX_START_RATIO * best.length, np.inf)[..., None]
+    starts += [in_planes & short[..., k] for k in range(sides.planes)]
+    following = reduce(
+        np.minimum, [np.where(x & (number < float(m)), float(m), np.inf) for m, x in enumerate(starts, 1)]
+    )
+    return replace(tries, guesses=guesses, number=np.where(open_ & (following < np.inf), following, -1.0))
 
 
 # ---- planes --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Guesses:
-    """The lengths (..., planes) of starts in planes, bundle by bundle; how many surfaces each touches; and how many
-    planes (...) are done."""
+def _measured(route: Route, where: Array) -> Array:
+    """(..., planes) the lengths of the starts in planes, `where` (...) they are asked for.
 
-    lengths: Array
-    touched: Array
-    done: Array
-
-
-def _measured(search: _Search, problem: _Problem, where: Array) -> Array:
-    """(..., planes) the lengths of the starts in planes, measured anew `where` (...) they are asked for."""
-    segment, none = problem.segment, np.zeros(np.shape(search.guesses))
-    if not segment.round:
-        return search.guesses
-    begin, here = _Guesses(none + np.inf, none, 0.0 * search.number), (search.here, segment)
-    planes = PLANES * len(_bundles(segment))
-    found = while_loop(_planes_left, _measured_in_next, begin, here, max_steps=planes, where=where)
-    used = np.where(np.stack(_valleys(found, segment), axis=-1), found.lengths, np.inf)
-    return np.where(where[..., None], used, search.guesses)
-
-
-def _valleys(guesses: _Guesses, segment: Segment) -> list[Array]:
-    """(...) each, whether the start in a plane is shorter than those in the planes beside it that touch no fewer
-    surfaces."""
-    found = []
-    for n, (_, neighbours) in enumerate(_bundles(segment)):
-        l, count = ([x[..., n * PLANES + k] for k in range(PLANES)] for x in (guesses.lengths, guesses.touched))
-        sides = [(k, k - 1, (k + 1) % PLANES) for k in range(PLANES)]
-        chosen = [
-            ((l[k] < l[i]) | (count[k] > count[i])) & ((l[k] <= l[j]) | (count[k] > count[j])) for k, i, j in sides
-        ]
-        if neighbours:
-            # The first plane is nearly that of the path. Those farther away are used even if between its neighbours the
-            # path slips back from there. With others, which follow it, it may stay.
-            chosen[0] = l[0] < -np.inf
-            for k in (PLANES // 4, PLANES // 2, PLANES - PLANES // 4):
-                chosen[k] = l[0] >= 0
-        found += chosen
-    return found
+    They are infinite but for those that are shorter than those in the planes beside them that touch no fewer surfaces.
+    """
+    zero, used, bundles = 0.0 * route.segment.start[..., 0], [], _bundles(route.segment)
+    count = PLANES * len(bundles)
+    none = zero[..., None] + np.zeros(count)
+    begin = none + np.inf, none, zero
+    lengths, counts, _ = while_loop(_planes_left, _next_in_plane, begin, route, max_steps=count, where=where)
+    for n, (_, neighbours) in enumerate(bundles):
+        planes = [(lengths[..., k], counts[..., k]) for k in range(n * PLANES, (n + 1) * PLANES)]
+        for k, (length, touched) in enumerate(planes):
+            (before, fewer), (behind, less) = planes[k - 1], planes[(k + 1) % PLANES]
+            chosen = ((length < before) | (touched > fewer)) & ((length <= behind) | (touched > less))
+            if neighbours and k == 0:  # nearly the plane of the path
+                chosen = ~always(zero)
+            elif neighbours and k in (PLANES // 4, PLANES // 2, PLANES - PLANES // 4):
+                # Between its neighbours the path may slip back from there. With others, which follow it, it may stay.
+                chosen = planes[0][0] >= 0
+            used.append(np.where(chosen, length, np.inf))
+    return np.stack(used, axis=-1)
 
 
-def _planes_left(guesses: _Guesses) -> Array:
-    result: Array = guesses.done < guesses.lengths.shape[-1]
+def _planes_left(guesses: tuple[Array, Array, Array]) -> Array:
+    result: Array = guesses[2] < guesses[0].shape[-1]
     return result
 
 
-def _measured_in_next(guesses: _Guesses, path: tuple[Found, Segment]) -> _Guesses:
-    here, segment = path
-    lengths, done = guesses.lengths, guesses.done
-    start, exists = _in_plane(here.route(segment), done, always(done))
-    mine = (done[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
-    touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * done)
-    measured, counted = (
-        np.where(mine, x[..., None], y) for x, y in ((start.length, lengths), (touched, guesses.touched))
-    )
-    return _Guesses(measured, counted, done + 1.0)
+def _next_in_plane(guesses: tuple[Array, Array, Array], route: Route) -> tuple[Array, Array, Array]:
+    """The lengths (..., planes) of starts in planes, infinite where there is none, how many surfaces each touches, and
+    how many planes (...) are done: one more."""
+    lengths, counts, number = guesses
+    start, exists = _in_plane(route, number, always(number))
+    mine = (number[..., None] == np.arange(float(lengths.shape[-1]))) & exists[..., None]
+    touched = sum((np.where(x, 1.0, 0.0) for x in start.on), 0.0 * number)
+    measured, counted = (np.where(mine, x[..., None], y) for x, y in ((start.length, lengths), (touched, counts)))
+    return measured, counted, number + 1.0
 
 
 def _in_plane(route: Route, plane: Array, where: Array) -> tuple[Route, Array]:

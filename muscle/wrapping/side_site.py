@@ -5,11 +5,11 @@ surface as the way from one end over the side site to the other does. In the pla
 the centre, that path never crosses the ray against the side site. This is the rule of a quadrant (`Wrap`) without the
 addition of a `WrapCylinder` for two ends behind. With a side site inside, the path touches the inner side in one point,
 where it is shortest. Source: the documentation of MuJoCo 4, XML Reference, "spatial/geom/sidesite". Earlier versions
-chose the side otherwise.
+chose the side otherwise (`HalfPlaneCylinder`).
 """
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,36 @@ from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.errors import ModelError
 from myoquat.joints.multibody.system import ArticulatedSystem
-from myoquat.kernels import while_loop
+from myoquat.kernels import choose, while_loop
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Line, Near, Wrap
-from myoquat.muscle.wrapping.surfaces.circle import Plane, Winding, around, inner, nearest
+from myoquat.muscle.wrapping.surfaces.circle import (
+    Direction,
+    Plane,
+    Winding,
+    around,
+    inner,
+    jump_of,
+    nearest,
+    outside,
+    straight_pieces,
+    tangent,
+)
 from myoquat.muscle.wrapping.surfaces.cylinder import WrapCylinder, across
 from myoquat.muscle.wrapping.surfaces.sphere import WrapSphere
 from myoquat.muscle.wrapping.surfaces.vectors import always, plane_of, project
 
-__all__ = ["InsideCylinder", "InsideSphere", "MujocoInsideCylinder", "MujocoInsideSphere", "SideCylinder"]
+__all__ = [
+    "HalfPlaneCylinder",
+    "HalfPlaneSphere",
+    "InsideCylinder",
+    "InsideSphere",
+    "MujocoInsideCylinder",
+    "MujocoInsideSphere",
+    "SideCylinder",
+]
 
+SMALLEST = 1e-15  # [m^2] of a determinant below which MuJoCo takes lines as parallel
 MAX_NEWTON_STEPS = 60
 ANGLE_TOLERANCE = 2e-15  # [rad], a few times the round-off of a sum of angles
 MUJOCO_ANGLE_TOLERANCE = 1e-6  # [rad], that of MuJoCo 3.17 and 4.0, whose points of contact are those of this iteration
@@ -64,6 +84,106 @@ class SideCylinder(WrapCylinder):
             raise ModelError(f"a {self.kind} has no hint; its quadrant tells the side", element=element)
 
 
+# ---- until version 3.17 ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfPlaneCylinder(SideCylinder):
+    """A cylinder that a path passes as in MuJoCo up to version 3.17: behind it, on the side against its quadrant, no
+    path is straight.
+
+    A path is straight where its straight line clears the surface on the side of the side site. That is, its point
+    nearest to the axis, or to the centre, is on the half plane of the side site. Elsewhere it takes one of two tangent
+    paths, one in each sense. Of these it takes the one whose two points of contact lie more towards the side site,
+    unless its straight pieces cross. Where they cross in both senses, the path is straight. The rule is that of
+    `wrap_circle` in MuJoCo's `engine_util_misc.c` (E. Todorov and others, Apache-2.0). The length jumps where the line
+    behind leaves the half plane.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import HalfPlaneCylinder, SideCylinder
+    >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])
+    >>> surfaces = [cls(body="femur", radius=0.03, quadrant="+x") for cls in (HalfPlaneCylinder, SideCylinder)]
+    >>> [bool(surface.contact(A, B).on) for surface in surfaces]
+    [True, False]
+    """
+
+    kind: ClassVar[str] = "half_plane_cylinder"
+    rule: ClassVar[str] = "mujoco3"
+
+    def _winding(self, A: Array, B: Array, line: Line | None) -> Winding:
+        side = self._side(line)
+        assert side is not None  # `check` asks for a quadrant
+        return _half_plane_path(*across((A, B)), self.radius, side)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfPlaneSphere(WrapSphere):
+    """A sphere that a path passes as in MuJoCo up to version 3.17: as a `HalfPlaneCylinder` in the plane of the ends
+    and the centre.
+
+    >>> import numpy as np
+    >>> from myoquat.muscle import HalfPlaneSphere, WrapSphere
+    >>> A, B = np.array([-0.1, 0.04, 0.0]), np.array([-0.01, 0.05, 0.0])
+    >>> surfaces = [cls(body="femur", radius=0.03, quadrant="+x") for cls in (HalfPlaneSphere, WrapSphere)]
+    >>> [bool(surface.contact(A, B).on) for surface in surfaces]
+    [True, False]
+    """
+
+    kind: ClassVar[str] = "half_plane_sphere"
+    rule: ClassVar[str] = "mujoco3"
+
+    @property
+    def on_one_piece(self) -> bool:
+        return False
+
+    def _winding(self, a: Plane, b: Plane, ahead: Direction | None) -> Winding:
+        assert ahead is not None
+        return _half_plane_path(a, b, self.radius, ahead, plane_turns=True)
+
+
+def _half_plane_path(a: Plane, b: Plane, radius: Array | float, side: Direction, plane_turns: bool = False) -> Winding:
+    """The path from a to b on the side of a direction of any length.
+
+    If plane_turns, the plane is that of the ends and the centre, so that the side as seen in it turns with them.
+    """
+    inside, depth, a, b = outside(a, b, radius)
+    closest, apart = nearest(a, b), (a[0] != b[0]) | (a[1] != b[1])
+    clear, towards = inner(closest, closest) > radius * radius, inner(closest, side)
+    forced = ~(clear & (towards >= 0)) & ~inside & apart  # known before the tangents
+    before, after = straight_pieces(a, b, radius)
+    ways = [(tangent(a, before, radius, sense), tangent(b, after, radius, -sense)) for sense in (-1.0, 1.0)]
+    crossing = [_cross(a, P, b, Q) for P, Q in ways]
+    on = forced & ~(crossing[0] & crossing[1])
+    middles = [(P[0] + Q[0], P[1] + Q[1]) for P, Q in ways]
+    (x, size), (y, other) = ((inner(m, side), np.sqrt(inner(m, m))) for m in middles)
+    first = ~crossing[0] & (crossing[1] | (x * other > y * size))
+    P, Q = choose(first, *ways)
+    turn = np.where(first, -1.0, 1.0) * (P[0] * Q[1] - P[1] * Q[0])
+    angle = np.arctan2(turn, P[0] * Q[0] + P[1] * Q[1])
+    angle = np.where(turn < 0, angle + 2 * np.pi, angle)
+    long = np.sqrt(inner(side, side))
+    aside = np.where(clear, np.abs(towards) / long, np.inf)
+    tie = np.where(crossing[0] | crossing[1], np.inf, np.abs(x / size - y / other) / (2 * long))  # [rad]
+    # about how far each end moves for a turn of the path's middle against the side by 1 rad
+    arm, other_arm = (np.sqrt(inner(p, p)) for p in (a, b))
+    if plane_turns:
+        cross = np.abs(a[0] * b[1] - a[1] * b[0])
+        arm, other_arm = cross / other_arm, cross / arm
+    jump = jump_of(on, inside, depth, (np.minimum(aside, tie * arm), np.minimum(aside, tie * other_arm)))
+    return Winding(on, before, after, P, Q, angle, inside, jump)
+
+
+def _cross(a: Plane, P: Plane, b: Plane, Q: Plane) -> Array:
+    """Whether the segments from a to P and from b to Q cross: at shares of both, here times the determinant."""
+    x, y, gap = (P[0] - a[0], P[1] - a[1]), (Q[0] - b[0], Q[1] - b[1]), (a[0] - b[0], a[1] - b[1])
+    det = y[1] * x[0] - y[0] * x[1]
+    sign, size = np.where(det < 0, -1.0, 1.0), np.abs(det)
+    shares = [sign * (p[0] * gap[1] - p[1] * gap[0]) for p in (x, y)]
+    within = (np.minimum(*shares) >= 0) & (np.maximum(*shares) <= size)
+    found: Array = within & (size >= SMALLEST)
+    return found
+
+
 # ---- inside --------------------------------------------------------------------------------------------------
 
 
@@ -84,35 +204,26 @@ def _within(a: Plane, b: Plane, radius: Array, tolerance: float) -> tuple[Plane,
     on = (inner(x, x) > square) & ~inside
     far, near = (np.sqrt(inner(p, p)) for p in (a, b))
     cross, both = a[0] * b[1] - a[1] * b[0], far * near
-    triangle = _Triangle(radius / far, radius / near, inner(a, b) / both, np.abs(cross) / both)
+    triangle = radius / far, radius / near, inner(a, b) / both, np.abs(cross) / both
     begin = _search(np.pi / 2 + 0.0 * cross, triangle)
     found = while_loop(
         lambda search: search.f < -tolerance, _descended, begin, triangle, max_steps=MAX_NEWTON_STEPS, where=on
     )
     # from the end that is first in the positive sense, as MuJoCo turns: with f < 0 the other end gives another point
     first = cross > 0
-    P = _turned(
-        (np.where(first, a[0], b[0]), np.where(first, a[1], b[1])), np.where(first, triangle.A, triangle.B), found
-    )
+    P = _turned(choose(first, a, b), np.where(first, triangle[0], triangle[1]), found)
     jump = np.stack([np.where(on | inside, np.abs(size - radius), np.inf) for size in (far, near)], axis=-1)
     missed = np.where(on & (found.f < -tolerance), 1.0, 0.0)
     none = Contact.none(0.0 * np.stack([cross] * 3, axis=-1))
     return P, replace(none, on=on, inside=inside, jump=jump, missed=missed)
 
 
-@dataclass(frozen=True)
-class _Triangle:
-    """A, B (...): the radius of the circle over the distances of both ends from its centre. cos, sin (...) of the angle
-    between the ends."""
-
-    A: Array
-    B: Array
-    cos: Array
-    sin: Array
+# The radius of the circle over the distances of both ends from its centre, A and B (...), and the cosine and sine (...)
+# of the angle between the ends.
+_Triangle = tuple[Array, Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class _Search:
+class _Search(NamedTuple):
     """The angle theta (...) [rad], its sine and cosine, f (...) [rad] there, and Newton's step (...) from there."""
 
     theta: Array
@@ -129,14 +240,14 @@ def _descended(search: _Search, triangle: _Triangle) -> _Search:
 
 def _search(theta: Array, triangle: _Triangle) -> _Search:
     """f and f / f'. f is the argument of one product of unit complex numbers, since it is between -pi and pi."""
-    sin, cos = np.sin(theta), np.cos(theta)
-    a, b = triangle.A * sin, triangle.B * sin
+    (A, B, cos_between, sin_between), sin, cos = triangle, np.sin(theta), np.cos(theta)
+    a, b = A * sin, B * sin
     ca, cb = np.sqrt(1.0 - a * a), np.sqrt(1.0 - b * b)
     x, y = ca * cb - a * b, ca * b + cb * a
-    x, y = x * triangle.cos - y * triangle.sin, x * triangle.sin + y * triangle.cos
+    x, y = x * cos_between - y * sin_between, x * sin_between + y * cos_between
     double_cos, double_sin = cos * cos - sin * sin, 2.0 * sin * cos
     f = np.arctan2(y * double_cos - x * double_sin, x * double_cos + y * double_sin)
-    slope = cos * (triangle.A * cb + triangle.B * ca) - 2.0 * ca * cb  # times ca cb
+    slope = cos * (A * cb + B * ca) - 2.0 * ca * cb  # times ca cb
     return _Search(theta, sin, cos, f, f * (ca * cb) / slope)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
+from myoquat.kernels import choose
 
 __all__ = [
     "SURFACE_TOLERANCE",
@@ -16,6 +17,7 @@ __all__ = [
     "around",
     "beside",
     "inner",
+    "jump_of",
     "nearest",
     "or_to_tie",
     "outside",
@@ -38,7 +40,6 @@ class Winding:
     angle          [rad] of the arc on the circle
     inside         whether an end lies inside
     jump           [m] about how far each end would have to move by itself to make the length jump
-    behind         whether the straight line would pass on the wrong side, so that the string goes the long way round
     """
 
     on: Array
@@ -49,7 +50,6 @@ class Winding:
     angle: Array
     inside: Array
     jump: Both
-    behind: Array
 
 
 def around(
@@ -83,7 +83,7 @@ def around(
         angle = np.where(behind & (angle < 0), angle + 2 * np.pi, angle)
     P, Q = tangent(a, before, radius, sense), tangent(b, after, radius, -sense)
     on = ((imaginary > 0) | ((imaginary == 0) & (real < 0)) | behind) & ~inside  # angle > 0, known before the angle
-    return Winding(on, before, after, P, Q, angle, inside, _jump(on, inside, depth, sides), behind)
+    return Winding(on, before, after, P, Q, angle, inside, jump_of(on, inside, depth, sides))
 
 
 def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plane, Plane], ahead: Direction) -> Both:
@@ -101,7 +101,7 @@ def among_surfaces(jump: Both, neighbours: tuple[Plane, Plane], ends: tuple[Plan
     found = []
     for own, p, other, end in zip(jump, neighbours, (b, a), ends, strict=True):
         beyond = (end[0] != p[0]) | (end[1] != p[1])
-        turned = np.where(around_front, cross / np.sqrt(np.where(around_front, _square(other), 1.0)), np.inf)
+        turned = np.where(around_front, cross / np.sqrt(np.where(around_front, inner(other, other), 1.0)), np.inf)
         crossing = np.minimum(_to_ray_behind(end, ahead), _to_ray_behind(p, ahead))
         found.append(np.minimum(np.minimum(own, turned), np.where(beyond, crossing, np.inf)))
     return found[0], found[1]
@@ -114,7 +114,7 @@ def or_to_tie(jump: Both, on: Array, a: Plane, b: Plane) -> Both:
     """
     cross, apart = np.abs(a[0] * b[1] - a[1] * b[0]), on & (a[0] * b[0] + a[1] * b[1] < 0)
     found = [
-        np.minimum(own, np.where(apart, cross / np.sqrt(np.where(apart, _square(other), 1.0)), np.inf))
+        np.minimum(own, np.where(apart, cross / np.sqrt(np.where(apart, inner(other, other), 1.0)), np.inf))
         for own, other in zip(jump, (b, a), strict=True)
     ]
     return found[0], found[1]
@@ -133,17 +133,16 @@ def beside(a: Plane, b: Plane, radius: Array | float, hint: Direction) -> Windin
     inside, depth, a, b = outside(a, b, radius)
     aside = hint[0] * (b[1] - a[1]) - hint[1] * (b[0] - a[0])
     left, right = (_way(a, b, (short.before, short.after), radius, hint, sense) for sense in (1.0, -1.0))
-    P, Q, angle, opposite = _either(aside >= 0, left, right)
-    through = (angle <= 0) & short.on
-    P, Q, angle = _either(through, (short.P, short.Q, short.angle), (P, Q, angle))
+    P, Q, angle, opposite = choose(aside >= 0, left, right)
+    P, Q, angle = choose((angle <= 0) & short.on, (short.P, short.Q, short.angle), (P, Q, angle))
     on = (angle > 0) & ~inside
     size = np.sqrt(hint[0] * hint[0] + hint[1] * hint[1])
     turns = np.where((left[2] > 0) | (right[2] > 0), np.abs(aside) / np.where(size > 0, size, 1.0), np.inf)
-    jump = _jump(on, inside, depth, (np.minimum(turns, opposite[0]), np.minimum(turns, opposite[1])))
-    return Winding(on, short.before, short.after, P, Q, angle, inside, jump, inside & ~inside)
+    jump = jump_of(on, inside, depth, (np.minimum(turns, opposite[0]), np.minimum(turns, opposite[1])))
+    return Winding(on, short.before, short.after, P, Q, angle, inside, jump)
 
 
-def _jump(on: Array, inside: Array, depth: Both, sides: Both) -> Both:
+def jump_of(on: Array, inside: Array, depth: Both, sides: Both) -> Both:
     """How far each end is from where the length jumps: from the circle, `depth`, or from where the string changes
     sides."""
     first, second = (
@@ -166,25 +165,13 @@ def _way(
     return P, Q, sense * (second - first), opposite
 
 
-def _either(condition: Array, yes: Any, no: Any) -> Any:
-    """Numbers, or tuples of them, where the condition holds, and others elsewhere."""
-    if isinstance(yes, tuple):
-        return tuple(_either(condition, x, y) for x, y in zip(yes, no, strict=True))
-    return np.where(condition, yes, no)
-
-
 def outside(a: Plane, b: Plane, radius: Array | float) -> tuple[Array, Both, Plane, Plane]:
     """Whether an end lies inside the circle, how near each is to it, and the ends, moved away where one lies inside."""
     edge = (1 - SURFACE_TOLERANCE) * (radius * radius)
-    inside = ~((_square(a) > edge) & (_square(b) > edge))
-    depth = np.abs(np.sqrt(_square(a)) - radius), np.abs(np.sqrt(_square(b)) - radius)
+    inside = ~((inner(a, a) > edge) & (inner(b, b) > edge))
+    depth = np.abs(np.sqrt(inner(a, a)) - radius), np.abs(np.sqrt(inner(b, b)) - radius)
     a, b = ((np.where(inside, 2.0 * radius, p[0]), np.where(inside, 0.0, p[1])) for p in (a, b))
     return inside, depth, a, b
-
-
-def _square(p: Plane) -> Array:
-    result: Array = p[0] * p[0] + p[1] * p[1]
-    return result
 
 
 def inner(p: Direction, q: Direction) -> Any:
@@ -204,13 +191,13 @@ def straight_pieces(a: Plane, b: Plane, radius: Array | float) -> Both:
     """The lengths of the tangents from both ends. That of an end on the circle is not zero, so that it has a direction;
     it changes the length of the string by less than round-off, as the cube of it."""
     least = SURFACE_TOLERANCE * (radius * radius)
-    first, second = (np.sqrt(np.maximum(_square(p) - radius * radius, least)) for p in (a, b))
+    first, second = (np.sqrt(np.maximum(inner(p, p) - radius * radius, least)) for p in (a, b))
     return first, second
 
 
 def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | float) -> Plane:
     """Where the tangent from p meets the circle, on the side to which `sense` turns."""
-    factor = radius / _square(p)
+    factor = radius / inner(p, p)
     return (
         factor * (radius * p[0] - sense * straight * p[1]),
         factor * (radius * p[1] + sense * straight * p[0]),
@@ -220,11 +207,10 @@ def tangent(p: Plane, straight: Array, radius: Array | float, sense: Array | flo
 def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, sided: Array | bool) -> tuple[Array, Both]:
     """Whether the straight line from a to b passes behind, and how near each end is to where the string changes
     sides."""
-    sides = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)]
-    fronts = [ahead[0] * p[0] + ahead[1] * p[1] for p in (a, b)]
+    sides, fronts = [ahead[0] * p[1] - ahead[1] * p[0] for p in (a, b)], [inner(ahead, p) for p in (a, b)]
     crossing = (sides[0] * sides[1] < 0) & (cross * (sides[1] - sides[0]) < 0)
     rear = sided & (fronts[0] < 0) & (fronts[1] < 0)
-    square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
+    square = inner(ahead, ahead)
     size = np.where(square > 0, square, 1.0)
     aside = [np.where(rear, np.inf, _to_ray_behind(p, ahead)) for p in (a, b)]
     # and, with the other end behind on the same side, from the line across it through the centre
@@ -239,7 +225,7 @@ def _behind(a: Plane, b: Plane, cross: Array, ahead: Direction, sided: Array | b
 def _to_ray_behind(p: Plane, ahead: Direction) -> Array:
     """How near a point is to the ray against `ahead`: the distance aside, or to its start."""
     side, front = ahead[0] * p[1] - ahead[1] * p[0], ahead[0] * p[0] + ahead[1] * p[1]
-    square = ahead[0] * ahead[0] + ahead[1] * ahead[1]
+    square = inner(ahead, ahead)
     size = np.where(square > 0, square, 1.0)
-    result: Array = np.sqrt(np.where(front < 0, side * side / size, _square(p)))
+    result: Array = np.sqrt(np.where(front < 0, side * side / size, inner(p, p)))
     return result

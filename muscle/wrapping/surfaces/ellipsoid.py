@@ -13,22 +13,21 @@ A geodesic x(s) obeys x'' = -j D x / |D x|^4, D = diag(1 / radii^2), where j = |
 rule integrates it.
 """
 
-from dataclasses import replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from myoquat.core.records import dataclass, unchecked
+from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import cross, joined
-from myoquat.kernels import call_where, choose, while_loop
+from myoquat.kernels import call_where, choose, fixed_point
 from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import MIN_STEP_RAD, Force, finite, followed, within
 from myoquat.muscle.wrapping.surfaces.planar_paths import SKIPPED_LENGTH, Chord
-from myoquat.muscle.wrapping.surfaces.vectors import any_exceeds, direction, dot, nearest, size, unit
+from myoquat.muscle.wrapping.surfaces.vectors import direction, dot, nearest, size, unit
 
 __all__ = ["WrapEllipsoid"]
 
@@ -49,14 +48,12 @@ MAX_NEWTON_CHANGE = 0.5  # [rad] change of theta in one step, and of s seen from
 MAX_SHRINKAGE = 0.75  # part of s that one step may take away: no path runs backwards
 
 
-@dataclass(frozen=True)
-class _Path:
+class _Path(NamedTuple):
     """A path over the ellipsoid.
 
-    P, Q    (..., 3) where it comes onto the surface and leaves it
-    arc     (...) its length on the surface
-    length  (...) its whole length
-    missed  (...) how far it may be from the solution
+    P, Q         (..., 3) where it comes onto the surface and leaves it
+    arc, length  (...) its length on the surface, and its whole length
+    missed       (...) how far it may be from the solution
     """
 
     P: Array
@@ -64,6 +61,10 @@ class _Path:
     arc: Array
     length: Array
     missed: Array
+
+
+# The ends a, b (..., 3) of a path whose straight line runs into the ellipsoid, scaled to the unit sphere, and its radii
+_Ends = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,38 +103,33 @@ class WrapEllipsoid(Wrap):
         return {"radii": tuple(along * np.array(self.radii))}
 
     def contact(self, A: Array, B: Array, line: Line | None = None, near: Near | None = None) -> Contact:
-        radii = as_array(self.radii)
-        scale = _largest(radii)[..., None]
-        own: WrapEllipsoid = unchecked(self, {"radii": radii / scale})
-        if near is not None:
-            near = replace(near, P=near.P / scale, Q=near.Q / scale, arc=near.arc / scale[..., 0])
-        c = own._contact(A / scale, B / scale, near)
-        return replace(c, P=scale * c.P, Q=scale * c.Q, arc=scale[..., 0] * c.arc, jump=scale * c.jump)
-
-    def _contact(self, A: Array, B: Array, near: Near | None) -> Contact:
-        """The contact with an ellipsoid whose largest radius is 1."""
-        radii = as_array(self.radii)
-        (a, b), inside = self._stretched(A, B)
+        scale = _largest(as_array(self.radii))[..., None]
+        radii, A, B = as_array(self.radii) / scale, A / scale, B / scale  # in units of the largest radius
+        a, b = A / radii, B / radii
+        inside = ~((dot(a, a) > 1 - SURFACE_TOLERANCE) & (dot(b, b) > 1 - SURFACE_TOLERANCE))
+        a, b = (np.where(inside[..., None], far, _raised(x)) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
         middle = nearest(a, b)
-        on = (dot(middle, middle) < 1.0) & ~inside
-        zero = 0.0 * a[..., 0]
+        on, zero, never = (dot(middle, middle) < 1.0) & ~inside, 0.0 * a[..., 0], inside & ~inside
         nothing = _Path(A + 0.0 * a, B + 0.0 * a, zero, zero, zero + UNSOLVED_RESIDUAL)
-        never = inside & ~inside
-        near = Near(nothing.P, nothing.Q, zero, never, never) if near is None else near
-        ends = _Ends(a, b, np.broadcast_to(radii, a.shape, subok=True))
-        start, second = call_where(_planar_starts, ends, on & ~near.known, (nothing, nothing))
-        start = choose(near.known, _Path(near.P, near.Q, near.arc, zero + np.inf, zero + MIN_STEP_RAD), start)
+        known = never if near is None else near.known
+        ends = a, b, np.broadcast_to(radii, a.shape, subok=True)
+        start, second = call_where(_planar_starts, ends, on & ~known, (nothing, nothing))
+        if near is not None:
+            last = near.P / scale, near.Q / scale, near.arc / scale[..., 0]
+            start = choose(known, _Path(*last, zero + np.inf, zero + MIN_STEP_RAD), start)
         straight = size(A - B)
-        doubtful = on & ~near.known & (second.length - straight < MAX_EXCESS_RATIO * (start.length - straight))
-        rough = near.rough & ~doubtful  # planar paths do not tell which of two minima is the shorter one
+        doubtful = on & ~known & (second.length - straight < MAX_EXCESS_RATIO * (start.length - straight))
+        # planar paths do not tell which of two minima is the shorter one
+        rough = never if near is None else near.rough & ~doubtful
         first, other = _solved(ends, start, on & ~rough), _solved(ends, second, doubtful)
         both = (first.missed <= NEWTON_TOLERANCE) & (other.missed <= NEWTON_TOLERANCE)
         shorter = (other.missed <= NEWTON_TOLERANCE) & ~(both & (first.length <= other.length))
         found, apart = choose(shorter, other, first), np.abs(first.length - other.length)
         ties = np.where(both & (size(first.P - other.P) > SAME_POINT), apart, np.inf)
-        depths = [np.where(on | inside, _least(radii) * np.abs(size(x / radii) - 1.0), np.inf) for x in (A, B)]
-        jump = np.stack([np.minimum(x, ties) for x in depths], axis=-1)
-        return Contact(on, found.P, found.Q, found.arc, inside, jump, np.where(on, found.missed, 0.0))
+        depths = [np.where(on | inside, -_largest(-radii) * np.abs(size(x / radii) - 1.0), np.inf) for x in (A, B)]
+        jump = scale * np.stack([np.minimum(x, ties) for x in depths], axis=-1)
+        missed = np.where(on, found.missed, 0.0)
+        return Contact(on, scale * found.P, scale * found.Q, scale[..., 0] * found.arc, inside, jump, missed)
 
     @property
     def half_axes(self) -> Array | None:
@@ -141,16 +137,6 @@ class WrapEllipsoid(Wrap):
 
     def meets(self, A: Array, B: Array) -> Array:
         return self.cut(A, B)
-
-    def _stretched(self, A: Array, B: Array) -> tuple[Line, Array]:
-        """The ends where the ellipsoid is the unit sphere, and where an end lies inside. There the ends are moved
-        away."""
-        radii = as_array(self.radii)
-        a, b = A / radii, B / radii
-        inside = ~((dot(a, a) > 1 - SURFACE_TOLERANCE) & (dot(b, b) > 1 - SURFACE_TOLERANCE))
-        a, b = (_raised(x) for x in (a, b))
-        a, b = (np.where(inside[..., None], far, x) for x, far in ((a, [2.0, 0.0, 0.0]), (b, [0.0, 2.0, 0.0])))
-        return (a, b), inside
 
     def cut(self, A: Array, B: Array) -> Array:
         radii = as_array(self.radii)
@@ -185,10 +171,6 @@ def _largest(x: Array) -> Array:
     return result
 
 
-def _least(x: Array) -> Array:
-    return -_largest(-x)
-
-
 def _raised(x: Array) -> Array:
     """A scaled point (..., 3), a little outside where it lies on the surface, so that tangents from it have a
     direction."""
@@ -200,36 +182,22 @@ def _raised(x: Array) -> Array:
 # ---- starts --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Ends:
-    """The ends of a path whose straight line runs into the ellipsoid, scaled so that this is the unit sphere.
-
-    a, b   (..., 3) the scaled ends
-    radii  (..., 3) [m]
-    """
-
-    a: Array
-    b: Array
-    radii: Array
-
-
 def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
     """Two of the paths in PLANES planes through both ends.
 
-    The first is the shortest, or the one on the side on which the path stays. The second is the shortest other one that
-    is shorter than those in the planes beside it.
+    The first is the shortest. The second is the shortest other one that is shorter than those in the planes beside it.
     """
-    chord = Chord.between(ends.a, ends.b, ends.radii)
+    chord, radii = Chord.between(*ends), ends[2]
     planes = [chord.path_at(np.cos(x), np.sin(x)) for x in np.arange(PLANES) * (2 * np.pi / PLANES)]
     first = reduce(lambda x, y: choose(y.length < x.length, y, x), planes)
-    second = replace(first, length=SKIPPED_LENGTH + 0.0 * first.length)
+    second = first._replace(length=SKIPPED_LENGTH + 0.0 * first.length)
     for k, x in enumerate(planes):
         valley = (x.length <= planes[k - 1].length) & (x.length < planes[(k + 1) % PLANES].length)
         second = choose(valley & (x.length > first.length) & (x.length < second.length), x, second)
     starts = []
     for x in (first, second):
         P, Q = chord.ends_of(x)
-        starts.append(_Path(P * ends.radii, Q * ends.radii, x.arc, x.length, np.pi + 0.0 * x.arc))
+        starts.append(_Path(P * radii, Q * radii, x.arc, x.length, np.pi + 0.0 * x.arc))
     return starts[0], starts[1]
 
 
@@ -239,14 +207,15 @@ def _planar_starts(ends: _Ends) -> tuple[_Path, _Path]:
 def _solved(ends: _Ends, start: _Path, where: Array) -> _Path:
     """The path that Newton's method finds from a start that missed by an angle, `where` (...) it is sought. Elsewhere
     the start."""
-    a, b, radii = ends.a, ends.b, ends.radii
+    a, b, radii = ends
     zero, center = 0.0 * a[..., 0], a / dot(a, a)[..., None]
     f1 = _on_outline(start.P / radii, a, center)
     f2 = cross(unit(a), f1)
-    tangents = _Tangents(a, b, center, f1, f2, 1.0 / radii)
-    begin = _Iterate(zero, start.arc, start.Q, zero, start.missed, zero, zero > np.inf)
-    end = while_loop(_unconverged, _newton, begin, tangents, max_steps=MAX_NEWTON_STEPS, where=where)
-    solved = finite(end.numbers())
+    end = fixed_point(
+        _newton, _Iterate(zero, start.arc, start.Q, zero, start.missed, zero), (a, b, center, f1, f2, 1.0 / radii),
+        tolerance=NEWTON_TOLERANCE, max_steps=MAX_NEWTON_STEPS, where=where, watched=_watched,
+    )  # fmt: skip
+    solved = finite(_watched(end))
     theta, arc = np.where(solved, end.theta[..., None], 0.0), np.where(solved[..., 0], end.s, start.arc)
     P = (center + np.cos(theta) * f1 + np.sin(theta) * f2) * radii
     Q = np.where(solved, end.end, start.Q)
@@ -255,35 +224,15 @@ def _solved(ends: _Ends, start: _Path, where: Array) -> _Path:
     return _Path(P, Q, arc, length, np.where(solved, end.missed, UNSOLVED_RESIDUAL))
 
 
-@dataclass(frozen=True)
-class _Tangents:
-    """The lines from an end that touch.
-
-    a, b    (..., 3) the scaled ends
-    center  of the circle in which lines from a touch the unit sphere
-    f1, f2  the radii of this circle
-    scale   one over the ellipsoid's radii
-    """
-
-    a: Array
-    b: Array
-    center: Array
-    f1: Array
-    f2: Array
-    scale: Array
-
-
-@dataclass(frozen=True)
-class _Iterate:
+class _Iterate(NamedTuple):
     """Newton's iterate.
 
-    theta      (...) [rad] the angle
-    s          (...) [m] the length of the geodesic
-    end        (..., 3) [m] its end
-    missed     (...) how far it may be from the solution
-    step       (...) [rad] the last step, at least MIN_STEP_RAD
-    rotation   (...) [rad] the last change of theta
-    converged  (...) whether it converged
+    theta     (...) [rad] the angle
+    s         (...) [m] the length of the geodesic
+    end       (..., 3) [m] its end
+    missed    (...) how far it may be from the solution
+    step      (...) [rad] the last step, at least MIN_STEP_RAD
+    rotation  (...) [rad] the last change of theta
     """
 
     theta: Array
@@ -292,15 +241,11 @@ class _Iterate:
     missed: Array
     step: Array
     rotation: Array
-    converged: Array
-
-    def numbers(self) -> Array:
-        """(..., 7) all but the flag."""
-        return joined([np.stack([self.theta, self.s], axis=-1), self.end, np.stack([self.missed, self.step], axis=-1)])
 
 
-def _unconverged(iterate: _Iterate) -> Array:
-    return ~iterate.converged
+def _watched(x: _Iterate) -> Array:
+    """(..., 7) the numbers that converge."""
+    return joined([np.stack([x.theta, x.s], axis=-1), x.end, np.stack([x.missed, x.step], axis=-1)])
 
 
 def _on_outline(p: Array, a: Array, center: Array) -> Array:
@@ -312,18 +257,21 @@ def _on_outline(p: Array, a: Array, center: Array) -> Array:
     return result
 
 
-def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
+def _newton(state: _Iterate, tangents: tuple[Array, Array, Array, Array, Array, Array]) -> _Iterate:
     """A step of Newton's method: it leaves about its square times the greatest curvature.
 
     `slope` is below zero where the length is convex in theta.
+
+    tangents  (..., 3) each: the scaled ends, the centre and two radii of the circle in which lines from the first one
+              touch the unit sphere, and one over the ellipsoid's radii
     """
-    a, b, center, scale = tangents.a, tangents.b, tangents.center, tangents.scale
-    f1, f2, theta = tangents.f1, tangents.f2, state.theta[..., None]
+    a, b, center, f1, f2, scale = tangents
+    theta = state.theta[..., None]
     c, s = np.cos(theta), np.sin(theta)
     x, dx = (center + c * f1 + s * f2) / scale, (c * f2 - s * f1) / scale
     v, dv = _tangent(x - a / scale, dx)
     D = scale * scale
-    size, least = 1 / _least(scale), 1 / _largest(scale)
+    size, least = -1 / _largest(-scale), 1 / _largest(scale)
     curvature = size / (least * least)
     part = MAX_PART_RATIO * longer(state.step)
     along, side = dot(dx, v)[..., None], unit(cross(D * x, v))
@@ -349,11 +297,8 @@ def _newton(state: _Iterate, tangents: _Tangents) -> _Iterate:
     run = np.maximum(run, -MAX_SHRINKAGE * state.s)
     end = x + dx * rotation[..., None] + v * run[..., None]
     moved = np.abs(rotation) * size + np.abs(run)
-    new = _Iterate(
-        state.theta + rotation, state.s + run, end, curvature * moved * moved, np.maximum(moved / size, MIN_STEP_RAD),
-        rotation, state.converged,
-    )  # fmt: skip
-    return replace(new, converged=~any_exceeds(new.numbers() - state.numbers(), NEWTON_TOLERANCE))
+    step = np.maximum(moved / size, MIN_STEP_RAD)
+    return _Iterate(state.theta + rotation, state.s + run, end, curvature * moved * moved, step, rotation)
 
 
 def longer(step: Array) -> Array:
@@ -400,45 +345,32 @@ def geodesic(
     """Point and unit velocity after `length` (..., 1), and how far neighbours are aside, y (..., n), with the rates dy.
 
     All are of the start where given. Of two geodesics near each other the distance aside obeys Jacobi's equation
-    y'' = -K y with Gauss' curvature K. What it is along stays as it was.
+    y'' = -K y with Gauss' curvature K. What it is along stays as it was. D = 1 / radii^2 (..., 3), and a part has the
+    length `part` (..., 1) of the distance within which the normal turns by an angle of order one.
     """
-    z, w = followed(
-        _part,
-        joined([x, y]),
-        joined([v, dy]),
-        length,
-        _longest,
-        _Steps(np.broadcast_to(D, x.shape, subok=True), part),
-    )
+    steps = np.broadcast_to(D, x.shape, subok=True), part
+    z, w = followed(_part, joined([x, y]), joined([v, dy]), length, _longest, steps)
     return z[..., :3], w[..., :3], z[..., 3:], w[..., 3:]
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """D = 1 / radii^2 (..., 3), and the length of a part (..., 1), of the distance within which the normal turns by an
-    angle of order one."""
-
-    D: Array
-    part: Array
-
-
-def _longest(y: Array, w: Array, steps: _Steps) -> Array:
+def _longest(y: Array, w: Array, steps: tuple[Array, Array]) -> Array:
     """(..., 1) how long a part may be from x with the velocity v.
 
     It is a share of the distance at which |D x|, by which the right side divides, may vanish for a complex length. D x
     turns and grows as D v, and D v as D x''.
     """
-    x, v, D = y[..., :3], w[..., :3], steps.D
+    x, v, (D, part) = y[..., :3], w[..., :3], steps
     n, dn = D * x, D * v
     square = dot(n, n)
     rate = dot(dn, dn) / square + _bending(x, v, D) * np.sqrt(dot(D * n, D * n) / square)
-    longest: Array = steps.part / np.sqrt(rate)[..., None]
+    longest: Array = part / np.sqrt(rate)[..., None]
     return longest
 
 
-def _part(y: Array, w: Array, steps: _Steps) -> Force:
+def _part(y: Array, w: Array, steps: tuple[Array, Array]) -> Force:
     """The right side, x'' = -j D x / |D x|^4 and y'' = -D1 D2 D3 y / |D x|^4, along a part that begins at (x, y)."""
-    D, n, v = steps.D, steps.D * y[..., :3], w[..., :3]
+    D, v = steps[0], w[..., :3]
+    n = D * y[..., :3]
     j = (dot(n, n) * dot(v, D * v))[..., None]
     aside = -(D[..., :1] * D[..., 1:2] * D[..., 2:])
     factors = joined([-j * D, *(aside for _ in range(y.shape[-1] - 3))])

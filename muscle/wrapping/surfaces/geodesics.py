@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from myoquat.core.records import dataclass
 from myoquat.core.typing import Array
 from myoquat.joints.vectors import joined
 from myoquat.kernels import while_loop
@@ -31,13 +30,7 @@ Longest = Callable[[Array, Array, Any], Array]  # x, v, parameters -> the greate
 Force = Callable[[Array], Array]  # x -> x''
 
 
-@dataclass(frozen=True)
-class _Arc:
-    """A geodesic as far as it was followed: x and v = x' (..., n), and the remaining length (..., 1)."""
-
-    x: Array
-    v: Array
-    remaining: Array
+_Arc = tuple[Array, Array, Array]  # as far as a geodesic was followed: x, v (..., n), and the remaining length (..., 1)
 
 
 def followed(part: Part, x: Array, v: Array, length: Array, longest: Longest, parameters: Any) -> tuple[Array, Array]:
@@ -46,27 +39,25 @@ def followed(part: Part, x: Array, v: Array, length: Array, longest: Longest, pa
     part(x, v, parameters) is the function x -> x'' that holds along one part, from where the part begins. What
     MAX_PARTS do not reach is left out; a solver sees it as a condition that is not met.
     """
-    end = while_loop(
-        _unfinished, partial(_advanced, (part, longest)), _Arc(x, v, length), parameters, max_steps=MAX_PARTS
-    )
-    return end.x, end.v
+    step = partial(_advanced, (part, longest))
+    end = while_loop(_unfinished, step, (x, v, length), parameters, max_steps=MAX_PARTS)
+    return end[0], end[1]
 
 
 def _unfinished(arc: _Arc) -> Array:
-    result: Array = np.abs(arc.remaining[..., 0]) > 0
+    result: Array = np.abs(arc[2][..., 0]) > 0
     return result
 
 
 def _advanced(rules: tuple[Part, Longest], arc: _Arc, parameters: Any) -> _Arc:
     """One part further; a geodesic that has arrived stays."""
-    x, v, remaining = arc.x, arc.v, arc.remaining
-    part, longest = rules
+    (x, v, remaining), (part, longest) = arc, rules
     n, h = x.shape[-1], within(remaining, longest(x, v, parameters))
     force = part(x, v, parameters)
     change = sum((w * _stoermer(x, v, h, n, force) for n, w in zip(STEPS, WEIGHTS, strict=True)), np.zeros(()))
     going = remaining != 0
     end, end_v = x + (h * v + change[..., :n]), v + change[..., n:]
-    return _Arc(np.where(going, end, x), np.where(going, end_v, v), remaining - h)
+    return np.where(going, end, x), np.where(going, end_v, v), remaining - h
 
 
 def _stoermer(x: Array, v: Array, length: Array, count: int, force: Force) -> Array:

@@ -12,6 +12,8 @@ where x_a < 0 < x_b are the ends along the chord, from the point nearest to the 
 Lengths before scaling are a quadratic form of directions in the plane. Gauss quadrature integrates that of the arc.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from myoquat.core.records import dataclass
@@ -27,8 +29,7 @@ CENTRAL_CHORD_HEIGHT = 1e-8  # up to which a chord counts as running through the
 GAUSS_NODES = 3  # an odd number
 
 
-@dataclass(frozen=True)
-class PlanarPath:
+class PlanarPath(NamedTuple):
     """A path over the sphere in one plane: cosine and sine (...) of the plane's angle, `arc` (...) [m] on the surface,
     and the whole `length` (...) [m]."""
 

@@ -11,8 +11,7 @@ from myoquat.kernels.symbolic.arrays import as_array
 from myoquat.muscle.wrapping.surfaces.base import Contact, Geodesic, Line, Near, Wrap
 from myoquat.muscle.wrapping.surfaces.circle import SURFACE_TOLERANCE
 from myoquat.muscle.wrapping.surfaces.geodesics import Force, followed
-from myoquat.muscle.wrapping.surfaces.torus_moments import clear_of_tube
-from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, crossing, shortest_through
+from myoquat.muscle.wrapping.surfaces.torus_passage import MAX_RESIDUAL, clear_of_tube, crossing, shortest_through
 from myoquat.muscle.wrapping.surfaces.vectors import differ, direction, dot
 
 __all__ = ["WrapTorus"]
@@ -72,13 +71,13 @@ class WrapTorus(Wrap):
         through = (A[..., 2] * B[..., 2] >= 0) | (dot(x[..., :2], x[..., :2]) < R * R)
         free = through & clear_of_tube(A, B, R, r)
         wraps = ~free & ~inside
-        path = shortest_through(A, B, R, r, wraps, near)
-        on = wraps & (path.missed <= MAX_RESIDUAL)
+        P, Q, arc, missed = shortest_through((A, B), R, r, wraps, near)
+        on = wraps & (missed <= MAX_RESIDUAL)
         jump = np.stack([self._jump(end, inside, on) for end in (A, B)], axis=-1)
         if line is not None:
             changed = differ(A[..., 2] * B[..., 2] < 0, line[0][..., 2] * line[1][..., 2] < 0)
             jump = np.where(changed[..., None], 0.0, jump)
-        return Contact(on, path.P, path.Q, path.arc, inside, jump, np.where(wraps, path.missed, 0.0))
+        return Contact(on, P, Q, arc, inside, jump, np.where(wraps, missed, 0.0))
 
     def _raised(self, x: Array) -> Array:
         """A point (..., 3), a little outside where it lies on the tube, so that tangents from it have a direction."""
@@ -148,9 +147,8 @@ class WrapTorus(Wrap):
         R, r = (as_array(x)[..., None] for x in (self.ring_radius, self.tube_radius))
         zero = 0.0 * length
         moment = P[..., :1] * t[..., 1:2] - P[..., 1:2] * t[..., :1]
-        tube = _Tube(R + zero, r + zero, moment)
         y, w = joined([P, zero + 1.0, zero]), joined([t, zero, zero + 1.0])
-        z, w = followed(_part, y, w, length, _longest, tube)
+        z, w = followed(_part, y, w, length, _longest, (R + zero, r + zero, moment))
         return Geodesic(z[..., :3], w[..., :3], z[..., 3], w[..., 3], z[..., 4], w[..., 4])
 
     def bent(self, P: Array, v: Array) -> Array:
@@ -161,13 +159,7 @@ class WrapTorus(Wrap):
         return result
 
 
-@dataclass(frozen=True)
-class _Tube:
-    """The radii R of the ring and r of the tube, and the moment of a geodesic (..., 1) [m]."""
-
-    R: Array
-    r: Array
-    moment: Array
+_Tube = tuple[Array, Array, Array]  # the radii R of the ring and r of the tube, and the moment of a geodesic (..., 1)
 
 
 def _part(y: Array, w: Array, tube: _Tube) -> Force:
@@ -176,7 +168,7 @@ def _part(y: Array, w: Array, tube: _Tube) -> Force:
     A geodesic of moment c goes around the axis by c / rho of its way (Clairaut's theorem), and around the tube by the
     rest.
     """
-    R, r, c = tube.R, tube.r, tube.moment
+    R, r, c = tube
 
     def force(y: Array) -> Array:
         ring = R / np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
@@ -192,5 +184,5 @@ def _part(y: Array, w: Array, tube: _Tube) -> Force:
 def _longest(y: Array, w: Array, tube: _Tube) -> Array:
     """(..., 1) how long a part may be: of the lesser of the tube's radius and the distance from the axis."""
     rho = np.sqrt(y[..., :1] * y[..., :1] + y[..., 1:2] * y[..., 1:2])
-    longest: Array = MAX_PART_RATIO * np.minimum(tube.r, rho)
+    longest: Array = MAX_PART_RATIO * np.minimum(tube[1], rho)
     return longest
