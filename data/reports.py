@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -116,6 +117,12 @@ class UnwrittenParts(Report):
 
     warning = UnwrittenWarning
     opening = "the file cannot hold"
+
+    def count_parts(self, parts: Mapping[str, Iterable[Any]]) -> None:
+        """Note all of some parts, by their descriptions."""
+        for description, members in parts.items():
+            for part in members:
+                self.count(description, getattr(part, "label", part.name))
 
 
 class ImplausibleValues(Report):

@@ -14,7 +14,7 @@ from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.records import dataclass
 from myoquat.core.typing import Array, ArrayLike
 from myoquat.data.motions import Forces, Motion, MotionLike, motion_of
-from myoquat.data.motions.angles import angle_axes, balls, unwrapped_angles
+from myoquat.data.motions.angles import balls, unwrapped_angles
 from myoquat.dynamics import inverse_dynamics
 from myoquat.dynamics.constraints import ConstrainedMotion
 from myoquat.dynamics.constraints.evaluate import carried_wrenches
@@ -248,7 +248,7 @@ class JointTorques(Curves):
                 ball, Q = named[i], q[:, iq.stop - 4 : iq.stop]
                 R = rotation_matrix(Q)
                 child = tau[:, -3:] if ball.in_child else vecmat(tau[:, -3:], R)
-                moments = vecmat(child, angle_axes(ball.angles, unwrapped_angles(ball.angles, Q)))
+                moments = vecmat(child, ball.angles.rate_matrix(unwrapped_angles(ball.angles, Q)))
                 if body.joint.span == "all":
                     force = matvec(R, tau[:, :3]) if ball.in_child else tau[:, :3]
                     columns |= {_labelled(n, "m"): force[:, k] for k, n in enumerate(names[:3])}

@@ -51,7 +51,7 @@ from myoquat.analysis.motion.task_coordinates import velocity_of
 from myoquat.core.lazy_imports import scipy
 from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, MotionLike, motion_of
-from myoquat.data.motions.angles import BallAngles, angle_axes, angle_table, balls
+from myoquat.data.motions.angles import BallAngles, angle_table, balls
 from myoquat.data.motions.series import check_cutoff, even_times, gaps_of
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint, modes_of
@@ -231,7 +231,7 @@ def smooth_angles(motion: MotionLike, cutoff: float | None = 6.0, *, model: Syst
 
 def _turned(ball: BallAngles, x: Array, rate: Array, bend: Array) -> tuple[Array, Array, Array]:
     """Q (t, 4), omega and omegadot (t, 3) in the child's axes, of angles and their derivatives."""
-    B = angle_axes(ball.angles, x)
+    B = ball.angles.rate_matrix(x)
     axes = child_axes(ball.angles.axes, components(ball.angles.rotations(x)))
     drift = angular_drift(axes, components(matvec(ball.angles.matrix, rate)))
     return ball.angles.quaternion(x), matvec(B, rate), matvec(B, bend) + drift

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from myoquat.core.typing import Array
-from myoquat.data.motions.angles import BallAngles, angle_axes, balls
+from myoquat.data.motions.angles import BallAngles, balls
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.quaternion import rotation_matrix
 from myoquat.joints.types import Joint
@@ -106,7 +106,7 @@ def angle_period(place: Place) -> float:
 
 def _angle_row(ball: BallAngles, Q: Array, angle: int) -> Array:
     """(..., 3) derivative of a named angle along the angular velocity of its joint; zero in its gimbal lock."""
-    B = angle_axes(ball.angles, ball.angles.values(Q))
+    B = ball.angles.rate_matrix(ball.angles.values(Q))
     row: Array = cross(B[..., (angle + 1) % 3], B[..., (angle + 2) % 3])
     volume = dot(B[..., angle], row)
     row = row * (np.where(volume == 0, 0.0, 1.0) / np.where(volume == 0, 1.0, volume))[..., None]

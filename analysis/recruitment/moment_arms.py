@@ -17,7 +17,6 @@ from myoquat.core.arguments import check_types, indices_of, real_array
 from myoquat.core.lazy_imports import pandas as pd
 from myoquat.core.lazy_imports import xarray as xr
 from myoquat.core.typing import Array, ArrayLike
-from myoquat.data.motions.angles import angle_axes
 from myoquat.data.motions.angular_speeds import axes_of_angles
 from myoquat.dynamics.constraints import ConstraintArrays, Constraints
 from myoquat.dynamics.constraints.equations import as_constraint
@@ -205,7 +204,7 @@ def _angles(body: Any, Q: Array, sequence: str | None, wanted: set[str]) -> tupl
     The file's own angles, where these are asked for, or the sequence is about their axes, in either direction."""
     own = body.joint.angles
     if own is not None and (sequence == "file" or wanted & {*own.names} or _turns_about(own, sequence)):
-        return list(own.names), angle_axes(own, own.values(Q))
+        return list(own.names), own.rate_matrix(own.values(Q))
     if sequence is None or sequence == "file":
         return None
     names = [f"{body.name}.p{i} [{sequence}]" for i in (1, 2, 3)]

@@ -103,8 +103,7 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
             held[constraint.dependent] = constraint.scale * sum(constraint.coefficients)
         else:
             raise ModelError("MuJoCo's files have no constraint of this type", element=constraint.label)
-    for given in model.inputs:
-        unwritten.count("inputs over time", given.name)
+    unwritten.count_parts({"inputs over time": model.inputs, "groups of muscles": model.groups})
     add_with(root, "compiler", angle="radian", autolimits=False, inertiafromgeom="false", balanceinertia=False)
     add_with(root, "option", gravity=system.gravity)
     fixed = {muscle.name for muscle in model.muscles if combination_of(muscle) is not None}
@@ -146,8 +145,6 @@ def _add_model(root: Element, model: Model, unwritten: UnwrittenParts) -> None:
         tag = "weld" if isinstance(loop, Weld) else "connect"
         add_with(holder, tag, name=loop.name or None, site1=first, site2=second)
     add_limits(root, model, joints, mobilities, unwritten)
-    for group in model.groups:
-        unwritten.count("groups of muscles", group.name)
     if joints.qpos:
         ctrl, act = tuple(actuators.ctrl) or None, tuple(actuators.act) or None
         keyframe = add_with(root, "keyframe")

@@ -162,15 +162,10 @@ def angle_quality(model: SystemLike, q: Array) -> "pd.DataFrame":
     return pd.DataFrame(found)
 
 
-def angle_axes(angles: Angles, x: Array) -> Array:
-    """(..., 3, 3) B with omega = B xdot in child axes."""
-    return angles.rate_matrix(x)
-
-
 def _rates(ball: BallAngles, Q: Array, omega: Array, x: Array) -> Array:
     """(t, 3) rates of the angles; NaN where they are locked."""
     omega = omega if ball.in_child else vecmat(omega, rotation_matrix(Q))
-    B = angle_axes(ball.angles, x)
+    B = ball.angles.rate_matrix(x)
     free = np.abs(np.linalg.det(B)) > GIMBAL_LOCK_DET * abs(np.linalg.det(ball.angles.matrix))
     result = np.full(x.shape, np.nan)
     result[free] = np.linalg.solve(B[free], omega[free][..., None])[..., 0]

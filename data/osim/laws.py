@@ -7,7 +7,7 @@ from typing import Any
 from myoquat.data.osim.elements import Format, Part, by_tag, same
 from myoquat.data.osim.functions import add_function, function_in, read_function
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, add, boolean, complain, described, number, text
+from myoquat.data.xml import Element, add, boolean, complain, described, number, positive, text
 from myoquat.joints import ModelError
 from myoquat.muscle import ActivationDynamics
 from myoquat.muscle.laws import (
@@ -142,16 +142,8 @@ def _as_opensim(element: Element, values: dict[str, Any]) -> None:
 # ---- Schutte1993Muscle_Deprecated: its speeds are over its time scale --------------------------------------
 
 
-def _positive(element: Element, tag: str, default: float) -> float:
-    """A positive number; ModelError for a rate or a scale that no time has."""
-    value = number(element, tag, default)
-    if not value > 0:
-        complain(element, f"<{tag}> must be positive, not {value}")
-    return value
-
-
 def _time_scale(element: Element) -> float:
-    return _positive(element, "time_scale", 0.1)
+    return positive(element, "time_scale", 0.1)
 
 
 def _add_speed(entry: Element, law: Schutte1993) -> None:
@@ -340,7 +332,7 @@ def read_activation_dynamics(element: Element) -> ActivationDynamics | None:
         return None
     if element.tag == SCHUTTE:
         scale = _time_scale(element)
-        times = {ours: scale / _positive(element, *named) for ours, named in SCHUTTE_TIMES.items()}
+        times = {ours: scale / positive(element, *named) for ours, named in SCHUTTE_TIMES.items()}
         dynamics = ActivationDynamics(form="quadratic", **times)
     else:
         up, down, form = TIMES[element.tag]

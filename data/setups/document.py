@@ -11,7 +11,7 @@ from myoquat.core.records import dataclass
 from myoquat.data.files import beside, existing, file_name, missing_file
 from myoquat.data.osim.document import FIRST_RELEASE, complete
 from myoquat.data.reports import UnsupportedElements
-from myoquat.data.xml import Element, complain, number, numbers, parse_opensim, text
+from myoquat.data.xml import Element, complain, number, numbers, objects, parse_opensim, text
 from myoquat.joints import ModelError
 
 __all__ = [
@@ -121,7 +121,7 @@ class SetupDocument:
             return [], self
         name = (holder.get("file") or "").strip()
         if name in NOTHING:
-            return members(holder), self
+            return objects(parent, tag), self
         path = beside(self.path.parent, name)
         if not os.path.isfile(path):  # nor names that no file can have
             complain(holder, f"<{tag}> names the file {missing_file(path, name)}")

@@ -11,11 +11,10 @@ from myoquat.data.setups.document import (
     Setup,
     SetupDocument,
     entry,
-    members,
     read_record,
     value,
 )
-from myoquat.data.xml import Element, boolean, complain, number, numbers, text
+from myoquat.data.xml import Element, boolean, complain, number, numbers, objects, text
 from myoquat.joints.errors import errors_in
 from myoquat.muscle.coordinates import Marker
 
@@ -51,23 +50,18 @@ def _applied(document: SetupDocument, element: Element, tag: str, read: Callable
 
 def _measurement(element: Element) -> MeasurementEntry:
     pairs, bodies = [], []
-    for pair in _inside(element, "MarkerPairSet"):
+    for pair in objects(element, "MarkerPairSet"):
         names = text(pair, "markers").split()
         if len(names) != 2:
             complain(pair, f"<markers> must be two names, not {len(names)}")
         pairs.append((names[0], names[1]))
-    for body in _inside(element, "BodyScaleSet"):
+    for body in objects(element, "BodyScaleSet"):
         bodies.append((body.get("name") or "", "".join(text(body, "axes").split())))
     return MeasurementEntry(element.get("name") or "", tuple(pairs), tuple(bodies))
 
 
 def _factors(element: Element) -> tuple[str, Triple]:
     return text(element, "segment"), numbers(element, "scales", 3)
-
-
-def _inside(element: Element, tag: str) -> list[Element]:
-    holder = element.find(tag)
-    return [] if holder is None else members(holder)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Writing URDF, with the extensions that `load_urdf` reads."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -69,16 +69,25 @@ def written_drives(model: Model, unwritten: UnwrittenParts) -> dict[str, Drive]:
             drives[actuator.coordinate].limit["effort"] = actuator.upper
         else:
             unwritten.count("actuators", actuator.name)
-    for given in model.inputs:
-        unwritten.count("inputs over time", given.name)
     for coupler in model.couplers:
         line = _line(coupler)
         if line is None or coupler.dependent not in joints or coupler.independent not in joints:
             unwritten.count("couplers", coupler.name)
         else:
             drives[coupler.dependent].mimic.update(joint=joints[coupler.independent], **line)
-    for description, name in _without_place(model):
-        unwritten.count(description, name)
+    unwritten.count_parts(
+        {
+            "muscles": model.muscles,
+            "limits of coordinates that push back": model.limits,
+            "passive forces": model.forces,
+            "constraints": model.constraints,
+            "markers": model.markers,
+            "groups of muscles": model.groups,
+            "inputs over time": model.inputs,
+        }
+    )
+    if model.start_q is not None or model.start_u is not None:
+        unwritten.count("starts", model.name)
     return drives
 
 
@@ -94,24 +103,6 @@ def _line(coupler: Coupler) -> dict[str, float] | None:
         return None
     offset, multiplier = (*found, 0.0)[:2]
     return {"multiplier": coupler.scale * multiplier, "offset": coupler.scale * offset}
-
-
-def _without_place(model: Model) -> Iterator[tuple[str, str]]:
-    """Description and name of the parts that URDF cannot represent."""
-    for muscle in model.muscles:
-        yield "muscles", muscle.name
-    for limit in model.limits:
-        yield "limits of coordinates that push back", limit.name
-    for force in model.forces:
-        yield "passive forces", force.name
-    for constraint in model.constraints:
-        yield "constraints", constraint.label
-    for marker in model.markers:
-        yield "markers", marker.name
-    for group in model.groups:
-        yield "groups of muscles", group.name
-    if model.start_q is not None or model.start_u is not None:
-        yield "starts", model.name
 
 
 SHAPE_TYPES = {"box", "sphere", "cylinder", "capsule", "mesh"}

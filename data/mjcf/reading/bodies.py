@@ -129,7 +129,7 @@ class Skeleton:
 
     start                   the coordinates of the pose of the file
     coordinates             with their ranges
-    refs, rests             the references of coordinates, and where their springs rest, by name
+    refs                    the references of coordinates by name
     frictions               dry friction of coordinates
     combinations            the coefficients of fixed tendons by coordinate
     limited, limited_balls  the joints that have limits; ball joints with the names of their bodies
@@ -142,7 +142,6 @@ class Skeleton:
     start: list[float] = field(default_factory=list)
     coordinates: list[Coordinate] = field(default_factory=list)
     refs: dict[str, float] = field(default_factory=dict)
-    rests: dict[str, float] = field(default_factory=dict)
     frictions: list[CoordinateFriction] = field(default_factory=list)
     combinations: dict[str, dict[str, float]] = field(default_factory=dict)
     limited: list[FileJoint] = field(default_factory=list)
@@ -235,7 +234,7 @@ class _Reader:
             for joint in link.joints:
                 coordinate = joint.coordinate
                 if coordinate is not None:
-                    self.found.refs[joint.name], self.found.rests[joint.name] = joint.ref, joint.rest
+                    self.found.refs[joint.name] = joint.ref
                     if joint.friction:
                         friction = CoordinateFriction(
                             f"{joint.name}_friction", joint.name, joint.friction, SLIP_SPEEDS[joint.type]
