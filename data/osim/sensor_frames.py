@@ -36,7 +36,7 @@ def read_sensor_frames(path: Path) -> tuple[SensorFrame, ...]:
 def model_with_sensors(path: Path, sensors: Sequence[SensorFrame]) -> str:
     """The text of a model file with these sensors in place of those of the same names, and all else as it is."""
     root = parse_opensim(path)
-    bodies = {body.get("name"): body for body in root.iterfind(".//BodySet/objects/Body")}  # type: ignore[attr-defined]
+    bodies = {body.get("name"): body for body in root.iterfind(".//BodySet/objects/Body")}
     names = {sensor.name for sensor in sensors}
     for old in [element for element in root.iter(FRAME) if element.get("name") in names]:
         holder = old.getparent()
