@@ -276,7 +276,8 @@ def run_sensor_tracking(setup: SensorTrackingSetup, outputs: Outputs) -> None:
     outputs.table(motion, fit.angles(in_degrees=True), name, True)
     if setup.errors:
         errors = over_time(fit.time, labelled(fit.sensor_names, fit.sensor_error))
-        outputs.table(setup.results / file_name(f"{name}_orientationErrors.sto"), errors, "OrientationErrors")
+        beside = motion if setup.motion else setup.results / name  # OpenSim keeps the ending of <output_motion_file>
+        outputs.table(beside.with_name(file_name(f"{beside.name}_orientationErrors.sto")), errors, "OrientationErrors")
 
 
 def _turned(path: Path, angles: tuple[float, ...]) -> Orientations:

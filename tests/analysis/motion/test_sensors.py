@@ -84,6 +84,11 @@ def test_setups_place_sensors_and_follow_them(folder, leg, walk):
         assert np.allclose(angles[name], wanted, atol=1e-5), name
     assert load_table(folder / "out" / "ik_walk_orientationErrors.sto").abs().max(axis=None) < 1e-6
     assert (angles[["tx", "ty", "tz"]] == 0).all(axis=None)  # which no sensor sees
+    setup = folder / "tracking.xml"  # OpenSim 4.6 keeps the ending of the motion in the name of the errors
+    setup.write_text(
+        setup.read_text().replace("<time_range>", "<output_motion_file>a.mot</output_motion_file><time_range>")
+    )
+    assert [p.name for p in run_setup(setup)] == ["a.mot", "a.mot_orientationErrors.sto"]
     run_setup(folder / "placer.xml")
     assert len(read_sensor_frames(folder / "placed.osim")) == len(BODIES)
 
