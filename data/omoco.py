@@ -7,7 +7,7 @@ from pathlib import Path
 
 from myoquat.core.records import dataclass
 from myoquat.data.files import existing
-from myoquat.data.osim.version import read_root
+from myoquat.data.osim.document import read_root
 from myoquat.data.reports import ImplausibleValues
 from myoquat.data.setups.document import NOTHING, SetupDocument
 from myoquat.data.xml import Element, complain, text

@@ -29,7 +29,7 @@ from myoquat.core.typing import Array
 from myoquat.data.motions import Motion, load_table, motion_from_states, save_table, states_from_motion
 from myoquat.data.motions.angular_speeds import angular_triples, axes_of_angles
 from myoquat.data.motions.series import check_time
-from myoquat.data.osim.version import names_at_root
+from myoquat.data.osim.document import names_at_root
 from myoquat.joints.evaluation import SystemLike, system_of
 from myoquat.joints.multibody.system import ArticulatedSystem
 from myoquat.joints.vectors import matvec

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from myoquat.data.osim.document import GEOMETRY
 from myoquat.data.osim.geometry import SOLIDS
-from myoquat.data.osim.version import GEOMETRY
 from myoquat.data.osim.wraps import OBSTACLE
 from myoquat.data.reports import UnsupportedElements
 from myoquat.data.xml import objects

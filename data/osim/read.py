@@ -9,6 +9,7 @@ from typing import Any
 from myoquat.data.osim.bodies import is_massless, read_skeleton
 from myoquat.data.osim.constraints import constant_couplers, read_constraints
 from myoquat.data.osim.controllers import read_inputs
+from myoquat.data.osim.document import in_current_schema, read_document
 from myoquat.data.osim.forces import (
     ACTUATORS,
     CONTACTS,
@@ -35,7 +36,6 @@ from myoquat.data.osim.tree import (
     forces_on_angles,
     is_blank,
 )
-from myoquat.data.osim.version import in_current_schema, read_document
 from myoquat.data.osim.wraps import Surfaces
 from myoquat.data.reports import ImplausibleValues, UnsupportedElements
 from myoquat.data.xml import Element, boolean, last_name, located, numbers, objects, text
